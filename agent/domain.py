@@ -1,0 +1,308 @@
+"""The values everything speaks in: tasks, tests, solutions, verdicts, proofs.
+
+All are frozen and refuse unknown fields. Whatever can be computed is a property
+and is never stored: whether a report passed, a patch, an identity.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Origin = Literal["user", "doctest", "spec", "adversarial", "held-out", "regression"]
+Status = Literal["passed", "failed", "error", "timeout"]
+Integrity = Literal["outside", "observed", "in-process"]
+ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
+Strategy = Literal["memory", "search", "model"]
+RunOutcome = Literal[
+    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "budget", "cancelled"
+]
+
+PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
+PROOF_MEANING: dict[ProofLevel, str] = {
+    "E0": "nothing shown, or only the crash is gone",
+    "E1": "your tests pass",
+    "E2": "your tests pass, and so do tests that the repair never saw",
+    "E3": "adversarial, property and differential checks pass too",
+    "E4": "the tests kill mutants of the repaired lines, and re-runs agree",
+}
+
+VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
+"""Origins whose failing tests forbid success; the others are evidence only."""
+
+
+class Value(BaseModel):
+    """A frozen value: equal by content, refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @property
+    def id(self) -> str:
+        """The content address of this value: 16 hex digits of its JSON's SHA-256."""
+        return address(self.model_dump_json())
+
+
+def address(text: str) -> str:
+    """16 hex digits of the SHA-256 of `text`; lone surrogates are allowed."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class File(Value):
+    """A text file of a program; `path` is relative and uses forward slashes."""
+
+    path: str
+    text: str
+
+
+class Example(Value):
+    """`call` must equal `expected`; both are Python expressions, `expected` a literal."""
+
+    kind: Literal["example"] = "example"
+    name: str
+    origin: Origin
+    call: str
+    expected: str
+
+    @property
+    def code(self) -> str:
+        return f"assert {self.call} == {self.expected}"
+
+
+class Raises(Value):
+    """`call` must raise `exception`, a dotted class name."""
+
+    kind: Literal["raises"] = "raises"
+    name: str
+    origin: Origin
+    call: str
+    exception: str
+
+    @property
+    def code(self) -> str:
+        return (
+            f"try:\n    {self.call}\nexcept {self.exception}:\n    pass\n"
+            f"else:\n    assert False, 'did not raise {self.exception}'"
+        )
+
+
+class Property(Value):
+    """`predicate`, an expression over `result`, must hold for the value of `call`."""
+
+    kind: Literal["property"] = "property"
+    name: str
+    origin: Origin
+    call: str
+    predicate: str
+
+    @property
+    def code(self) -> str:
+        return f"result = {self.call}\nassert {self.predicate}"
+
+
+class Script(Value):
+    """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
+
+    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`.
+    `uses_output` marks code that reads `output`, the program's standard output.
+    """
+
+    kind: Literal["script"] = "script"
+    name: str
+    origin: Origin
+    code: str
+    node: str = ""
+    uses_output: bool = False
+
+
+TestCase = Annotated[Example | Raises | Property | Script, Field(discriminator="kind")]
+
+
+class Solution(Value):
+    """A program: its editable files, which one is the entry, and where it came from."""
+
+    files: tuple[File, ...]
+    entry: str
+    origin: Literal["user", "memory", "search", "model", "draft"] = "user"
+    note: str = ""
+    """What was done to the parent, in words: the edit, the lesson, the model's summary."""
+    parent: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the entry file."""
+        return next(file.text for file in self.files if file.path == self.entry)
+
+    def with_text(self, text: str, **changes: object) -> Solution:
+        """The same program with another entry text; `changes` replace other fields."""
+        files = tuple(
+            File(path=file.path, text=text) if file.path == self.entry else file
+            for file in self.files
+        )
+        return self.model_copy(update={"files": files, "parent": self.id, **changes})
+
+    def diff(self, base: Solution) -> str:
+        """The unified diff from `base` to this, in the form `git apply` takes."""
+        before = {file.path: file.text for file in base.files}
+        after = {file.path: file.text for file in self.files}
+        return "".join(
+            unified(path, before.get(path, ""), after.get(path, ""))
+            for path in sorted(before.keys() | after.keys())
+        )
+
+
+def unified(path: str, before: str, after: str) -> str:
+    """A unified diff of one file; a missing newline at the end is marked as git marks it."""
+    lines: list[str] = []
+    for line in difflib.unified_diff(
+        _lines(before), _lines(after), f"a/{path}", f"b/{path}"
+    ):
+        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git counts them: only a newline ends one."""
+    return [part + "\n" for part in text.split("\n")[:-1]] + (
+        [text.rsplit("\n", 1)[-1]] if text and not text.endswith("\n") else []
+    )
+
+
+class Task(Value):
+    """What a user brings: words, a program, tests, and the program's surroundings."""
+
+    text: str = ""
+    solution: Solution | None = None
+    tests: tuple[TestCase, ...] = ()
+    support: tuple[File, ...] = ()
+    """Files the program may import; they are never edited."""
+    stdin: str = ""
+    argv: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    """Folders whose packages the program may import."""
+
+
+class Ending(Value):
+    """How one run of the program as a script ended, as seen from outside it."""
+
+    kind: Literal["completed", "raised", "exited", "timeout", "killed"]
+    exit_code: int | None = None
+    exception: str = ""
+    message: str = ""
+    line: int | None = None
+    """The last line of the entry file on the traceback."""
+    traceback: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    truncated: bool = False
+    limit: str = ""
+    """Which limit stopped the program, in words, when one did."""
+
+    @property
+    def crashed(self) -> bool:
+        """A crash is an unwanted end: an exception, a limit or a signal; not `sys.exit`."""
+        return self.kind in ("raised", "timeout", "killed")
+
+
+class Verdict(Value):
+    """What one check showed. `name` is unique in a report; `test` names its test case."""
+
+    name: str
+    test: str
+    origin: Origin
+    status: Status
+    integrity: Integrity
+    reason: str = ""
+    """Why the verdict is not `outside`, or what went wrong in the surroundings."""
+    call: str = ""
+    expected: str = ""
+    got: str = ""
+    message: str = ""
+    type_differs: bool = False
+    """The values are equal but of other types, as 3 and 3.0 are."""
+    wall_s: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "passed"
+
+    @property
+    def vetoes(self) -> bool:
+        """A failing verdict of a trusted origin forbids success."""
+        return not self.passed and self.origin in VETOING_ORIGINS
+
+
+class Report(Value):
+    """All that was seen of one solution."""
+
+    solution: str
+    verdicts: tuple[Verdict, ...] = ()
+    ending: Ending | None = None
+
+    @property
+    def passed(self) -> bool:
+        """No trusted test fails, and where there is no test at all, the program ends well."""
+        if any(verdict.vetoes for verdict in self.verdicts):
+            return False
+        trusted = any(verdict.origin in VETOING_ORIGINS for verdict in self.verdicts)
+        return trusted or self.ending is None or not self.ending.crashed
+
+    @property
+    def failing(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if verdict.vetoes)
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """Higher is better: trusted tests passed, then all tests passed."""
+        trusted = [v for v in self.verdicts if v.origin in VETOING_ORIGINS]
+        return sum(v.passed for v in trusted), sum(v.passed for v in self.verdicts)
+
+
+class BlamedLine(Value):
+    """A line under suspicion, 0 to 1, with the values seen there in a failing run."""
+
+    line: int
+    suspicion: float
+    text: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    """Pairs of a name and the `repr` of its value."""
+
+
+class Diagnosis(Value):
+    """Why the program fails, or why no edit of it could help (`fixable` is false)."""
+
+    category: Literal[
+        "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
+        "input_exhausted", "deliberate_exit", "invalid_tests", "environment", "unknown",
+    ]
+    fixable: bool = True
+    cause: str
+    evidence: tuple[str, ...] = ()
+    blamed: tuple[BlamedLine, ...] = ()
+    confidence: float = 0.5
+
+
+class Lesson(Value):
+    """What helped, in words."""
+
+    text: str
+    category: str = ""
+
+
+class Fix(Value):
+    """What helped, as a replayable edit under a failure's signature."""
+
+    signature: str
+    before: str
+    after: str
+    proof: ProofLevel
+    note: str = ""
+
+
+class Proof(Value):
+    """How far a repair is shown to be right, and by what."""
+
+    level: ProofLevel
+    why: str

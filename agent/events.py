@@ -1,0 +1,281 @@
+"""What happens in a run, as a closed union of values; a run is the list of its events.
+
+`Stamped` is an event in its place: `seq` orders the run's log, while `task`, `attempt`
+and `ordinal` tell a repeated step from a new one. A step that is re-entered after a
+crash writes the same `task` with a higher `attempt`; `fold_attempts` keeps the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from agent.domain import (
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    Integrity,
+    Origin,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Solution,
+    Status,
+    Strategy,
+    Value,
+)
+
+Step = Literal[
+    "recall", "specify", "generate", "attack", "execute", "diagnose", "repair",
+    "select", "critique", "prove", "gate", "learn", "finish",
+]
+
+
+class RunStarted(Value):
+    kind: Literal["run_started"] = "run_started"
+    title: str
+    code: str = ""
+    entry: str = ""
+    provider: str
+    provider_why: str
+    sandbox: str
+    """The sandbox backend and what it was seen to enforce, in words."""
+
+
+class StepStarted(Value):
+    kind: Literal["step_started"] = "step_started"
+    step: Step
+    iteration: int
+
+
+class StepFinished(Value):
+    kind: Literal["step_finished"] = "step_finished"
+    step: Step
+    iteration: int
+    wall_ms: float
+
+
+class TestInfo(Value):
+    """One frozen test as shown to readers."""
+
+    __test__ = False
+
+    name: str
+    origin: Origin
+    code: str
+
+
+class TestsFrozen(Value):
+    """Tests that joined the suite; the suite only grows."""
+
+    kind: Literal["tests_frozen"] = "tests_frozen"
+    tests: tuple[TestInfo, ...]
+
+
+class CodeWritten(Value):
+    kind: Literal["code_written"] = "code_written"
+    iteration: int
+    solution: Solution
+
+
+class Judged(Value):
+    """A report of a solution under the whole suite, at an iteration."""
+
+    kind: Literal["judged"] = "judged"
+    iteration: int
+    report: Report
+
+
+class Diagnosed(Value):
+    kind: Literal["diagnosed"] = "diagnosed"
+    iteration: int
+    diagnosis: Diagnosis
+
+
+class Searched(Value):
+    """Progress of a search: candidates screened so far, and the best seen."""
+
+    kind: Literal["searched"] = "searched"
+    candidates: int
+    plausible: int
+    best_passed: int
+    total: int
+    wall_s: float
+    note: str = ""
+
+
+class Recalled(Value):
+    kind: Literal["recalled"] = "recalled"
+    hit: bool
+    replayed: bool = False
+    note: str
+
+
+class PatchProposed(Value):
+    kind: Literal["patch_proposed"] = "patch_proposed"
+    iteration: int
+    strategy: Strategy
+    note: str
+    diff: str
+
+
+class PartialFound(Value):
+    """The best partial patch of an unresolved run: not a fix."""
+
+    kind: Literal["partial_found"] = "partial_found"
+    diff: str
+    passed: int
+    total: int
+    note: str
+
+
+class Critiqued(Value):
+    kind: Literal["critiqued"] = "critiqued"
+    verdict: Literal["approve", "reject"]
+    note: str
+
+
+class Proved(Value):
+    kind: Literal["proved"] = "proved"
+    level: ProofLevel
+    why: str
+
+
+class LessonLearned(Value):
+    kind: Literal["lesson_learned"] = "lesson_learned"
+    text: str
+    category: str = ""
+    stored_fix: bool = False
+
+
+class ModelCalled(Value):
+    """One call of a model: tokens, dollars (`None` is unknown) and time."""
+
+    kind: Literal["model_called"] = "model_called"
+    role: str
+    provider: str
+    model: str
+    tokens: int
+    cost_usd: float | None
+    wall_s: float
+
+
+class Notice(Value):
+    """Something a reader must know: a fallback, a limit, an advice."""
+
+    kind: Literal["notice"] = "notice"
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class Waiting(Value):
+    """The run waits for a person; answer with `interrupt`."""
+
+    kind: Literal["waiting"] = "waiting"
+    interrupt: str
+    question: str
+    diff: str = ""
+
+
+class Answered(Value):
+    kind: Literal["answered"] = "answered"
+    interrupt: str
+    answer: str
+
+
+class Resumed(Value):
+    """The run was taken up again after its process ended."""
+
+    kind: Literal["resumed"] = "resumed"
+    note: str
+
+
+class RunFinished(Value):
+    kind: Literal["run_finished"] = "run_finished"
+    outcome: RunOutcome
+    proof: ProofLevel | None
+    strategy: Strategy | None
+    reason: str
+    diff: str
+    code: str = ""
+    stdout: str = ""
+    iterations: int
+    candidates: int
+    tokens: int
+    cost_usd: float | None
+    seconds: float
+
+
+class RunFailed(Value):
+    """A fault of ours ended the run; the traceback is in the log of the process."""
+
+    kind: Literal["run_failed"] = "run_failed"
+    error: str
+
+
+Event = Annotated[
+    RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
+    | Searched | Recalled | PatchProposed | PartialFound | Critiqued | Proved | LessonLearned
+    | ModelCalled | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    Field(discriminator="kind"),
+]
+
+FINAL_KINDS = frozenset({"run_finished", "run_failed"})
+
+
+class Stamped(Value):
+    """An event in its place in a run's log; `at` is in seconds since the epoch."""
+
+    run: str
+    seq: int
+    task: str
+    attempt: int
+    ordinal: int
+    at: float
+    event: Event
+
+    @property
+    def final(self) -> bool:
+        return self.event.kind in FINAL_KINDS
+
+
+_STAMPED: TypeAdapter[Stamped] = TypeAdapter(Stamped)
+
+
+def to_jsonl(log: Iterable[Stamped]) -> str:
+    """A run's log as JSON lines, the form `from_jsonl` reads back."""
+    return "".join(stamped.model_dump_json() + "\n" for stamped in log)
+
+
+def from_jsonl(text: str) -> tuple[Stamped, ...]:
+    """Reads a log written by `to_jsonl`; raises `ValueError` naming the bad line."""
+    return tuple(_parsed(text))
+
+
+def _parsed(text: str) -> Iterator[Stamped]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield _STAMPED.validate_json(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} is not an event of a run log: {error}") from error
+
+
+def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
+    """The log without the events of attempts that a later attempt of the same step replaced."""
+    entries = tuple(log)
+    last: dict[str, int] = {}
+    for entry in entries:
+        last[entry.task] = max(entry.attempt, last.get(entry.task, 0))
+    return tuple(entry for entry in entries if entry.attempt == last[entry.task])
+
+
+__all__ = [
+    "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis", "Ending",
+    "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
+    "PartialFound", "PatchProposed", "Proved", "Recalled", "Resumed", "RunFailed", "RunFinished",
+    "RunStarted", "Searched", "Stamped", "Status", "Step", "StepFinished", "StepStarted",
+    "TestInfo", "TestsFrozen", "Waiting", "fold_attempts", "from_jsonl", "to_jsonl",
+]

@@ -1,0 +1,17 @@
+"""Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
+
+from sandbox.sandbox import BACKENDS, Batch, Process, Sandbox, open_sandbox
+from sandbox.types import (
+    Job,
+    Json,
+    Limits,
+    Lost,
+    Outcome,
+    SandboxError,
+    SandboxUnavailable,
+)
+
+__all__ = [
+    "BACKENDS", "Batch", "Job", "Json", "Limits", "Lost", "Outcome", "Process", "Sandbox",
+    "SandboxError", "SandboxUnavailable", "open_sandbox",
+]

@@ -1,0 +1,87 @@
+"""The protocol every backend keeps, and the table of backends.
+
+A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import Protocol, cast
+
+from sandbox.types import Job, Json, Lost, Outcome, SandboxUnavailable
+
+
+class Process(Protocol):
+    """A running job."""
+
+    async def send(self, message: Json) -> None:
+        """Gives the program its next `jail.receive()`. A dead process is no error here."""
+
+    async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
+        """The program's next message, or its `Outcome` once there is none and it has ended.
+
+        After `timeout_s` without a message the process is killed and its outcome, ended by
+        `timeout`, is returned; every later call returns the same outcome.
+        """
+
+    async def finish(self) -> Outcome:
+        """Waits for the end within the job's limits and returns the outcome with all messages
+        not received yet."""
+
+    async def kill(self) -> Outcome:
+        """Ends the process and everything it started; idempotent."""
+
+
+class Batch(Protocol):
+    """One program that answers many items, restarted where an item ends it."""
+
+    def replies(
+        self, items: Sequence[Json], item_wall_s: float
+    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+        """Yields (index, reply) for each item, in order; an item without one is `Lost`.
+
+        The program must loop over `jail.receive()` and `jail.send()` one reply for each item.
+        """
+
+
+class Sandbox(Protocol):
+    """A place where untrusted code runs. All methods raise only `SandboxError`.
+
+    Cancelling any of them ends the processes it started before the cancellation goes on.
+    """
+
+    name: str
+
+    def describe(self) -> str:
+        """One line for people: the backend and what it holds back here."""
+
+    async def run(self, job: Job) -> Outcome:
+        """Runs one job to its end."""
+
+    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+        """A running job to talk with; leaving the context kills it."""
+
+    def pair(self, first: Job, second: Job) -> AbstractAsyncContextManager[tuple[Process, Process]]:
+        """Two jobs whose `jail.peer` channels are joined; neither can reach the other's host
+        channel. A common `shared` folder must be made by the caller."""
+
+    def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
+        """A program kept running for many items."""
+
+
+BACKENDS: dict[str, str] = {
+    "subprocess": "sandbox.subprocess_backend:SubprocessSandbox",
+}
+"""Backend name to `module:class`; imported when asked for."""
+
+
+def open_sandbox(name: str = "subprocess") -> Sandbox:
+    """The backend of that name; raises `SandboxUnavailable` with what to do instead."""
+    if name not in BACKENDS:
+        known = ", ".join(sorted(BACKENDS))
+        raise SandboxUnavailable(f"there is no sandbox backend {name!r}; choose one of: {known}")
+    module, _, factory = BACKENDS[name].partition(":")
+    make = cast(Callable[[], Sandbox], getattr(import_module(module), factory))
+    return make()

@@ -1,0 +1,102 @@
+"""What goes into a jail and what comes out of it.
+
+Errors of our surroundings are exceptions; everything untrusted code does is a value:
+
+    SandboxError                the jail itself is broken or absent; the message says what to do
+      SandboxUnavailable        this system cannot run this backend
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""A JSON value; text may hold lone surrogates."""
+
+Ended = Literal["completed", "exited", "timeout", "output", "killed", "garbled"]
+"""How a job's process ended.
+
+completed  the program ran to its end and said so
+exited     the process ended early by its own doing: `os._exit`, `sys.exit` past the program
+timeout    the deadline passed and the process was killed
+output     more was written than the limit allows, and the process was killed
+killed     a signal or another limit ended it; `signal` names it
+garbled    what came over the private channel was no message of ours; the process was killed
+"""
+
+
+class SandboxError(Exception):
+    """The jail is broken; nothing can be said about the code."""
+
+
+class SandboxUnavailable(SandboxError):
+    """This backend cannot run here; the message says what would help."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may use; each is enforced by the system or by the host, not by the guest."""
+
+    wall_s: float = 10.0
+    cpu_s: float = 10.0
+    memory_mib: int = 768
+    output_bytes: int = 1_000_000
+    """Standard output and standard error together; more ends the job as `output`."""
+    message_bytes: int = 64_000_000
+    """All that may come over the private channel; more ends the job as `garbled`."""
+    file_mib: int = 16
+    """The largest file the job may write."""
+    open_files: int = 64
+    processes: int = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program for one jail.
+
+    `program` is source text of ours, run in the jail's interpreter with one global,
+    `jail` (see `guest.Jail`): its `payload`, `send`, `receive` and `peer`. Untrusted code
+    travels in the payload or in `files`; the program decides how it is executed.
+    """
+
+    program: str
+    payload: Json = None
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Modules of ours that `program` may import: name to source text."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Text files laid into the job's private folder, its current directory and first on
+    `sys.path`: relative path to text."""
+    shared: str | None = None
+    """A folder both jobs of a pair may read and write; `None` for a single job."""
+    stdin: str = ""
+    sites: tuple[str, ...] = ()
+    """Folders appended to `sys.path`: site-packages, importable read-only."""
+    seed: int = 0
+    """Hash seed of the interpreter, 0 to 4294967295."""
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was seen of a job from outside. Nothing here is the word of the judged code but
+    `messages`, `stdout` and `stderr`, which are whatever the process wrote."""
+
+    ended: Ended
+    messages: tuple[Json, ...] = ()
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    signal: str = ""
+    limit: str = ""
+    """Which limit or rule stopped the job, in words, when one did."""
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An item of a batch that got no reply: its process hung or died; the batch went on."""
+
+    ended: Ended
+    limit: str = ""
