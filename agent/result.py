@@ -1,0 +1,205 @@
+"""What a run came to: a pure fold of its events, at any point of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from agent.domain import (
+    PROOF_ORDER,
+    VETOING_ORIGINS,
+    Diagnosis,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Solution,
+    Strategy,
+    Verdict,
+)
+from agent.events import (
+    Answered,
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Event,
+    Judged,
+    LessonLearned,
+    ModelCalled,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    Recalled,
+    Resumed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Stamped,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+    fold_attempts,
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly."""
+
+    run_id: str = ""
+    title: str = ""
+    outcome: RunOutcome | None = None
+    proof: ProofLevel | None = None
+    proof_why: str = ""
+    strategy: Strategy | None = None
+    reason: str = ""
+    diff: str = ""
+    code: str = ""
+    """The text of the entry file as the run leaves it."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Path and text of every editable file as the run leaves it."""
+    stdout: str = ""
+    report: Report | None = None
+    """The last report of the program as the run leaves it."""
+    tests: tuple[TestInfo, ...] = ()
+    lessons: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    diagnosis: Diagnosis | None = None
+    critique: Critiqued | None = None
+    partial: PartialFound | None = None
+    """The best partial patch of an unresolved run: not a fix."""
+    waiting: Waiting | None = None
+    iterations: int = 0
+    candidates: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    """Dollars spent; `None` when a model's price is unknown."""
+    seconds: float = 0.0
+    provider: str = ""
+    provider_why: str = ""
+    sandbox: str = ""
+    error: str = ""
+    """A fault of ours that ended the run."""
+
+    def proven(self, required: ProofLevel) -> bool:
+        """Whether the proof reaches `required`; without a proof only E0 is reached."""
+        return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
+
+    @property
+    def healed(self) -> bool:
+        """A repair passed the user's tests, or there was nothing to repair."""
+        return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
+
+    @property
+    def smallest_failure(self) -> Verdict | None:
+        """The failing verdict a person can redo with the least typing, trusted tests first."""
+        if self.report is None:
+            return None
+        failing = [verdict for verdict in self.report.verdicts if not verdict.passed]
+        return min(failing, key=_reading_cost, default=None)
+
+
+def fold(log: Iterable[Stamped]) -> Result:
+    """The result of a run, or of as much of it as `log` holds."""
+    entries = fold_attempts(log)
+    result = Result()
+    start = ""
+    written: dict[str, Solution] = {}
+    reports: list[Report] = []
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, CodeWritten):
+            written[event.solution.id] = event.solution
+        elif isinstance(event, Judged):
+            reports.append(event.report)
+        elif isinstance(event, RunStarted):
+            start = event.code
+        result = _step(result, event)
+    if not entries:
+        return result
+    if result.outcome is None:
+        result = replace(result, seconds=entries[-1].at - entries[0].at)
+    return _settled(replace(result, run_id=entries[0].run), start, written, reports)
+
+
+def _step(result: Result, event: Event) -> Result:
+    """One event further."""
+    match event:
+        case RunStarted():
+            return replace(
+                result, title=event.title, code=event.code, provider=event.provider,
+                provider_why=event.provider_why, sandbox=event.sandbox,
+                files=((event.entry, event.code),) if event.entry else (),
+            )
+        case StepStarted():
+            return replace(result, iterations=max(result.iterations, event.iteration))
+        case TestsFrozen():
+            return replace(result, tests=(*result.tests, *event.tests))
+        case Diagnosed():
+            return replace(result, diagnosis=event.diagnosis)
+        case Searched():
+            return replace(result, candidates=max(result.candidates, event.candidates))
+        case PartialFound():
+            return replace(result, partial=event)
+        case Critiqued():
+            return replace(result, critique=event)
+        case Proved():
+            return replace(result, proof=event.level, proof_why=event.why)
+        case LessonLearned():
+            return replace(result, lessons=(*result.lessons, event.text))
+        case ModelCalled():
+            return replace(
+                result, tokens=result.tokens + event.tokens,
+                cost_usd=_sum(result.cost_usd, event.cost_usd),
+            )
+        case Notice():
+            return replace(result, notices=(*result.notices, event))
+        case Waiting():
+            return replace(result, waiting=event)
+        case Answered():
+            return replace(result, waiting=None)
+        case RunFinished():
+            return replace(
+                result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
+                reason=event.reason, diff=event.diff, code=event.code or result.code,
+                stdout=event.stdout, iterations=event.iterations, candidates=event.candidates,
+                tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
+                waiting=None, error="",
+            )
+        case RunFailed():
+            return replace(result, error=event.error, waiting=None)
+        case Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled() | PatchProposed():
+            return result
+        case _:
+            assert_never(event)
+
+
+def _settled(
+    result: Result, start: str, written: dict[str, Solution], reports: list[Report]
+) -> Result:
+    """The result with the files and the report that belong to its code."""
+    same = {key: solution for key, solution in written.items() if solution.text == result.code}
+    files = tuple((path, result.code) for path, _ in result.files)
+    for solution in same.values():
+        files = tuple((file.path, file.text) for file in solution.files)
+    # The program a user brings need not have been announced as written.
+    fitting = [
+        report for report in reports
+        if report.solution in same or (result.code == start and report.solution not in written)
+    ]
+    return replace(result, files=files, report=fitting[-1] if fitting else None)
+
+
+def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:
+    """Trusted verdicts first, then those that name a call, then the shortest."""
+    shown = verdict.call or verdict.name
+    return verdict.origin not in VETOING_ORIGINS, not verdict.call, len(shown)
+
+
+def _sum(left: float | None, right: float | None) -> float | None:
+    """Unknown as soon as one part is unknown."""
+    return None if left is None or right is None else left + right

@@ -1,0 +1,380 @@
+"""A run shown to a person at a terminal: talk on standard error, the patch on standard output.
+
+Whatever untrusted code wrote passes `printable` first, so that it cannot move the cursor,
+recolour or retitle the terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from io import TextIOWrapper
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.status import Status as Spinner
+from rich.table import Table
+from rich.text import Text
+
+from agent.domain import PROOF_MEANING, Report, RunOutcome, Status, Verdict
+from agent.events import (
+    Answered,
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Event,
+    Judged,
+    LessonLearned,
+    ModelCalled,
+    Notice,
+    PatchProposed,
+    Proved,
+    Recalled,
+    Resumed,
+    RunStarted,
+    Searched,
+    StepFinished,
+    StepStarted,
+    TestsFrozen,
+    Waiting,
+)
+from agent.result import Result
+
+HEADLINE: dict[RunOutcome, tuple[str, str]] = {
+    "healthy": ("HEALTHY", "bold green"),
+    "healed": ("HEALED", "bold green"),
+    "crash_stopped": ("CRASH STOPPED, NOT SHOWN TO BE RIGHT", "bold yellow"),
+    "unresolved": ("NOT HEALED", "bold red"),
+    "not_fixable": ("NOT FIXABLE BY CODE", "bold red"),
+    "budget": ("NOT HEALED: BUDGET OR TIME IS UP", "bold red"),
+    "cancelled": ("CANCELLED", "bold yellow"),
+}
+"""What each outcome is called, and its style."""
+
+ADVICE: dict[RunOutcome, str] = {
+    "healthy": "",
+    "healed": "",
+    "crash_stopped": "This stops the crash; nothing shows that the result is right: add a test "
+    "(--tests or --tests-file).",
+    "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
+    "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
+    "budget": "Next: give a smaller test, or a larger budget, and run again.",
+    "cancelled": "Nothing was written.",
+}
+"""The next step for a person, by outcome."""
+
+GLYPHS: dict[Status, tuple[str, str, str]] = {
+    "passed": ("✓", "+", "green"),
+    "failed": ("✗", "x", "red"),
+    "error": ("!", "!", "red"),
+    "timeout": ("⏱", "t", "yellow"),
+}
+"""A test's status as a glyph, as ASCII, and its style; the word always stands beside."""
+
+DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+
+SHOWN_CHARACTERS = 200
+"""Values longer than this are cut in the table."""
+
+NO_MODEL = "No model: memory and search only"
+
+
+def printable(text: str) -> str:
+    """`text` with every control character but newline and tab written as an escape."""
+    return "".join(
+        character if character in "\n\t" or character.isprintable() or character == " "
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+class Terminal:
+    """The two streams of a command, as rich consoles."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        make_writable(sys.stdout)
+        self.verbose = verbose
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.talk = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line of talk on standard error."""
+        self.talk.print(Text(printable(text), style=style))
+
+    def progress(self) -> Progress:
+        """A live view of a run's events."""
+        return Progress(self)
+
+    def patch(self, diff: str) -> None:
+        """The patch on standard output: coloured for a person, byte for byte for a program."""
+        if self.out.is_terminal:
+            self.out.print(coloured(diff), end="")
+        else:
+            sys.stdout.write(diff)
+            sys.stdout.flush()
+
+    def result(self, result: Result) -> None:
+        """All that was found out, except the patch of a run that has one."""
+        self.talk.print(headline(result))
+        if result.reason:
+            self.say(result.reason)
+        if result.error:
+            self.say(f"The run ended by a fault of ours: {result.error}", "bold red")
+        self.tests(result.report, self.talk)
+        if result.outcome in ("unresolved", "budget", "cancelled"):
+            self._evidence(result)
+        if result.outcome and ADVICE[result.outcome]:
+            self.say(ADVICE[result.outcome], "bold")
+
+    def tests(self, report: Report | None, console: Console) -> None:
+        """The verdicts as a table, or how the program ended when there are none."""
+        if report is None:
+            return
+        if report.verdicts:
+            console.print(verdict_table(report.verdicts, ascii_only=_ascii(console)))
+        elif report.ending is not None:
+            console.print(Text(printable(f"No tests. The program {ending_words(report)}.")))
+
+    def _evidence(self, result: Result) -> None:
+        failure = result.smallest_failure
+        if failure is not None:
+            self.say("Smallest failing call", "bold")
+            self.say(f"  {cut(failure.call or failure.name)}")
+            self.say(f"  expected  {cut(failure.expected) or '(a pass)'}")
+            self.say(f"  got       {cut(failure.got or failure.message) or '(nothing)'}")
+        if result.diagnosis is not None and result.diagnosis.blamed:
+            self.say("Suspected lines", "bold")
+            for blamed in result.diagnosis.blamed:
+                values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+                self.say(f"  line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
+                if values:
+                    self.say(f"    with {values}")
+        if result.partial is not None:
+            partial = result.partial
+            self.say(
+                f"Best partial patch, not a fix: {partial.passed} of {partial.total} tests pass "
+                f"with it. {partial.note}".rstrip(), "bold yellow",
+            )
+            self.talk.print(coloured(partial.diff), end="")
+
+
+class Progress:
+    """Shows events as they come: lines that stay, and on a terminal a spinner with the step."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._spinner: Spinner | None = None
+
+    def __enter__(self) -> Self:
+        if self._terminal.talk.is_terminal:
+            self._spinner = self._terminal.talk.status("starting")
+            self._spinner.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+
+    def show(self, event: Event) -> None:
+        """Shows one event."""
+        if self._spinner is not None:
+            if isinstance(event, StepStarted):
+                self._spinner.update(event.step)
+            elif isinstance(event, Searched):
+                self._spinner.update(search_words(event))
+        words = event_words(event) or (detail_words(event) if self._terminal.verbose else "")
+        if words:
+            self._terminal.say(words, _event_style(event))
+
+
+def headline(result: Result) -> Text:
+    """The status line: outcome, proof with its meaning, by what, at what price."""
+    if result.outcome is None:
+        name, style = ("NOT FINISHED", "bold yellow")
+    else:
+        name, style = HEADLINE[result.outcome]
+    parts = []
+    if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
+        parts.append(f"proof {result.proof}: {PROOF_MEANING[result.proof]}")
+    if result.strategy is not None:
+        parts.append(f"by {result.strategy}")
+    parts.append(cost_words(result))
+    parts.append(_count(result.iterations, "iteration"))
+    if result.candidates:
+        parts.append(_count(result.candidates, "candidate"))
+    parts.append(f"{result.seconds:.1f} s")
+    return Text.assemble((name, style), " · ", " · ".join(parts))
+
+
+def cost_words(result: Result) -> str:
+    """What the run cost, in words."""
+    if result.tokens == 0:
+        return "no tokens, $0.00"
+    price = "price unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
+    return f"{result.tokens} tokens, {price}"
+
+
+def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
+    """One row a test: its status in glyph and word, what it is, and what went wrong."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("status", no_wrap=True)
+    table.add_column("test", overflow="fold")
+    table.add_column("origin", no_wrap=True)
+    table.add_column("what was seen", overflow="fold")
+    for verdict in verdicts:
+        glyph, plain, style = GLYPHS[verdict.status]
+        table.add_row(
+            Text(f"{plain if ascii_only else glyph} {verdict.status}", style=style),
+            Text(printable(cut(verdict.name))),
+            Text(verdict.origin),
+            Text(printable(seen_words(verdict))),
+        )
+    return table
+
+
+def seen_words(verdict: Verdict) -> str:
+    """Got and expected of a failing test; of a passing one only what limits its worth."""
+    parts = []
+    if not verdict.passed:
+        if verdict.expected or verdict.got:
+            parts.append(f"expected {cut(verdict.expected)}, got {cut(verdict.got)}")
+        if verdict.message and not parts:
+            parts.append(cut(verdict.message))
+    if verdict.type_differs:
+        parts.append("equal, but of another type")
+    if verdict.integrity != "outside":
+        parts.append(f"judged {verdict.integrity}: {cut(verdict.reason)}".rstrip(": "))
+    return "; ".join(parts)
+
+
+def ending_words(report: Report) -> str:
+    """How the program ended as a script."""
+    ending = report.ending
+    assert ending is not None
+    match ending.kind:
+        case "completed":
+            return "ran to its end"
+        case "exited":
+            return f"ended itself with exit code {ending.exit_code}"
+        case "raised":
+            place = f" at line {ending.line}" if ending.line else ""
+            return f"raised {ending.exception}{place}: {cut(ending.message)}".rstrip(": ")
+        case "timeout":
+            return f"did not end in time ({ending.limit or 'deadline'})"
+        case "killed":
+            return f"was stopped by a limit ({ending.limit or 'signal'})"
+
+
+def event_words(event: Event) -> str:
+    """The line an event leaves in the ordinary view; empty for what only a reader of every
+    detail wants."""
+    match event:
+        case RunStarted():
+            plan = NO_MODEL if event.provider == "mock" else event.provider
+            return f"{plan} ({event.provider_why})" if event.provider_why else plan
+        case TestsFrozen():
+            origins = Counter(test.origin for test in event.tests)
+            named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
+            return f"{_count(len(event.tests), 'test')}: {named}"
+        case Judged():
+            return f"iteration {event.iteration}: {report_words(event.report)}"
+        case Recalled():
+            return f"memory: {event.note}"
+        case Diagnosed():
+            return f"diagnosis: {event.diagnosis.cause}"
+        case PatchProposed():
+            return f"patch by {event.strategy}: {event.note}"
+        case LessonLearned():
+            return f"learned: {event.text}"
+        case Notice():
+            return event.text if event.level == "info" else f"{event.level}: {event.text}"
+        case Waiting():
+            return f"waits for an answer: {event.question}"
+        case Resumed():
+            return f"taken up again: {event.note}"
+        case _:
+            return ""
+
+
+def detail_words(event: Event) -> str:
+    """The line of an event that only `--verbose` shows."""
+    match event:
+        case StepStarted():
+            return f"  {event.step} …"
+        case StepFinished():
+            return f"  {event.step} took {event.wall_ms:.0f} ms"
+        case CodeWritten():
+            solution = event.solution
+            return f"  code by {solution.origin} {solution.id}: {solution.note}".rstrip(": ")
+        case Searched():
+            return f"  {search_words(event)}"
+        case Critiqued():
+            return f"  critic: {event.verdict}. {event.note}"
+        case Proved():
+            return f"  proof {event.level}: {event.why}"
+        case ModelCalled():
+            return f"  {event.role}: {event.tokens} tokens of {event.model}, {event.wall_s:.1f} s"
+        case Answered():
+            return f"  answered: {event.answer}"
+        case _:
+            return ""
+
+
+def search_words(event: Searched) -> str:
+    """A search's progress in one line."""
+    return (
+        f"search: {_count(event.candidates, 'candidate')}, {event.plausible} plausible, "
+        f"best passes {event.best_passed} of {event.total}"
+    )
+
+
+def report_words(report: Report) -> str:
+    """A report in one line."""
+    if report.verdicts:
+        passed = sum(verdict.passed for verdict in report.verdicts)
+        return f"{passed} of {_count(len(report.verdicts), 'test')} pass"
+    return f"no tests; the program {ending_words(report)}" if report.ending else "no tests"
+
+
+def coloured(diff: str) -> Text:
+    """A unified diff with its lines styled."""
+    text = Text()
+    for line in printable(diff).splitlines(keepends=True):
+        style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
+        text.append(line, style=style)
+    return text
+
+
+def cut(text: str) -> str:
+    """`text` in one line, shortened where it is too long to be read in a table."""
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
+
+
+def make_writable(stream: TextIO) -> None:
+    """Makes a stream take any text: a patch goes out as UTF-8 whatever the locale, and on a
+    terminal what cannot be shown becomes an escape instead of an error."""
+    if isinstance(stream, TextIOWrapper):
+        if stream.isatty():
+            stream.reconfigure(errors="backslashreplace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="surrogatepass")
+
+
+def _event_style(event: Event) -> str:
+    if isinstance(event, Notice):
+        return {"info": "", "warning": "yellow", "error": "bold red"}[event.level]
+    return "dim"
+
+
+def _ascii(console: Console) -> bool:
+    return not console.encoding.lower().startswith("utf")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

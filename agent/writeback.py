@@ -1,0 +1,106 @@
+"""Puts a healed program back where it came from: whole or not at all, with a backup beside it.
+
+    Refused      the file was left as it is; the message says why and what would help
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+class Refused(Exception):
+    """Nothing was written; the message is for people."""
+
+
+def write_back(path: Path, seen: bytes, healed: bytes) -> Path:
+    """Replaces the file by `healed` and returns the backup made of it.
+
+    `seen` is what the file held when it was read: a file that changed since is refused.
+    A symbolic link stays one; its target is replaced. Permissions are kept.
+    """
+    target = path.resolve()
+    _refuse_read_only(path, target)
+    try:
+        now = target.read_bytes()
+    except OSError as error:
+        raise Refused(f"{path} cannot be read any more ({error.strerror}); nothing was "
+                      "written") from error
+    if now != seen:
+        raise Refused(
+            f"{path} changed on disk while it was being healed; nothing was written. "
+            "Run the command again."
+        )
+    try:
+        backup = _back_up(target, seen)
+        _replace(target, healed)
+    except OSError as error:
+        raise Refused(
+            f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
+        ) from error
+    return backup
+
+
+def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
+    """Writes a file that must not be there yet, unless `overwrite` allows it."""
+    try:
+        if overwrite and path.exists():
+            _refuse_read_only(path, path.resolve())
+            _replace(path.resolve(), text)
+        else:
+            with path.open("xb") as file:
+                file.write(text)
+    except FileExistsError as error:
+        raise Refused(f"{path} exists; add --force to overwrite it") from error
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _refuse_read_only(path: Path, target: Path) -> None:
+    # The system lets root write anything, and a rename ask only the folder; a person who took
+    # away the write permission meant it.
+    try:
+        writable = os.access(target, os.W_OK) and target.stat().st_mode & WRITE_BITS
+    except OSError as error:
+        raise Refused(f"{path} cannot be reached: {error.strerror}") from error
+    if not writable:
+        raise Refused(f"{path} is read-only; nothing was written. Make it writable and try again.")
+
+
+def _back_up(target: Path, text: bytes) -> Path:
+    """Writes the first free of NAME.heal-backup, NAME.heal-backup.1, …"""
+    first = target.with_name(f"{target.name}.heal-backup")
+    backup, number = first, 0
+    while True:
+        try:
+            with backup.open("xb") as file:
+                file.write(text)
+        except FileExistsError:
+            number += 1
+            backup = first.with_name(f"{first.name}.{number}")
+        else:
+            shutil.copystat(target, backup)
+            return backup
+
+
+def _replace(target: Path, text: bytes) -> None:
+    """Swaps the content in one rename, so that a reader sees the old file or the new one."""
+    before = target.stat()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, stat.S_IMODE(before.st_mode))
+        if hasattr(os, "chown") and os.geteuid() == 0:
+            os.chown(name, before.st_uid, before.st_gid)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
