@@ -1,0 +1,478 @@
+"""The workbench of a run as HTML, from its view; pure.
+
+Everything that code, a test or a model may have written passes through `_text`, which
+escapes it. Nothing here is a template: the page inserts the finished string as it is.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from itertools import groupby
+
+from agent.domain import PROOF_ORDER, Diagnosis, Ending, Origin, Status, Verdict
+from agent.events import PartialFound, Step
+from demo.patch import DiffLine, diff_lines
+from demo.view import Column, Moment, Row, View, cost, headline, meaning, told
+
+LONGEST_TEXT = 4_000
+"""Characters of one untrusted text that are shown; the log holds all of it."""
+LONGEST_DIFF = 600
+"""Lines of a diff that are shown; the patch holds all of them."""
+
+STEP_WORDS: dict[Step, str] = {
+    "recall": "Look in memory",
+    "specify": "Collect the tests",
+    "generate": "Write a draft",
+    "attack": "Try to break it",
+    "execute": "Run the tests",
+    "diagnose": "Find the cause",
+    "repair": "Search for a repair",
+    "select": "Choose the best repair",
+    "critique": "Review the repair",
+    "prove": "Prove the repair",
+    "gate": "Ask a person",
+    "learn": "Keep what helped",
+    "finish": "Finish",
+}
+ORIGIN_WORDS: dict[Origin, str] = {
+    "user": "Your tests",
+    "doctest": "Doctests",
+    "spec": "From the task",
+    "held-out": "Held out",
+    "regression": "Regression",
+    "adversarial": "Adversarial",
+}
+STATUS_MARKS: dict[Status, tuple[str, str]] = {
+    "passed": ("✓", "passed"),
+    "failed": ("✗", "failed"),
+    "error": ("!", "error"),
+    "timeout": ("⏱", "timed out"),
+}
+TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
+OUTCOME_MARKS = {
+    "HEALED": "✓", "HEALTHY": "✓", "CRASH STOPPED": "!", "UNRESOLVED": "✗", "NOT FIXABLE": "✗",
+    "BUDGET": "⏱", "CANCELLED": "■", "FAULT OF OURS": "!", "WAITING": "?", "RUNNING": "●",
+    "READY": "○",
+}
+_UNSEEN = {
+    code: f"\\u{code:04x}"
+    for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F, *range(0x200B, 0x2010),
+                 *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+}
+"""Characters that are not seen, or that turn the reading order: shown as their escapes."""
+
+
+def _text(text: str, limit: int = LONGEST_TEXT) -> str:
+    """Untrusted text, safe inside an element or a quoted attribute."""
+    if len(text) > limit:
+        text = f"{text[:limit]}… {len(text) - limit:,} more characters"
+    visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
+    return html.escape(visible, quote=True)
+
+
+def workbench(view: View) -> str:
+    """The whole right side of the page."""
+    if view.phase == "empty":
+        return empty()
+    word, facts = headline(view)
+    announced = _text(f"{word.capitalize()}. {', '.join(facts)}")
+    parts = (
+        _status(view, word, facts),
+        _notices(view),
+        _timeline(view),
+        _matrix(view),
+        _patch(view),
+        _smallest(view),
+        _diagnosis(view.diagnosis) if view.diagnosis is not None else "",
+        _proof(view),
+        _learned(view),
+        _program(view),
+    )
+    slug = word.lower().replace(" ", "-")
+    return (
+        f'<div class="bench is-{slug}" data-phase="{view.phase}" data-announce="{announced}">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def empty() -> str:
+    """What stands there before the first run."""
+    return (
+        '<div class="bench is-empty" data-phase="empty"><div class="empty">'
+        '<div class="empty-mark" aria-hidden="true">✗<i></i>✓</div>'
+        "<p>Paste Python that fails and a test that shows it, or choose an example: the agent "
+        "runs it in a jail, finds the cause, and shows a patch only with its proof.</p>"
+        "</div></div>"
+    )
+
+
+def sentence(text: str) -> str:
+    """A sentence for a person, where something cannot be done as asked."""
+    return (
+        f'<div class="sentence" role="alert"><b aria-hidden="true">!</b><p>{_text(text)}</p></div>'
+        if text else ""
+    )
+
+
+def badge(provider: str, why: str) -> str:
+    """Which plan heals here: a model's name, or none."""
+    shown = why if provider == "mock" else f"{provider}: {why}"
+    return f'<span class="badge">{_text(shown)}</span>'
+
+
+def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
+    mark = OUTCOME_MARKS.get(word, "●")
+    rest = "".join(f"<span>{_text(fact, 300)}</span>" for fact in facts)
+    if view.phase == "running":
+        rest += f'<span class="clock" data-since="{view.began_at:.3f}"></span>'
+    reason = view.finish.reason if view.finish is not None else ""
+    line = f'<p class="reason">{_text(reason)}</p>' if reason else ""
+    where = ""
+    if view.start is not None:
+        where = (
+            f'<p class="place">{badge(view.start.provider, view.start.provider_why)}'
+            f'<span class="sandbox">sandbox: {_text(view.start.sandbox, 400)}</span></p>'
+        )
+    return (
+        f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
+        f"<strong>{_text(word)}</strong>{rest}</p>{line}{where}{_downloads(view)}</header>"
+    )
+
+
+def _downloads(view: View) -> str:
+    if view.phase not in ("finished", "failed"):
+        return ""
+    run = _text(view.run)
+    patch = (
+        f'<a class="download" href="gradio_api/heal/{run}/patch" download>Download patch</a>'
+        if patch_of(view) else ""
+    )
+    log = f'<a class="download" href="gradio_api/heal/{run}/log" download>Download run log</a>'
+    return f'<p class="downloads">{patch}{log}</p>'
+
+
+def patch_of(view: View) -> str:
+    """The patch a reader may take along: a repair, or else the best partial one."""
+    if view.diff:
+        return view.diff
+    return view.partial.diff if view.partial is not None else ""
+
+
+def _notices(view: View) -> str:
+    return "".join(
+        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{_text(it.text)}</p></div>'
+        for it in view.notices
+        if it.level != "info"
+    )
+
+
+def _pane(name: str, title: str, body: str, extra: str = "") -> str:
+    return (
+        f'<section class="pane {name}" aria-label="{title}"><h2>{title}{extra}</h2>'
+        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div></section>'
+    )
+
+
+def _timeline(view: View) -> str:
+    current = view.current
+    items = "".join(_moment(moment, moment is current) for moment in view.moments)
+    return _pane("timeline", "Timeline", f"<ol>{items}</ol>" if items else "<p>Starting…</p>")
+
+
+def _moment(moment: Moment, now: bool) -> str:
+    took = "" if moment.wall_ms is None else _duration(moment.wall_ms)
+    bad = moment.remarks and moment.remarks[-1].tone in ("bad", "warning")
+    mark = "●" if now else "!" if bad else "✓" if moment.wall_ms is not None else "○"
+    state = "now" if now else "bad" if bad else "done" if moment.wall_ms is not None else "left"
+    turn = f' <small class="turn">{moment.iteration}</small>' if moment.iteration else ""
+    lines = [
+        f'<li class="tone-{remark.tone}"><b aria-hidden="true">{TONE_MARKS[remark.tone]}</b> '
+        f"{_text(remark.text, 600)}</li>"
+        for remark in moment.remarks
+    ]
+    if moment.search is not None:
+        lines.append(
+            f'<li class="tone-plain"><b aria-hidden="true">·</b> {moment.search.candidates:,} '
+            f"candidates screened, {moment.search.plausible:,} plausible; the best passes "
+            f"{moment.search.best_passed} of {moment.search.total}"
+            f"{'; ' + _text(moment.search.note, 300) if moment.search.note else ''}</li>"
+        )
+    said = '<span class="sr">running</span>' if now else ""
+    return (
+        f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
+        f'<div><p>{_text(STEP_WORDS[moment.step])}{turn}{said}<time>{took}</time></p>'
+        f"<ul>{''.join(lines)}</ul></div></li>"
+    )
+
+
+def _duration(wall_ms: float) -> str:
+    return f"{wall_ms:.0f} ms" if wall_ms < 1_000 else f"{wall_ms / 1_000:.1f} s"
+
+
+def _matrix(view: View) -> str:
+    rows, endings = view.rows, view.endings
+    if not rows and not endings:
+        return ""
+    columns = view.columns
+    head = "".join(f'<span>{_text(column.label)}</span>' for column in columns)
+    body = "".join(
+        f'<h3>{ORIGIN_WORDS[origin]}</h3>{"".join(_row(row, columns) for row in group)}'
+        for origin, group in groupby(rows, key=lambda row: row.origin)
+    )
+    if endings:
+        body = _endings(endings, columns) + body
+    style = f'style="--columns:{max(1, len(columns))}"'
+    return _pane(
+        "matrix", "Tests",
+        f'<div class="table" {style}><div class="line head"><span>check</span>{head}</div>'
+        f"{body}</div>",
+        _count(view),
+    )
+
+
+def _count(view: View) -> str:
+    if not view.columns or not view.columns[-1].report.verdicts:
+        return ""
+    verdicts = view.columns[-1].report.verdicts
+    passed = sum(verdict.passed for verdict in verdicts)
+    return f" <small>{passed} of {len(verdicts)} pass</small>"
+
+
+def _row(row: Row, columns: tuple[Column, ...]) -> str:
+    cells = "".join(
+        _cell(cell, row.regressed_at(index)) for index, cell in enumerate(row.cells)
+    )
+    key = _text(f"row-{row.origin}-{row.name}", 200)
+    details = "".join(
+        _verdict(cell, column.label)
+        for cell, column in zip(row.cells, columns, strict=True)
+        if cell is not None
+    )
+    source = f'<pre class="source">{_text(row.code)}</pre>' if row.code else ""
+    latest = row.latest
+    shown = latest.call if latest is not None and latest.call else row.name
+    return (
+        f'<details class="row" data-key="{key}"><summary class="line">'
+        f'<span class="name">{_text(shown, 200)}</span>{cells}</summary>'
+        f'<div class="inside">{source}{details}</div></details>'
+    )
+
+
+def _cell(verdict: Verdict | None, regressed: bool) -> str:
+    if verdict is None:
+        return '<span class="cell none" title="not run">·<i class="sr">not run</i></span>'
+    mark, word = STATUS_MARKS[verdict.status]
+    if regressed:
+        word += ", passed before"
+    if verdict.type_differs:
+        word += ", of another type"
+    sure = {
+        "outside": "", "observed": "<sup>o</sup>", "in-process": "<sup>i</sup>",
+    }[verdict.integrity]
+    kind = "<sup>≈</sup>" if verdict.type_differs else ""
+    ring = " ring" if regressed else ""
+    return (
+        f'<span class="cell {verdict.status}{ring}" title="{word}; judged {verdict.integrity}">'
+        f'{mark}{kind}{sure}<i class="sr">{word}</i></span>'
+    )
+
+
+def _verdict(verdict: Verdict, label: str) -> str:
+    notes = []
+    if verdict.type_differs:
+        notes.append("equal, but of another type")
+    if verdict.integrity == "outside":
+        notes.append("judged outside the program")
+    elif verdict.integrity == "observed":
+        notes.append("the program's own word on its own objects")
+    else:
+        notes.append(f"judged in the program's process: {verdict.reason or 'no reason given'}")
+    mark, word = STATUS_MARKS[verdict.status]
+    facts = _facts(
+        ("call", verdict.call), ("expected", verdict.expected), ("got", verdict.got),
+        ("message", verdict.message),
+    )
+    return (
+        f'<div class="seen {verdict.status}"><p><b>{mark}</b> {_text(label)}: {word}'
+        f"<small>{_text('; '.join(notes), 400)}</small></p>{facts}</div>"
+    )
+
+
+def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) -> str:
+    cells, told_of = [], []
+    for ending, column in zip(endings, columns, strict=True):
+        if ending is None:
+            cells.append(_cell(None, False))
+            continue
+        status: Status = (
+            "timeout" if ending.kind == "timeout" else "error" if ending.crashed else "passed"
+        )
+        mark, word = STATUS_MARKS[status]
+        cells.append(f'<span class="cell {status}">{mark}<i class="sr">{word}</i></span>')
+        output = ending.traceback or ending.stderr
+        trace = f"<pre>{_text(output)}</pre>" if output and ending.crashed else ""
+        told_of.append(
+            f'<div class="seen {status}"><p><b>{mark}</b> {_text(column.label)}: '
+            f"{_text(told(ending), 600)}</p>{trace}</div>"
+        )
+    return (
+        '<h3>The program</h3><details class="row" data-key="row-program">'
+        f'<summary class="line"><span class="name">runs to its end</span>{"".join(cells)}</summary>'
+        f'<div class="inside">{"".join(told_of)}</div></details>'
+    )
+
+
+def _patch(view: View) -> str:
+    if view.diff:
+        settled = view.phase == "finished"
+        note = view.patch.note if view.patch is not None else ""
+        title = "Patch" if settled else "Patch under test"
+        return _pane("patch", title, diff(view.diff), _small(note))
+    if view.partial is not None:
+        return _pane("patch partial", "Best partial patch", _partial(view.partial),
+                     ' <small class="warn">not a fix</small>')
+    return ""
+
+
+def _small(text: str) -> str:
+    return f" <small>{_text(text, 200)}</small>" if text else ""
+
+
+def _partial(partial: PartialFound) -> str:
+    note = f" {_text(partial.note)}" if partial.note else ""
+    return (
+        f'<p class="note">With it {partial.passed} of {partial.total} checks pass. '
+        f"This is not a fix: use it as a hint.{note}</p>{diff(partial.diff)}"
+    )
+
+
+def diff(text: str) -> str:
+    """A unified diff with line numbers, and marks on the words that changed."""
+    lines = diff_lines(text)
+    body = "".join(_diff_line(line) for line in lines[:LONGEST_DIFF] if line.kind != "file")
+    more = len(lines) - LONGEST_DIFF
+    rest = f'<p class="note">{more:,} more lines: download the patch.</p>' if more > 0 else ""
+    return f'<div class="diff">{body}</div>{rest}'
+
+
+_SIGNS = {"gone": ("−", "removed"), "came": ("+", "added")}
+
+
+def _diff_line(line: DiffLine) -> str:
+    sign, said = _SIGNS.get(line.kind, ("", ""))
+    words = f'<i class="sr">{said}</i>' if said else ""
+    content = "".join(
+        f"<mark>{_text(piece.text)}</mark>" if piece.changed else _text(piece.text)
+        for piece in line.pieces
+    )
+    old = "" if line.old is None else str(line.old)
+    new = "" if line.new is None else str(line.new)
+    return (
+        f'<div class="{line.kind}"><span class="number">{old}</span>'
+        f'<span class="number">{new}</span><b>{sign}{words}</b><code>{content}</code></div>'
+    )
+
+
+def _smallest(view: View) -> str:
+    verdict = view.smallest_failing
+    if verdict is None or view.finish is None or view.finish.outcome in ("healed", "healthy"):
+        return ""
+    facts = _facts(
+        ("expected", verdict.expected), ("got", verdict.got), ("message", verdict.message)
+    )
+    return _pane(
+        "smallest", "The smallest failing check",
+        f'<p class="call"><code>{_text(verdict.call or verdict.name)}</code></p>{facts}',
+    )
+
+
+def _facts(*pairs: tuple[str, str]) -> str:
+    shown = "".join(
+        f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in pairs if value
+    )
+    return f"<dl>{shown}</dl>" if shown else ""
+
+
+def _diagnosis(diagnosis: Diagnosis) -> str:
+    evidence = "".join(f"<li>{_text(item, 600)}</li>" for item in diagnosis.evidence)
+    blamed = "".join(
+        f'<div class="blamed"><span class="number">{line.line}</span>'
+        f"<code>{_text(line.text, 300)}</code>"
+        f'<meter min="0" max="1" value="{line.suspicion:.2f}" '
+        f'aria-label="suspicion of line {line.line}">{line.suspicion:.0%}</meter>'
+        f"{_values(line.values)}</div>"
+        for line in diagnosis.blamed
+    )
+    fixable = "" if diagnosis.fixable else '<p class="note">No edit of this program could help.</p>'
+    return _pane(
+        "diagnosis", "Diagnosis",
+        f'<p class="cause">{_text(diagnosis.cause, 1_000)}</p>{fixable}'
+        f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}",
+        f" <small>{_text(diagnosis.category.replace('_', ' '))}, "
+        f"{diagnosis.confidence:.0%} sure</small>",
+    )
+
+
+def _values(values: Iterable[tuple[str, str]]) -> str:
+    shown = "".join(
+        f"<span><i>{_text(name, 80)}</i> = {_text(value, 160)}</span>" for name, value in values
+    )
+    return f'<p class="values">{shown}</p>' if shown else ""
+
+
+def _proof(view: View) -> str:
+    level = view.proof.level if view.proof is not None else None
+    if view.finish is not None and view.finish.proof is not None:
+        level = view.finish.proof
+    if level is None:
+        return ""
+    reached = PROOF_ORDER.index(level)
+    steps = "".join(
+        f'<li class="{"reached" if index <= reached else "open"}">'
+        f'<b>{step}</b><span>{_text(meaning(step))}</span></li>'
+        for index, step in enumerate(PROOF_ORDER)
+        if index > 0 or reached == 0
+    )
+    why = f'<p class="note">{_text(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
+    return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>", f" <small>{level}</small>")
+
+
+def _learned(view: View) -> str:
+    items = [
+        f"<li>{_text(lesson.text, 1_000)}"
+        f"{' <small>the edit was stored</small>' if lesson.stored_fix else ''}</li>"
+        for lesson in view.lessons
+    ]
+    if view.recalled is not None and view.recalled.hit:
+        items.insert(0, f"<li>From memory: {_text(view.recalled.note, 600)}</li>")
+    if not items:
+        return ""
+    return _pane("learned", "Learning log", f"<ul>{''.join(items)}</ul>")
+
+
+def _program(view: View) -> str:
+    if view.finish is None:
+        return ""
+    parts = []
+    if view.finish.code and view.finish.diff:
+        parts.append(
+            '<details data-key="healed-code"><summary>The program with the patch</summary>'
+            '<button type="button" class="copy">Copy</button>'
+            f"<pre>{_text(view.finish.code, 60_000)}</pre></details>"
+        )
+    if view.finish.stdout:
+        parts.append(
+            '<details data-key="stdout"><summary>What it prints</summary>'
+            f"<pre>{_text(view.finish.stdout)}</pre></details>"
+        )
+    if view.calls:
+        calls = "".join(
+            f"<li>{_text(call.role)}: {_text(call.provider)}, {_text(call.model)}, "
+            f"{call.tokens:,} tokens, {cost(call.tokens, call.cost_usd)}, {call.wall_s:.1f} s</li>"
+            for call in view.calls
+        )
+        parts.append(
+            f'<details data-key="calls"><summary>Model calls</summary><ul>{calls}</ul></details>'
+        )
+    return f'<section class="program">{"".join(parts)}</section>' if parts else ""

@@ -1,0 +1,391 @@
+"""What a reader of a run sees, as a pure fold of its events.
+
+Any prefix of a log folds to a sensible view, so the live page, a reload and a replay are
+the same function. Nothing here judges: every word of success comes from a report, a proof
+or the run's own end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal, assert_never
+
+from agent.domain import PROOF_MEANING, Diagnosis, Ending, Origin, ProofLevel, Report, Verdict
+from agent.events import (
+    Answered,
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Judged,
+    LessonLearned,
+    ModelCalled,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    Recalled,
+    Resumed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Stamped,
+    Step,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+    fold_attempts,
+)
+
+Tone = Literal["plain", "good", "bad", "warning"]
+Phase = Literal["empty", "running", "waiting", "finished", "failed"]
+
+ORIGIN_ORDER: tuple[Origin, ...] = (
+    "user", "doctest", "spec", "held-out", "regression", "adversarial",
+)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing that was seen during a step."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step of the run, running until its time is known."""
+
+    step: Step
+    iteration: int
+    task: str
+    wall_ms: float | None = None
+    remarks: tuple[Remark, ...] = ()
+    search: Searched | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One judged state of the program."""
+
+    label: str
+    iteration: int
+    report: Report
+
+
+@dataclass(frozen=True)
+class Row:
+    """One check over the whole run; a cell is `None` where it was not run."""
+
+    name: str
+    origin: Origin
+    code: str
+    cells: tuple[Verdict | None, ...]
+
+    @property
+    def latest(self) -> Verdict | None:
+        """The last verdict that this check got."""
+        return next((cell for cell in reversed(self.cells) if cell is not None), None)
+
+    def regressed_at(self, index: int) -> bool:
+        """Whether the check fails in this column and passed in an earlier one."""
+        cell = self.cells[index]
+        if cell is None or cell.passed:
+            return False
+        return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
+
+
+@dataclass(frozen=True)
+class View:
+    """A run as far as its log goes."""
+
+    run: str = ""
+    start: RunStarted | None = None
+    moments: tuple[Moment, ...] = ()
+    tests: tuple[TestInfo, ...] = ()
+    columns: tuple[Column, ...] = ()
+    diagnosis: Diagnosis | None = None
+    recalled: Recalled | None = None
+    patch: PatchProposed | None = None
+    partial: PartialFound | None = None
+    critique: Critiqued | None = None
+    proof: Proved | None = None
+    lessons: tuple[LessonLearned, ...] = ()
+    calls: tuple[ModelCalled, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    waiting: Waiting | None = None
+    finish: RunFinished | None = None
+    failure: RunFailed | None = None
+    began_at: float = 0.0
+    last_at: float = 0.0
+
+    @property
+    def phase(self) -> Phase:
+        if self.finish is not None:
+            return "finished"
+        if self.failure is not None:
+            return "failed"
+        if self.waiting is not None:
+            return "waiting"
+        return "running" if self.run else "empty"
+
+    @property
+    def current(self) -> Moment | None:
+        """The step that is running now."""
+        if self.phase != "running":
+            return None
+        return next((moment for moment in reversed(self.moments) if moment.wall_ms is None), None)
+
+    @property
+    def diff(self) -> str:
+        """The patch to show: the run's own, or the last one proposed."""
+        if self.finish is not None:
+            return self.finish.diff
+        return self.patch.diff if self.patch is not None else ""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Tests by origin; within one, in the order in which they joined the suite."""
+        return tuple(_rows(self.tests, self.columns))
+
+    @property
+    def endings(self) -> tuple[Ending | None, ...]:
+        """How the program as a script ended, for each column; empty when it never was run."""
+        endings = tuple(column.report.ending for column in self.columns)
+        return endings if any(ending is not None for ending in endings) else ()
+
+    @property
+    def smallest_failing(self) -> Verdict | None:
+        """The failing check with the shortest call, of the program as it was at the start."""
+        if not self.columns:
+            return None
+        failing = self.columns[0].report.failing
+        return min(failing, key=lambda verdict: (not verdict.call, len(verdict.call)), default=None)
+
+
+def fold(events: Iterable[Stamped]) -> View:
+    """The view of a run's log, or of any prefix of it."""
+    return reduce(_after, fold_attempts(events), View())
+
+
+def _after(view: View, stamped: Stamped) -> View:
+    at = stamped.at
+    view = replace(
+        view, run=view.run or stamped.run, began_at=view.began_at or at, last_at=at
+    )
+    event = stamped.event
+    match event:
+        case RunStarted():
+            return replace(view, start=event)
+        case StepStarted():
+            moment = Moment(event.step, event.iteration, stamped.task)
+            return replace(view, moments=(*view.moments, moment))
+        case StepFinished():
+            return _finished(view, stamped.task, event)
+        case TestsFrozen():
+            view = replace(view, tests=(*view.tests, *event.tests))
+            count = len(event.tests)
+            return _noted(view, stamped, f"{count} {_plural(count, 'test')} joined the suite")
+        case CodeWritten():
+            note = event.solution.note or f"code by {event.solution.origin}"
+            return _noted(view, stamped, note)
+        case Judged():
+            return _noted(_judged(view, event), stamped, *_seen(event.report))
+        case Diagnosed():
+            view = replace(view, diagnosis=event.diagnosis)
+            return _noted(view, stamped, event.diagnosis.cause)
+        case Searched():
+            return _searched(view, stamped.task, event)
+        case Recalled():
+            tone: Tone = "good" if event.hit else "plain"
+            return _noted(replace(view, recalled=event), stamped, event.note, tone)
+        case PatchProposed():
+            return _noted(replace(view, patch=event), stamped, f"{event.strategy}: {event.note}")
+        case PartialFound():
+            text = f"best partial patch: {event.passed} of {event.total} tests pass; not a fix"
+            return _noted(replace(view, partial=event), stamped, text, "warning")
+        case Critiqued():
+            text = f"{event.verdict}: {event.note}" if event.note else event.verdict
+            tone = "good" if event.verdict == "approve" else "bad"
+            return _noted(replace(view, critique=event), stamped, text, tone)
+        case Proved():
+            text = f"proof {event.level}: {event.why}"
+            return _noted(replace(view, proof=event), stamped, text, "good")
+        case LessonLearned():
+            view = replace(view, lessons=(*view.lessons, event))
+            return _noted(view, stamped, event.text)
+        case ModelCalled():
+            view = replace(view, calls=(*view.calls, event))
+            return _noted(view, stamped, f"{event.role} asked {event.model}")
+        case Notice():
+            tone = "plain" if event.level == "info" else "warning"
+            view = replace(view, notices=(*view.notices, event))
+            return _noted(view, stamped, event.text, tone)
+        case Waiting():
+            return _noted(replace(view, waiting=event), stamped, event.question, "warning")
+        case Answered():
+            return _noted(replace(view, waiting=None), stamped, f"answered: {event.answer}")
+        case Resumed():
+            return _noted(view, stamped, event.note, "warning")
+        case RunFinished():
+            return replace(view, finish=event, waiting=None)
+        case RunFailed():
+            return replace(view, failure=event, waiting=None)
+        case _:
+            assert_never(event)
+
+
+def _finished(view: View, task: str, event: StepFinished) -> View:
+    moments = list(view.moments)
+    for index in reversed(range(len(moments))):
+        if moments[index].task == task and moments[index].step == event.step:
+            moments[index] = replace(moments[index], wall_ms=event.wall_ms)
+            return replace(view, moments=tuple(moments))
+    return view
+
+
+def _place(view: View, task: str) -> int | None:
+    """The step an event belongs to: its own task's, else the last one."""
+    for index in reversed(range(len(view.moments))):
+        if view.moments[index].task == task:
+            return index
+    return len(view.moments) - 1 if view.moments else None
+
+
+def _noted(view: View, stamped: Stamped, text: str, tone: Tone = "plain") -> View:
+    index = _place(view, stamped.task)
+    if index is None or not text:
+        return view
+    moment = view.moments[index]
+    moment = replace(moment, remarks=(*moment.remarks, Remark(text, tone)))
+    return replace(view, moments=(*view.moments[:index], moment, *view.moments[index + 1 :]))
+
+
+def _searched(view: View, task: str, event: Searched) -> View:
+    index = _place(view, task)
+    if index is None:
+        return view
+    moment = replace(view.moments[index], search=event)
+    return replace(view, moments=(*view.moments[:index], moment, *view.moments[index + 1 :]))
+
+
+def _judged(view: View, event: Judged) -> View:
+    """A solution judged again in its iteration, under a grown suite, keeps its column."""
+    columns = list(view.columns)
+    for index, column in enumerate(columns):
+        same = column.report.solution == event.report.solution
+        if same and column.iteration == event.iteration:
+            columns[index] = replace(column, report=event.report)
+            return replace(view, columns=tuple(columns))
+    label = "before" if not columns else f"try {len(columns)}"
+    return replace(view, columns=(*columns, Column(label, event.iteration, event.report)))
+
+
+def _seen(report: Report) -> tuple[str, Tone]:
+    if report.verdicts:
+        passed = sum(verdict.passed for verdict in report.verdicts)
+        count = len(report.verdicts)
+        tone: Tone = "good" if passed == count else "bad"
+        return f"{passed} of {count} {_plural(count, 'check')} pass", tone
+    if report.ending is None:
+        return "nothing was run", "warning"
+    return told(report.ending), "bad" if report.ending.crashed else "good"
+
+
+def told(ending: Ending) -> str:
+    """How a program ended, in a few words."""
+    match ending.kind:
+        case "completed":
+            return "the program ran to its end"
+        case "exited":
+            return f"the program ended itself with exit code {ending.exit_code}"
+        case "raised":
+            where = f" on line {ending.line}" if ending.line is not None else ""
+            return f"{ending.exception or 'an exception'}{where}: {ending.message}".rstrip(": ")
+        case "timeout":
+            return ending.limit or "the program did not end in time"
+        case "killed":
+            return ending.limit or "the program was killed"
+        case _:
+            assert_never(ending.kind)
+
+
+def _rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[Row]:
+    cells: dict[tuple[str, str], list[Verdict | None]] = {}
+    origins: dict[tuple[str, str], Origin] = {}
+    for index, column in enumerate(columns):
+        for verdict in column.report.verdicts:
+            key = (verdict.test, verdict.name)
+            cells.setdefault(key, [None] * len(columns))[index] = verdict
+            origins.setdefault(key, verdict.origin)
+    codes = {test.name: test for test in tests}
+    keys = list(cells)
+    judged = {test for test, _ in keys}
+    for test in codes.values():
+        if test.name not in judged:
+            keys.append((test.name, test.name))
+    place = {name: index for index, name in enumerate(codes)}
+
+    def order(key: tuple[str, str]) -> tuple[int, int]:
+        origin = origins[key] if key in origins else codes[key[0]].origin
+        return ORIGIN_ORDER.index(origin), place.get(key[0], len(place))
+
+    for key in sorted(keys, key=order):
+        title, name = key
+        origin = origins[key] if key in origins else codes[title].origin
+        code = codes[title].code if title in codes else ""
+        yield Row(name, origin, code, tuple(cells.get(key, [None] * len(columns))))
+
+
+def cost(tokens: int, cost_usd: float | None) -> str:
+    """Dollars, where they are known; nothing asked costs nothing."""
+    if tokens == 0:
+        return "$0.00"
+    if cost_usd is None:
+        return f"{tokens:,} tokens, cost unknown"
+    return f"${cost_usd:.2f}" if cost_usd >= 0.01 or cost_usd == 0 else f"${cost_usd:.4f}"
+
+
+def headline(view: View) -> tuple[str, tuple[str, ...]]:
+    """The word that sums up the run, and the facts that stand beside it."""
+    if view.failure is not None:
+        return "FAULT OF OURS", (view.failure.error,)
+    if view.finish is not None:
+        return _ended(view.finish)
+    if view.waiting is not None:
+        return "WAITING", ("for your answer",)
+    if not view.run:
+        return "READY", ()
+    facts: list[str] = []
+    current = view.current
+    if current is not None:
+        facts.append(current.step)
+        if current.search is not None:
+            facts.append(f"{current.search.candidates:,} candidates")
+    return "RUNNING", tuple(facts)
+
+
+def _ended(finish: RunFinished) -> tuple[str, tuple[str, ...]]:
+    facts = []
+    if finish.proof is not None:
+        facts.append(f"proof {finish.proof} {meaning(finish.proof)}")
+    spent = cost(finish.tokens, finish.cost_usd)
+    means = "no model" if finish.tokens == 0 else "with a model"
+    facts.append(f"{finish.strategy}, {means}, {spent}" if finish.strategy else f"{means}, {spent}")
+    facts.append(f"{finish.iterations} {_plural(finish.iterations, 'iteration')}")
+    facts.append(f"{finish.seconds:.1f} s")
+    return finish.outcome.replace("_", " ").upper(), tuple(facts)
+
+
+def meaning(level: ProofLevel) -> str:
+    """What a proof level says, in words."""
+    return PROOF_MEANING[level]
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
