@@ -244,10 +244,14 @@ class Report(Value):
     @property
     def passed(self) -> bool:
         """No trusted test fails, and where there is no test at all, the program ends well."""
-        if any(verdict.vetoes for verdict in self.verdicts):
+        if self.failing:
             return False
-        trusted = any(verdict.origin in VETOING_ORIGINS for verdict in self.verdicts)
-        return trusted or self.ending is None or not self.ending.crashed
+        return bool(self.trusted) or self.ending is None or not self.ending.crashed
+
+    @property
+    def trusted(self) -> tuple[Verdict, ...]:
+        """Verdicts of the tests that may forbid success."""
+        return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
@@ -256,8 +260,7 @@ class Report(Value):
     @property
     def score(self) -> tuple[int, int]:
         """Higher is better: trusted tests passed, then all tests passed."""
-        trusted = [v for v in self.verdicts if v.origin in VETOING_ORIGINS]
-        return sum(v.passed for v in trusted), sum(v.passed for v in self.verdicts)
+        return sum(v.passed for v in self.trusted), sum(v.passed for v in self.verdicts)
 
 
 class BlamedLine(Value):

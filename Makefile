@@ -1,0 +1,35 @@
+# Each command sets up what it needs; only Python, make and pip must be there.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test check fix bench clean
+
+run: .venv/.core
+	$(BIN)/python app.py
+
+test: .venv/.test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+fix: .venv/.test
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.test
+	$(BIN)/python -m evaluation.bench
+
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+
+.venv/.core: pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[ui]"
+	touch $@
+
+.venv/.test: pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[ui,test,dev]"
+	touch $@ .venv/.core
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -1,0 +1,48 @@
+"""What a step may touch, handed to it as one frozen value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.checks import check
+from agent.domain import Report, Solution, Task, TestCase
+from agent.events import Event, Stamped
+from agent.memory import Memory
+from agent.settings import Settings
+from agent.store import Store
+from llm import Plan, Provider
+from sandbox import Sandbox
+
+PROMPTS = Path(__file__).parent.parent / "prompts"
+
+
+@dataclass(frozen=True)
+class Context:
+    """One run's surroundings; `emit` writes into the log of the step it was handed to."""
+
+    task: Task
+    plan: Plan
+    provider: Provider
+    sandbox: Sandbox
+    memory: Memory
+    store: Store
+    settings: Settings
+    emit: Callable[[Event], Stamped]
+    log: Callable[[], tuple[Stamped, ...]]
+    """The run's events so far."""
+    deadline: float
+    """When the run's time is over, on the monotonic clock."""
+    prompts: Path = PROMPTS
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self.deadline - time.monotonic())
+
+    async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:
+        """The final word on a program under these tests, decided outside of it."""
+        return await check(
+            solution, tests, self.task, self.sandbox, wall_s=self.settings.test_wall_s
+        )

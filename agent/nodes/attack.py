@@ -1,0 +1,38 @@
+"""Attack: adversarial calls aimed at this program. They are evidence and never veto."""
+
+from __future__ import annotations
+
+from agent.context import Context
+from agent.domain import Property, Solution, TestCase
+from agent.events import TestsFrozen
+from agent.nodes.specify import info
+from agent.roles import QA_ADVERSARY, ask
+from agent.state import State, Suite
+
+
+async def attack(state: State, ctx: Context) -> State:
+    """Adds calls that must return at all; nobody knows yet what they should return."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    answer = await ask(
+        ctx,
+        QA_ADVERSARY,
+        {
+            "code": solution.text,
+            "tests": "\n".join(test.code for test in suite.visible),
+            "test_cases": suite.visible,
+        },
+    )
+    names = {test.name for test in suite.all}
+    fresh: tuple[TestCase, ...] = tuple(
+        Property(
+            name=f"{call.call} returns", origin="adversarial", call=call.call, predicate="True"
+        )
+        for call in answer.calls
+        if f"{call.call} returns" not in names
+    )
+    if not fresh:
+        return {}
+    ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
+    grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
+    return {"suite_id": ctx.store.put(grown)}

@@ -1,0 +1,34 @@
+"""Critique: a second look at a repair that passes; it fails closed."""
+
+from __future__ import annotations
+
+from agent.context import Context
+from agent.domain import Report, Solution
+from agent.events import Critiqued
+from agent.roles import CRITIC, ask
+from agent.state import State
+
+
+async def critique(state: State, ctx: Context) -> State:
+    """Asks the critic about a changed program; an unchanged one needs no review."""
+    if state["iteration"] == 0:
+        return {"rejected": ""}
+    before = ctx.store.get(state["base_id"], Solution)
+    after = ctx.store.get(state["solution_id"], Solution)
+    report = ctx.store.get(state["report_id"], Report)
+    answer = await ask(
+        ctx,
+        CRITIC,
+        {
+            "before": before.text, "after": after.text,
+            "before_solution": before, "after_solution": after,
+            "crash_only": not report.trusted,
+        },
+    )
+    ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
+    if answer.approve:
+        return {"rejected": ""}
+    return {
+        "rejected": answer.note, "outcome": "unresolved",
+        "reason": f"the critic rejected the repair: {answer.note}",
+    }

@@ -1,0 +1,36 @@
+"""Diagnose: where and why it fails, from the real run; or why no edit could help."""
+
+from __future__ import annotations
+
+from agent.blaming import blamed_lines
+from agent.context import Context
+from agent.domain import Diagnosis, Report, Solution
+from agent.events import Diagnosed
+from agent.intake import classify
+from agent.roles import DEBUGGER, ask
+from agent.state import State, Suite
+
+
+async def diagnose(state: State, ctx: Context) -> State:
+    """Classifies the failure, blames lines by coverage, and asks the debugger."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    report = ctx.store.get(state["report_id"], Report)
+    found = classify(report, ctx.task.model_copy(update={"solution": solution}))
+    if found.fixable and not found.blamed:
+        blamed = await blamed_lines(solution, suite.visible, ctx.task, ctx.sandbox)
+        found = found.model_copy(update={"blamed": blamed})
+    answer: Diagnosis = await ask(
+        ctx,
+        DEBUGGER,
+        {
+            "code": solution.text,
+            "failures": "\n".join(f"{v.name}: {v.message}" for v in report.failing),
+            "found": found,
+        },
+    )
+    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=answer))
+    update: State = {"diagnosis_id": ctx.store.put(answer)}
+    if not answer.fixable:
+        update |= {"outcome": "not_fixable", "reason": answer.cause}
+    return update

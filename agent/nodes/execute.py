@@ -1,0 +1,46 @@
+"""Execute: the whole suite on the current program, judged outside of it."""
+
+from __future__ import annotations
+
+from agent.context import Context
+from agent.domain import Report, Solution
+from agent.events import Judged, Notice
+from agent.state import State, Suite
+
+
+async def execute(state: State, ctx: Context) -> State:
+    """Judges the current program and keeps the best one by report, never by recency."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    report = await ctx.judge(solution, suite.all)
+    ctx.emit(Judged(iteration=state["iteration"], report=report))
+    report_id = ctx.store.put(report)
+    update: State = {"report_id": report_id, "rejected": ""}
+    if state["iteration"] == 0 or _better(state, ctx, report):
+        update |= {"best_id": state["solution_id"], "best_report_id": report_id}
+    return update | _shown(ctx, suite, report)
+
+
+def _better(state: State, ctx: Context, report: Report) -> bool:
+    best = ctx.store.get(state["best_report_id"], Report)
+    return (report.passed, report.score) > (best.passed, best.score)
+
+
+def _shown(ctx: Context, suite: Suite, report: Report) -> State:
+    """A held-out test that alone refutes a repair is shown from now on, and proves no more."""
+    held = {test.name for test in suite.held_out}
+    failing = {verdict.test for verdict in report.failing}
+    if not held or not failing or not failing <= held:
+        return {}
+    ctx.emit(
+        Notice(
+            level="info",
+            text="The repair fails the test that was held out; it is shown to the repair now.",
+        )
+    )
+    shown = tuple(test.model_copy(update={"origin": "user"}) for test in suite.held_out)
+    return {
+        "suite_id": ctx.store.put(
+            Suite(visible=(*suite.visible, *shown), held_out=(), consulted=True)
+        )
+    }

@@ -1,0 +1,24 @@
+"""Generate: a first program from words, only where none was brought."""
+
+from __future__ import annotations
+
+from agent.context import Context
+from agent.domain import File, Solution
+from agent.events import CodeWritten
+from agent.roles import ask_for_code
+from agent.state import State
+
+
+async def generate(state: State, ctx: Context) -> State:
+    """Asks the generator for a program, unless there is one."""
+    if "base_id" in state:
+        return {}
+    code = await ask_for_code(ctx, {"task": ctx.task.text})
+    solution = Solution(
+        files=(File(path="solution.py", text=code),),
+        entry="solution.py",
+        origin="model" if ctx.plan.has_model else "draft",
+    )
+    ctx.emit(CodeWritten(iteration=0, solution=solution))
+    key = ctx.store.put(solution)
+    return {"base_id": key, "solution_id": key, "best_id": key}

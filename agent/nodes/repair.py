@@ -1,0 +1,40 @@
+"""Repair: one strategy of the fan-out; several run side by side."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from agent.context import Context
+from agent.domain import Diagnosis, Report, Solution, Strategy
+from agent.state import State, Suite
+from agent.strategies import STRATEGIES, Attempt
+
+
+class Branch(TypedDict):
+    """What one strategy is sent."""
+
+    strategy: Strategy
+    suite_id: str
+    solution_id: str
+    report_id: str
+    diagnosis_id: str
+    iteration: int
+
+
+async def repair(branch: Branch, ctx: Context) -> State:
+    """Runs one strategy; its program, if any, has passed the judge under the visible tests."""
+    attempt = Attempt(
+        solution=ctx.store.get(branch["solution_id"], Solution),
+        tests=ctx.store.get(branch["suite_id"], Suite).visible,
+        report=ctx.store.get(branch["report_id"], Report),
+        diagnosis=ctx.store.get(branch["diagnosis_id"], Diagnosis),
+        iteration=branch["iteration"],
+    )
+    proposal = await STRATEGIES[branch["strategy"]](attempt, ctx)
+    if proposal.solution is None:
+        return {"candidates": proposal.candidates, "reason": proposal.note}
+    key = ctx.store.put(proposal.solution)
+    return {
+        "candidates": proposal.candidates,
+        "proposals": [f"{branch['iteration']}:{branch['strategy']}:{key}"],
+    }

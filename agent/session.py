@@ -1,0 +1,328 @@
+"""The run manager, and the only door into `agent/` for the page, the terminal and the library.
+
+A run is one background task over one graph thread; whoever looks at it follows its events.
+The checkpoint file is written by LangGraph's saver only, made in the serving loop; events and
+values have their own file. What a killed process leaves is taken up by `recover`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from agent.bus import EventBus, Writer
+from agent.context import Context
+from agent.domain import Task, Value
+from agent.events import (
+    Answered,
+    Notice,
+    Resumed,
+    RunFailed,
+    RunStarted,
+    Stamped,
+    Waiting,
+)
+from agent.graph import Surroundings, build_graph
+from agent.memory import Memory
+from agent.nodes.finish import conclude
+from agent.rules import rules
+from agent.settings import BadSettings, Settings, data_folder
+from agent.state import State
+from agent.store import RunRow, Store
+from llm import LlmError, NoProvider, Plan, open_provider, resolve
+from sandbox import Sandbox, SandboxError, open_sandbox
+
+
+class Options(Value):
+    """What one run may set differently from the session."""
+
+    max_iterations: int
+    budget_s: float
+
+
+class UnknownRun(KeyError):
+    """There is no run of that id here."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Session:
+    """Starts, follows, answers and cancels runs; use from the event loop that opened it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        plan: Plan,
+        sandbox: Sandbox,
+        store: Store,
+        memory: Memory,
+        saver: AsyncSqliteSaver,
+        warning: str,
+    ) -> None:
+        self.settings = settings
+        self.plan = plan
+        self.sandbox = sandbox
+        self._store = store
+        self._memory = memory
+        self._bus = EventBus(store)
+        self._graph = build_graph().compile(checkpointer=saver)
+        self._provider = open_provider(plan, rules(settings.drafts))
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._warning = warning
+
+    # The verbs.
+
+    async def start(
+        self,
+        task: Task,
+        *,
+        title: str = "",
+        run_id: str | None = None,
+        max_iterations: int | None = None,
+        budget_s: float | None = None,
+    ) -> str:
+        """Starts a run in the background and returns its id at once.
+
+        Raises `ValueError` when `run_id` is known already.
+        """
+        run = run_id or uuid.uuid4().hex
+        options = Options(
+            max_iterations=max_iterations or self.settings.max_iterations,
+            budget_s=budget_s or self.settings.budget_s,
+        )
+        self._store.add_run(run, title, self._store.put(task), options.model_dump_json())
+        emit = self._voice(run)
+        emit(
+            RunStarted(
+                title=title,
+                code=task.solution.text if task.solution else "",
+                entry=task.solution.entry if task.solution else "",
+                provider=self.plan.provider,
+                provider_why=self.plan.why,
+                sandbox=self.sandbox.describe(),
+            )
+        )
+        if self._warning:
+            emit(Notice(level="warning", text=self._warning))
+        self._launch(run, {"iteration": 0})
+        return run
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+        """Batches of the run's events behind place `after`; ends after the final event, or when
+        the run waits for an answer. Raises `UnknownRun`."""
+        self._known(run)
+        async for batch in self._bus.follow(run, after):
+            yield batch
+            if batch[-1].event.kind == "waiting" and self.waiting(run):
+                return
+
+    async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
+        """Answers the question a run waits with; a stale or repeated answer changes nothing.
+
+        Returns whether the answer was taken.
+        """
+        self._known(run)
+        if self.waiting(run) != interrupt or self._running(run):
+            return False
+        emit = self._voice(run)
+        emit(Answered(interrupt=interrupt, answer=str(dict(value))))
+        self._launch(run, Command(resume={interrupt: dict(value)}))
+        return True
+
+    async def cancel(self, run: str) -> None:
+        """Ends the run within its current step; a finished run stays as it is."""
+        self._known(run)
+        if self._running(run):
+            task = self._tasks[run]
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        if not self._store.run(run).final:
+            await self._conclude(run, "cancelled", "stopped by the user")
+
+    async def recover(self, run: str | None = None) -> tuple[str, ...]:
+        """Takes up the unfinished runs of processes that are gone; returns their ids."""
+        adopted = self._store.adopt_orphans(run)
+        for row in adopted:
+            if self.waiting(row.id):
+                continue
+            emit = self._voice(row.id)
+            state = await self._graph.aget_state(self._config(row.id))
+            begun = bool(state.values)
+            step = ", ".join(state.next) or "the start"
+            emit(Resumed(note=f"its process was gone; it goes on with {step}"))
+            self._launch(row.id, None if begun else {"iteration": 0})
+        return tuple(row.id for row in adopted)
+
+    # What readers ask.
+
+    def log(self, run: str) -> tuple[Stamped, ...]:
+        """All events of a run so far; raises `UnknownRun`."""
+        self._known(run)
+        return self._bus.log(run)
+
+    def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
+        """The newest runs first."""
+        return self._store.runs(limit)
+
+    def waiting(self, run: str) -> str | None:
+        """The id of the question the run waits with, if it does."""
+        pending: str | None = None
+        for entry in self._bus.log(run):
+            match entry.event:
+                case Waiting(interrupt=key):
+                    pending = key
+                case Answered() | Resumed():
+                    pending = None
+                case _ if entry.final:
+                    pending = None
+        return pending
+
+    async def close(self) -> None:
+        """Stops driving; runs still going are left to be taken up by `recover`."""
+        going = {run: task for run, task in self._tasks.items() if not task.done()}
+        for task in going.values():
+            task.cancel()
+        await asyncio.gather(*going.values(), return_exceptions=True)
+        for run in going:
+            self._store.release(run)
+
+    # How a run is driven.
+
+    def _voice(self, run: str) -> Writer:
+        """A writer for the session's own words, which no later attempt replaces."""
+        return self._bus.writer(run, f"session-{uuid.uuid4().hex}")
+
+    def _known(self, run: str) -> None:
+        try:
+            self._store.run(run)
+        except KeyError as error:
+            raise UnknownRun(str(error.args[0])) from error
+
+    def _running(self, run: str) -> bool:
+        return run in self._tasks and not self._tasks[run].done()
+
+    def _config(self, run: str) -> RunnableConfig:
+        return {"configurable": {"thread_id": run}, "recursion_limit": 200}
+
+    def _launch(self, run: str, given: State | Command[Any] | None) -> None:
+        task = asyncio.create_task(self._drive(run, given), name=f"run {run}")
+        self._tasks[run] = task
+        task.add_done_callback(lambda done: self._forget(run, done))
+
+    def _forget(self, run: str, done: asyncio.Task[None]) -> None:
+        if self._tasks.get(run) is done:
+            del self._tasks[run]
+        if not done.cancelled() and done.exception() is not None:
+            # Recorded as `run_failed` already; the traceback belongs into the process's log.
+            traceback.print_exception(done.exception(), file=sys.stderr)
+
+    async def _drive(self, run: str, given: State | Command[Any] | None) -> None:
+        emit = self._voice(run)
+        try:
+            async with asyncio.timeout(self._options(run).budget_s):
+                async for chunk in self._graph.astream(
+                    cast(Any, given),  # the graph's input type is its state; resuming has others
+                    self._config(run),
+                    context=self._surroundings(run),
+                    stream_mode="updates",
+                    durability="sync",
+                ):
+                    for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
+                        question = cast("dict[str, str]", interrupt.value)
+                        emit(
+                            Waiting(
+                                interrupt=interrupt.id,
+                                question=question["question"],
+                                diff=question["diff"],
+                            )
+                        )
+        except TimeoutError:
+            seconds = self._options(run).budget_s
+            await self._conclude(run, "budget", f"the run's {seconds:g} seconds are over")
+        except LlmError as error:
+            await self._conclude(run, "not_fixable", str(error))
+        except SandboxError as error:
+            await self._conclude(run, "not_fixable", f"the sandbox cannot run code: {error}")
+        except Exception as error:
+            emit(RunFailed(error=f"{type(error).__name__}: {error}"))
+            raise
+
+    async def _conclude(self, run: str, outcome: str, reason: str) -> None:
+        """Writes the last event of a run that did not reach its last step."""
+        state = await self._graph.aget_state(self._config(run))
+        context = self._surroundings(run).context
+        conclude(cast(State, state.values), context, outcome, reason)
+
+    def _options(self, run: str) -> Options:
+        return Options.model_validate_json(self._store.run(run).options)
+
+    def _surroundings(self, run: str) -> Surroundings:
+        options = self._options(run)
+        context = Context(
+            task=self._store.get(self._store.run(run).task, Task),
+            plan=self.plan,
+            provider=self._provider,
+            sandbox=self.sandbox,
+            memory=self._memory,
+            store=self._store,
+            settings=replace(
+                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s
+            ),
+            emit=self._voice(run),
+            log=lambda: self._bus.log(run),
+            deadline=time.monotonic() + options.budget_s,
+        )
+        return Surroundings(context, lambda task: self._bus.writer(run, task))
+
+
+@asynccontextmanager
+async def open_session(
+    settings: Settings, sandbox: Callable[[], Sandbox] | None = None
+) -> AsyncIterator[Session]:
+    """A session in the running event loop; closes its files at the end.
+
+    Raises `NoProvider`, `BadSettings` or `SandboxError`, each with what to do about it.
+    """
+    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    plan = resolve(settings.provider, settings.environment)
+    jail = sandbox() if sandbox else open_sandbox(settings.sandbox)
+    folder, warning = data_folder(settings)
+    store = Store(folder / "runs.db")
+    memory = Memory(folder / "memory.db")
+    try:
+        async with aiosqlite.connect(folder / "checkpoints.db") as connection:
+            await connection.execute("pragma journal_mode=wal")
+            await connection.execute("pragma synchronous=normal")
+            saver = AsyncSqliteSaver(
+                connection, serde=JsonPlusSerializer(allowed_msgpack_modules=())
+            )
+            await saver.setup()
+            session = Session(settings, plan, jail, store, memory, saver, warning)
+            try:
+                yield session
+            finally:
+                await session.close()
+    finally:
+        memory.close()
+        store.close()
+
+
+__all__ = [
+    "BadSettings", "NoProvider", "Options", "Session", "Settings", "UnknownRun", "open_session",
+]

@@ -1,0 +1,55 @@
+"""What LangGraph carries between steps: identifiers, counters and short words only.
+
+Values live in the store, by content. So nothing here can meet the checkpoint's codec, which
+returns unknown types as dicts with only a warning and tuples as lists.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, TypedDict
+
+from agent.domain import TestCase, Value
+
+
+class Suite(Value):
+    """The frozen tests of a run: those a repair may see, and those it may not."""
+
+    visible: tuple[TestCase, ...] = ()
+    held_out: tuple[TestCase, ...] = ()
+    consulted: bool = False
+    """A held-out test failed once and was shown; passing it proves no more."""
+
+    @property
+    def all(self) -> tuple[TestCase, ...]:
+        return (*self.visible, *self.held_out)
+
+
+class State(TypedDict, total=False):
+    """The graph's state. Fields ending in `_id` are addresses in the store."""
+
+    suite_id: str
+    base_id: str
+    """The first program, as brought or drafted."""
+    solution_id: str
+    """The program now judged."""
+    report_id: str
+    """The newest report, of `solution_id`."""
+    best_id: str
+    best_report_id: str
+    diagnosis_id: str
+    iteration: int
+    strategy: str
+    note: str
+    proposals: Annotated[list[str], operator.add]
+    """`iteration:solution address`, in the order of the strategies."""
+    candidates: Annotated[int, operator.add]
+    recalled: bool
+    signature: str
+    """The first failure's signature; absent where there was none, or no program was brought."""
+    rejected: str
+    """Why the critic rejected the current solution; empty when it did not."""
+    outcome: str
+    reason: str
+    proof: str
+    proof_why: str

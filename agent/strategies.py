@@ -1,0 +1,77 @@
+"""Ways to repair, by rising cost; each is `async (attempt, ctx) -> Proposal`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from agent.context import Context
+from agent.domain import Diagnosis, Report, Solution, TestCase
+from agent.domain import Strategy as StrategyName
+from agent.events import PartialFound, Searched
+from agent.searching import SearchProgress, heal_by_search
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a strategy starts from. The tests are those a repair may see."""
+
+    solution: Solution
+    tests: tuple[TestCase, ...]
+    report: Report
+    diagnosis: Diagnosis
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a strategy found: a program the judge passed under the visible tests, or none."""
+
+    solution: Solution | None
+    note: str
+    candidates: int = 0
+
+
+async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
+    """Search without a model, around the failing program."""
+
+    async def progress(seen: SearchProgress) -> None:
+        ctx.emit(
+            Searched(
+                candidates=seen.candidates, plausible=seen.plausible,
+                best_passed=seen.best_passed, total=seen.total, wall_s=seen.wall_s,
+                note=seen.note,
+            )
+        )
+
+    async def verify(candidate: Solution) -> Report:
+        return await ctx.judge(candidate, attempt.tests)
+
+    found = await heal_by_search(
+        ctx.task,
+        attempt.solution,
+        attempt.tests,
+        attempt.report,
+        ctx.sandbox,
+        budget_s=min(ctx.settings.search_s, ctx.seconds_left),
+        max_candidates=ctx.settings.max_candidates,
+        progress=progress,
+        verify=verify,
+    )
+    if found.solution is None and found.partial is not None:
+        ctx.emit(
+            PartialFound(
+                diff=found.partial.diff(attempt.solution),
+                passed=found.partial_passed,
+                total=len(attempt.tests),
+                note=f"not a fix: {found.partial.note}",
+            )
+        )
+    return Proposal(found.solution, found.note, found.candidates)
+
+
+STRATEGIES: dict[StrategyName, Callable[[Attempt, Context], Awaitable[Proposal]]] = {
+    "search": by_search,
+}
+"""Strategies in the order of their cost; all of them run side by side, and the first in this
+order that brings a verified program wins."""

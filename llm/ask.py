@@ -1,0 +1,86 @@
+"""One typed answer from a provider: JSON checked against a schema, or one fenced block.
+
+A malformed answer is asked for once more with the reason it was refused, then `BadReply`
+is raised. Nothing is salvaged from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from jsonschema import Draft202012Validator
+
+from llm.errors import BadReply
+from llm.provider import Provider, Request
+
+T = TypeVar("T")
+
+_FENCE = re.compile(r"^```(?:python|py)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the asking cost; `tokens` is 0 where no model was asked."""
+
+    provider: str
+    model: str
+    tokens: int
+    cost_usd: float | None
+    wall_s: float
+
+
+async def ask_json(
+    provider: Provider, request: Request, schema: Mapping[str, object]
+) -> tuple[object, Asked]:
+    """The answer as a JSON value that is valid under `schema`."""
+    validator = Draft202012Validator(schema)
+
+    def read(text: str) -> object:
+        try:
+            value: object = json.loads(text)
+        except ValueError as error:
+            raise BadReply(f"the answer is not JSON: {error}") from error
+        for fault in validator.iter_errors(value):
+            place = "/".join(str(part) for part in fault.absolute_path) or "the answer"
+            raise BadReply(f"{place}: {fault.message}")
+        return value
+
+    return await _ask(provider, request, read)
+
+
+async def ask_code(provider: Provider, request: Request) -> tuple[str, Asked]:
+    """The answer's only fenced block."""
+
+    def read(text: str) -> str:
+        blocks = _FENCE.findall(text)
+        if len(blocks) != 1:
+            raise BadReply(f"expected one fenced code block, got {len(blocks)}")
+        return str(blocks[0])
+
+    return await _ask(provider, request, read)
+
+
+async def _ask(
+    provider: Provider, request: Request, read: Callable[[str], T]
+) -> tuple[T, Asked]:
+    started = time.monotonic()
+    fault = ""
+    for question in (request, None):
+        if question is None:
+            question = replace(
+                request, user=f"{request.user}\n\nYour last answer was refused: {fault}"
+            )
+        text = "".join([delta async for delta in provider.stream(question)])
+        try:
+            value = read(text)
+        except BadReply as error:
+            fault = str(error)
+            continue
+        wall_s = time.monotonic() - started
+        return value, Asked(provider.name, provider.model, 0, 0.0, wall_s)
+    raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")

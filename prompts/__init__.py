@@ -1,0 +1,1 @@
+"""One YAML file per role."""

@@ -1,0 +1,111 @@
+"""The floors: who may import whom, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("agent", "demo", "evaluation", "llm", "sandbox")
+
+MAY_IMPORT = {
+    "sandbox": {"sandbox"},
+    "llm": {"llm"},
+    "agent": {"agent", "llm", "sandbox"},
+    "demo": {"demo", "agent", "llm", "sandbox"},
+    "evaluation": {"evaluation", "agent", "llm", "sandbox", "demo"},
+}
+
+WITHOUT_IO = [
+    "agent/domain.py",
+    "agent/events.py",
+    "agent/repair/",
+    "agent/result.py",
+    "agent/nodes/prove.py",
+    "demo/view.py",
+    "demo/render.py",
+]
+IO_MODULES = {
+    "asyncio", "io", "os", "pathlib", "shutil", "socket", "sqlite3", "subprocess", "tempfile",
+    "urllib",
+}
+
+LANGGRAPH_ROOMS = {"agent/graph.py", "agent/session.py", "agent/nodes/gate.py"}
+
+
+def sources() -> list[Path]:
+    return sorted(
+        path for package in PACKAGES for path in (ROOT / package).rglob("*.py")
+    )
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of all modules a file imports, at any level."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names.add(node.module or "")
+    return names
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_imports_upward(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    ours = {name.split(".")[0] for name in imported(path)} & set(PACKAGES)
+    assert ours <= MAY_IMPORT[package]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_langgraph_appears_in_the_wiring_only(path: Path) -> None:
+    if str(path.relative_to(ROOT)) not in LANGGRAPH_ROOMS:
+        assert not any(name.split(".")[0] == "langgraph" for name in imported(path))
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_gradio_appears_in_the_web_face_only(path: Path) -> None:
+    if path.relative_to(ROOT).parts[0] != "demo" or path.name not in ("web.py", "theme.py"):
+        assert not any(name.split(".")[0] == "gradio" for name in imported(path))
+
+
+@pytest.mark.parametrize("room", WITHOUT_IO)
+def test_pure_rooms_do_no_input_or_output(room: str) -> None:
+    place = ROOT / room
+    paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    assert paths
+    for path in paths:
+        assert not {name.split(".")[0] for name in imported(path)} & IO_MODULES, path
+
+
+@pytest.mark.parametrize("package", ["llm", "sandbox"])
+def test_the_lower_floors_read_alone(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
+        assert not {name.split(".")[0] for name in imported(path)} & (
+            set(PACKAGES) - {package}
+        ), path
+
+
+def test_nodes_do_not_import_each_other_but_for_shared_words() -> None:
+    for path in (ROOT / "agent/nodes").glob("*.py"):
+        others = {name for name in imported(path) if name.startswith("agent.nodes.")}
+        assert others <= {"agent.nodes.specify"}, path
+
+
+def test_no_string_of_a_demo_task_stands_in_the_engine() -> None:
+    yaml = pytest.importorskip("yaml")
+    examples = yaml.safe_load((ROOT / "demo/examples.yaml").read_text(encoding="utf-8"))
+    needles = {str(task[key]).strip() for task in examples["drafts"] for key in ("id", "task")}
+    needles |= {
+        line.strip()
+        for task in examples["drafts"]
+        for line in task["draft"].split("\n")
+        if len(line.strip()) >= 30
+    }
+    assert len(examples["drafts"]) == 6
+    for path in (ROOT / "agent").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not [needle for needle in needles if needle in text], path
