@@ -1,0 +1,1 @@
+"""Programs that run inside the jail; they import only the standard library, pytest and each other."""

@@ -1,0 +1,355 @@
+"""Loads candidate programs and runs tests against them, all in this one process.
+
+What is seen here is a hint: the candidate shares the process and could tell any story.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import io
+import os
+import signal
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ticks import Spliced, Steps  # type: ignore[import-not-found]  # laid beside us in the jail
+
+OUTPUT_LIMIT = 1_000_000
+"""Characters of output kept for a test on output; the rest is dropped."""
+
+
+class OutOfTime(BaseException):
+    """Raised by the timer inside whatever runs too long."""
+
+
+class Quiet(io.TextIOBase):
+    """Standard output that nobody reads."""
+
+    encoding = "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+
+class Kept(io.StringIO):
+    """Standard output that a test reads, up to a limit."""
+
+    def write(self, text: str, /) -> int:
+        if self.tell() < OUTPUT_LIMIT:
+            super().write(text)
+        return len(text)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one test of one candidate may use."""
+
+    steps: int
+    cpu_s: float
+    wall_s: float
+
+
+@dataclass
+class Run:
+    """How one test of one candidate went."""
+
+    passed: bool
+    timeout: bool = False
+    exception: str = ""
+    message: str = ""
+    line: int | None = None
+    types: list[str] = field(default_factory=list)
+    steps: int = 0
+    error: BaseException | None = None
+
+
+class Clock:
+    """Interrupts what runs too long, again and again until it is let go."""
+
+    def __init__(self) -> None:
+        self._armed = False
+        self.rang = False
+        signal.signal(signal.SIGPROF, self._ring)
+        signal.signal(signal.SIGALRM, self._ring)
+
+    def _ring(self, number: int, frame: object) -> None:
+        if self._armed:
+            self.rang = True
+            raise OutOfTime
+
+    def start(self, limits: Limits) -> None:
+        self._armed, self.rang = True, False
+        signal.setitimer(signal.ITIMER_PROF, limits.cpu_s, limits.cpu_s / 4)
+        signal.setitimer(signal.ITIMER_REAL, limits.wall_s, limits.wall_s / 4)
+
+    def stop(self) -> None:
+        self._armed = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Room:
+    """One program's surroundings: its entry's name, its input, its tests."""
+
+    def __init__(self, payload: dict[str, Any]) -> None:
+        self.entry: str = payload["entry"]
+        self.path = os.path.abspath(self.entry)
+        self.dotted = self.entry.removesuffix(".py").replace("/", ".")
+        self.stem = self.dotted.rsplit(".", 1)[-1]
+        self.names = tuple(dict.fromkeys((self.dotted, self.stem, "solution")))
+        self.stdin: str = payload["stdin"]
+        self.argv: list[str] = payload["argv"]
+        self.base: str = payload["base"]
+        self.texts = Spliced(self.base)
+        self.tests = [_prepared(one) for one in payload["tests"]]
+        self.clock = Clock()
+        self.items: Any = None
+        """The `pytest_items.Items` of tests that are nodes of pytest files."""
+        self.base_output: str | None = None
+        self._quiet = Quiet()
+        self._fresh: list[str] = []
+        """Types that differed in comparisons that held, of the test that runs now."""
+        folder = os.getcwd()
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        if "." in self.dotted:
+            sys.path.insert(1, os.path.dirname(self.path))
+        self._known = set(sys.modules)
+        builtins.__same__ = self._same  # type: ignore[attr-defined]
+
+    def serving(self, serve: Callable[[], None]) -> None:
+        """Calls `serve` once the tests are ready; nodes are collected by pytest first."""
+        texts = list(dict.fromkeys(test.text for test in self.tests if test.node))
+        if not texts:
+            serve()
+            return
+        from pytest_items import Items, PlaceholderModule, collect  # type: ignore[import-not-found]
+
+        def load() -> None:
+            self.module(self.compiled(self.base), self.stem)
+
+        self.items = Items(self.names)
+        try:
+            loaded = self.guarded(load, Limits(2_000_000, 2.0, 4.0)).passed
+        except SyntaxError:
+            loaded = False
+        if not loaded:
+            for name in self.names:
+                sys.modules[name] = PlaceholderModule(name)
+        unlimited = Steps(sys.maxsize)
+        builtins.__tick__, builtins.__ticks__ = unlimited.tick, unlimited.ticks  # type: ignore[attr-defined]
+        collect(texts, self.items, serve)
+
+    @property
+    def count(self) -> int:
+        """How many verdicts there are: one per test, or one for the program's own end."""
+        return len(self.tests) or 1
+
+    def compiled(self, text: str) -> types.CodeType:
+        """Raises what `compile` raises for broken text."""
+        try:
+            return compile(self.texts.text(text), self.path, "exec", dont_inherit=True)
+        except SyntaxError:
+            # A moved splice can stand badly where the edit changed a statement's kind.
+            return compile(Spliced(text).text(text), self.path, "exec", dont_inherit=True)
+
+    def run(self, code: types.CodeType, index: int, limits: Limits) -> Run:
+        """Runs one test on a freshly executed candidate."""
+        test = self.tests[index] if self.tests else None
+        if test is not None and test.broken:
+            return Run(False, exception=test.broken, message="the test does not compile")
+        if test is None:
+            action = functools.partial(self._ends_well, code)
+        elif test.node:
+            action = functools.partial(self._as_item, code, test)
+        elif test.uses_output:
+            action = functools.partial(self._with_output, code, test)
+        else:
+            action = functools.partial(self._as_module, code, test)
+        return self.guarded(action, limits)
+
+    def guarded(self, action: Callable[[], None], limits: Limits) -> Run:
+        """Runs `action` within the limits; whatever it raises is the result."""
+        steps = Steps(limits.steps)
+        builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
+        builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
+        self._fresh = []
+        error: BaseException | None = None
+        sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
+        sys.argv = [self.entry, *self.argv]
+        try:
+            self.clock.start(limits)
+            action()
+        except BaseException as raised:  # noqa: BLE001 - the candidate's end is the result
+            error = raised
+        finally:
+            self._let_go()
+        timeout = steps.exhausted or self.clock.rang
+        if error is None and not timeout:
+            return Run(True, types=self._fresh, steps=steps.used)
+        if timeout or error is None:
+            name, message = "TimeoutError", "the program did not come to an end"
+        else:
+            name, message = type(error).__name__, _words(error)
+        return Run(
+            False,
+            timeout=timeout,
+            exception=name,
+            message=message,
+            line=None if error is None else self.line(error),
+            steps=steps.used,
+            error=error,
+        )
+
+    def line(self, error: BaseException) -> int | None:
+        """The last line of the entry file on the traceback."""
+        found, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.path:
+                found = trace.tb_lineno
+            trace = trace.tb_next
+        return found
+
+    def module(self, code: types.CodeType, name: str) -> types.ModuleType:
+        """The candidate as a module that tests can import under its names."""
+        self._forget()
+        module = types.ModuleType(name)
+        module.__file__ = self.path
+        for one in self.names:
+            sys.modules[one] = module
+        if "." in self.dotted and name != "__main__":
+            self._attach(module)
+        if name == "__main__":
+            sys.modules["__main__"] = module
+        exec(code, module.__dict__)  # noqa: S102 - running the candidate is what we are for
+        return module
+
+    def _attach(self, module: types.ModuleType) -> None:
+        package, _, leaf = self.dotted.rpartition(".")
+        try:
+            __import__(package)
+        except ImportError:
+            return  # a folder without a package: only the plain names lead to the program
+        setattr(sys.modules[package], leaf, module)
+
+    def _forget(self) -> None:
+        """Drops the program's other modules, which may hold an earlier candidate's objects."""
+        if len(sys.modules) == len(self._known):
+            return
+        folder = os.getcwd() + os.sep
+        for name in [name for name in sys.modules if name not in self._known]:
+            file = getattr(sys.modules[name], "__file__", None)
+            if name in self.names or (isinstance(file, str) and file.startswith(folder)):
+                del sys.modules[name]
+            else:
+                self._known.add(name)
+
+    def _as_module(self, code: types.CodeType, test: Prepared) -> None:
+        assert test.code is not None
+        module = self.module(code, self.stem)
+        exec(test.code, dict(module.__dict__))  # noqa: S102
+
+    def _as_item(self, code: types.CodeType, test: Prepared) -> None:
+        assert self.items is not None
+        self.module(code, self.stem)
+        self.items.run(test.text, test.node)
+
+    def _with_output(self, code: types.CodeType, test: Prepared) -> None:
+        assert test.code is not None
+        output = Kept()
+        sys.stdout = output
+        try:
+            module = self.module(code, "__main__")
+        except SystemExit:
+            module = sys.modules["__main__"]
+        finally:
+            sys.stdout = self._quiet
+        exec(test.code, {**module.__dict__, "output": output.getvalue()})  # noqa: S102
+
+    def _ends_well(self, code: types.CodeType) -> None:
+        """Without tests: no crash, and nothing lost of what was printed before it."""
+        output = Kept()
+        sys.stdout = output
+        try:
+            self.module(code, "__main__")
+        except SystemExit:
+            pass
+        finally:
+            sys.stdout = self._quiet
+            if self.base_output is None:
+                self.base_output = output.getvalue()
+        if not output.getvalue().startswith(self.base_output):
+            raise AssertionError("the output before the crash is no longer printed")
+
+    def _let_go(self) -> None:
+        while True:
+            try:
+                self.clock.stop()
+                return
+            except OutOfTime:
+                continue
+
+    def _same(self, got: Any, expected: Any) -> Any:
+        equal = got == expected
+        if equal is True and type(got) is not type(expected):
+            self._fresh.append(f"{type(got).__name__}/{type(expected).__name__}")
+        elif equal is True and type(got) in (list, tuple):
+            self._fresh.extend(
+                f"{type(one).__name__}/{type(other).__name__}"
+                for one, other in zip(got, expected, strict=False)
+                if type(one) is not type(other)
+            )
+        return equal
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A test compiled once for all candidates; a `node` is run by pytest instead."""
+
+    code: types.CodeType | None
+    uses_output: bool
+    broken: str = ""
+    """Why the code does not compile."""
+    text: str = ""
+    node: str = ""
+
+
+class _Watched(ast.NodeTransformer):
+    """Lets `assert got == expected` also tell which types were compared."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        test = node.test
+        if isinstance(test, ast.Compare) and [type(op) for op in test.ops] == [ast.Eq]:
+            watched = ast.Call(
+                ast.Name("__same__", ast.Load()), [test.left, test.comparators[0]], []
+            )
+            node.test = ast.copy_location(watched, test)
+        return node
+
+
+def _prepared(test: dict[str, Any]) -> Prepared:
+    if test["node"]:
+        return Prepared(None, False, text=test["code"], node=test["node"])
+    try:
+        tree = ast.fix_missing_locations(_Watched().visit(ast.parse(test["code"])))
+        code = compile(tree, "<test>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return Prepared(None, test["uses_output"], type(error).__name__)
+    return Prepared(code, test["uses_output"])
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)[:300]
+    except Exception:  # noqa: BLE001 - an exception class of the candidate's own
+        return ""
+
+

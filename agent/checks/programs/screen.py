@@ -1,0 +1,107 @@
+"""Runs many candidates one after the other and says how far each came."""
+
+from __future__ import annotations
+
+import gc
+import time
+import types
+import warnings
+from typing import Any
+
+from running import (  # type: ignore[import-not-found]  # laid beside us in the jail
+    Limits,
+    Room,
+    Run,
+)
+
+BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+"""What compiling untrusted text may raise."""
+
+
+def main(jail: Any) -> None:
+    """Answers items until the host ends the process: `baseline` once, then `candidates`.
+
+    `jail` is the guest's only global; its type lives on the other side of the wall.
+    """
+    warnings.simplefilter("ignore")
+    gc.set_threshold(50_000, 20, 100)
+    room = Room(jail.payload)
+    room.serving(lambda: _serve(jail, room))
+
+
+def _serve(jail: Any, room: Any) -> None:
+    while True:
+        item = jail.receive()
+        if not isinstance(item, dict):
+            return
+        limits = Limits(item["steps"], item["cpu_s"], item["wall_s"])
+        if item["kind"] == "baseline":
+            jail.send(_baseline(room, item["text"], limits))
+        else:
+            room.base_output = item["base_output"]
+            jail.send(_answers(room, item, limits))
+
+
+def _baseline(room: Any, text: str, limits: Any) -> dict[str, Any]:
+    """Every test of the base: what passed, and the steps each took."""
+    runs = _all(room, text, limits)
+    return {"runs": [_row(run) for run in runs], "output": room.base_output}
+
+
+def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
+    """The answers to as many candidates as fit into the item's time, at least one."""
+    end = time.monotonic() + item["slice_s"]
+    answers: list[Any] = []
+    for text in item["texts"]:
+        answers.append(_answer(room, text, item, limits))
+        if time.monotonic() > end:
+            break
+    return answers
+
+
+def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
+    """[ended, passed, exception, message, line, types], `passed` as a string of 1, 0 and -."""
+    try:
+        code = room.compiled(text)
+    except BROKEN as error:
+        return ["syntax", "", type(error).__name__, str(error)[:200],
+                getattr(error, "lineno", None), []]
+    order: list[int] = item["order"]
+    failing: int = item["failing"]
+    passed = ["-"] * room.count
+    gained = 0
+    first: Run | None = None
+    seen: list[str] = []
+    for position, index in enumerate(order):
+        run = room.run(code, index, limits)
+        passed[index] = "1" if run.passed else "0"
+        gained += run.passed and position < failing
+        seen += run.types
+        if run.passed:
+            continue
+        if first is None or (run.timeout and not first.timeout):
+            first = run
+        if item["mode"] == "early":
+            break
+        if item["mode"] == "fit" and (
+            run.timeout or position >= failing or (gained == 0 and position >= 3)
+        ):
+            break
+    if first is None:
+        return ["ok", "".join(passed), "", "", None, sorted(set(seen))]
+    ended = "timeout" if first.timeout else "failed"
+    return [ended, "".join(passed), first.exception, first.message, first.line, []]
+
+
+def _all(room: Any, text: str, limits: Any) -> list[Run]:
+    try:
+        code: types.CodeType = room.compiled(text)
+    except BROKEN as error:
+        line = getattr(error, "lineno", None)
+        broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
+        return [broken] * room.count
+    return [room.run(code, index, limits) for index in range(room.count)]
+
+
+def _row(run: Run) -> list[Any]:
+    return [run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types]

@@ -1,0 +1,266 @@
+"""Fast screening of candidates: tests and solution in one process, many candidates each.
+
+Nothing here is a verdict. The candidate shares a process with its tests, so it could pass
+by cheating; screening only chooses what the judge then verifies.
+
+One jailed child answers chunks of candidates. Endless loops end by a budget of steps that
+is the same on every machine; behind it stand a timer inside the child and, for what no
+timer can interrupt, the host, which kills the child. Then the chunk's candidates are
+asked for one by one, and the guilty one alone is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal, cast
+
+from agent.domain import Script, Solution, Task, TestCase
+from agent.repair.facts import Mode, Screened
+from sandbox.sandbox import Batch, Sandbox
+from sandbox.types import Job, Json, Limits, Lost, SandboxError
+
+STEPS_BASELINE = 2_000_000
+STEPS_LEAST = 20_000
+STEPS_MOST = 4_000_000
+STEPS_FACTOR = 20
+"""A candidate may take this many times the steps of the base's longest passing test."""
+CPU_LEAST_S = 0.15
+CHUNK = 40
+"""Candidates a child is asked for at once."""
+SLICE_S = 0.3
+"""After this time a child answers for the candidates it has finished."""
+KILL_S = 2.0
+"""Beyond the timers of the child: a call into C that nothing interrupts."""
+
+PROGRAMS = ("ticks", "running", "screen", "trace", "pytest_items")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """How the unrepaired program did: the order of the tests and the limits follow from it."""
+
+    screened: tuple[Screened, ...]
+    """One per test, each with a single entry in `passed`."""
+    steps: tuple[int, ...]
+    output: str | None
+    """What a program without tests printed before its end."""
+
+    @property
+    def failing(self) -> list[int]:
+        """Failing tests, the quickest first."""
+        return self._by_steps([i for i, one in enumerate(self.screened) if not one.passed[0]])
+
+    @property
+    def passing(self) -> list[int]:
+        return self._by_steps([i for i, one in enumerate(self.screened) if one.passed[0]])
+
+    @property
+    def step_limit(self) -> int:
+        most = max((self.steps[index] for index in self.passing), default=0)
+        return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * most))
+
+    def _by_steps(self, indices: list[int]) -> list[int]:
+        slow = [self.screened[index].ended == "timeout" for index in indices]
+        keys = {index: (late, self.steps[index]) for index, late in zip(indices, slow, strict=True)}
+        return sorted(indices, key=lambda index: (keys[index], index))
+
+
+class Screener:
+    """Screens candidate texts of one program against its tests; see `screening`."""
+
+    def __init__(self, batch: Batch, base: str, count: int) -> None:
+        self._batch = batch
+        self._base = base
+        self._count = count
+        self._baseline: Baseline | None = None
+
+    async def baseline(self) -> Baseline:
+        """How the base itself does, test by test; run once."""
+        if self._baseline is None:
+            self._baseline = await self._measured()
+        return self._baseline
+
+    async def screen(
+        self, texts: Sequence[str], *, mode: Mode, patience: float = 1.0
+    ) -> AsyncIterator[tuple[int, Screened]]:
+        """Yields (index, what it did) for each text, in no particular order.
+
+        `patience` multiplies the budget of steps and time, for candidates that may be slow.
+        """
+        baseline = await self.baseline()
+        pending = list(range(len(texts)))
+        alone: list[int] = []
+        while pending or alone:
+            chunks = [pending[i : i + CHUNK] for i in range(0, len(pending), CHUNK)]
+            chunks += [[index] for index in alone]
+            pending, alone = [], []
+            items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
+            wall_s = SLICE_S + patience * (CPU_LEAST_S * 10 + KILL_S)
+            async for number, reply in self._batch.replies(items, wall_s):
+                chunk = chunks[number]
+                if isinstance(reply, Lost):
+                    if len(chunk) == 1:
+                        yield chunk[0], self._lost(reply)
+                    else:
+                        alone += chunk
+                    continue
+                answers = _rows(reply)
+                if answers is None or not answers or len(answers) > len(chunk):
+                    # A candidate wrote over our channel: nothing it says counts.
+                    for index in chunk:
+                        yield index, self._lost(Lost("garbled"))
+                    continue
+                for index, answer in zip(chunk, answers, strict=False):
+                    yield index, _screened(answer, self._count)
+                pending += chunk[len(answers) :]
+
+    def _item(
+        self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
+        patience: float,
+    ) -> Json:
+        return {
+            "kind": "candidates",
+            "texts": [texts[index] for index in chunk],
+            "order": cast(Json, baseline.failing + baseline.passing),
+            "failing": len(baseline.failing),
+            "mode": mode,
+            "steps": int(baseline.step_limit * patience),
+            "cpu_s": CPU_LEAST_S * patience,
+            "wall_s": CPU_LEAST_S * patience * 5,
+            "slice_s": SLICE_S,
+            "base_output": baseline.output,
+        }
+
+    async def _measured(self) -> Baseline:
+        item: Json = {
+            "kind": "baseline", "text": self._base, "steps": STEPS_BASELINE, "cpu_s": 1.0,
+            "wall_s": 3.0,
+        }
+        async for _, reply in self._batch.replies([item], 3.0 * self._count + KILL_S):
+            if isinstance(reply, dict) and isinstance(runs := reply.get("runs"), list):
+                output = reply.get("output")
+                return Baseline(
+                    screened=tuple(_baseline_row(run) for run in runs),
+                    steps=tuple(cast(int, cast(list[Json], run)[5]) for run in runs),
+                    output=output if isinstance(output, str) else None,
+                )
+        lost = Screened(passed=(False,), ended="lost")
+        return Baseline((lost,) * self._count, (0,) * self._count, None)
+
+    def _lost(self, reply: Lost) -> Screened:
+        return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
+
+
+@asynccontextmanager
+async def screening(
+    task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox
+) -> AsyncIterator[Screener]:
+    """A screener for candidates of `base`; leaving the context ends its processes."""
+    async with sandbox.batch(job(task, base, tests, "screen")) as batch:
+        yield Screener(batch, base.text, len(tests) or 1)
+
+
+async def run_in_process(
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *, wall_s: float
+) -> list[Screened]:
+    """One entry per test, each run alone, for tests that cannot be judged from outside."""
+    results: list[Screened] = []
+    for test in tests:
+        async with sandbox.batch(job(task, solution, [test], "screen")) as batch:
+            item: Json = {
+                "kind": "baseline", "text": solution.text, "steps": STEPS_BASELINE * 50,
+                "cpu_s": wall_s, "wall_s": wall_s,
+            }
+            async for _, reply in batch.replies([item], wall_s + KILL_S):
+                if isinstance(reply, Lost):
+                    ended: Literal["timeout", "lost"] = (
+                        "timeout" if reply.ended == "timeout" else "lost"
+                    )
+                    results.append(Screened((False,), ended, message=reply.limit or reply.ended))
+                else:
+                    results.append(_first_row(reply))
+    return results
+
+
+def job(
+    task: Task, solution: Solution, tests: Sequence[TestCase], program: str, **more: Json
+) -> Job:
+    """A jail's job that runs one of our programs over a solution and its tests."""
+    texts = {file.path: file.text for file in (*task.support, *solution.files)}
+    payload: dict[str, Json] = {
+        "entry": solution.entry,
+        "base": solution.text,
+        "stdin": task.stdin,
+        "argv": list(task.argv),
+        "tests": [
+            {
+                "code": test.code,
+                "uses_output": isinstance(test, Script) and test.uses_output,
+                "node": test.node if isinstance(test, Script) else "",
+            }
+            for test in tests
+        ],
+        **more,
+    }
+    return Job(
+        program=f"import {program}\n{program}.main(jail)\n",
+        payload=payload,
+        modules={name: _program(name) for name in PROGRAMS},
+        files=texts,
+        sites=task.sites,
+        limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
+    )
+
+
+def _program(name: str) -> str:
+    return (files("agent.checks.programs") / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _rows(reply: Json) -> list[list[Json]] | None:
+    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 6 for row in reply):
+        return cast(list[list[Json]], reply)
+    return None
+
+
+_PASSED = {"1": True, "0": False, "-": None}
+
+
+def _screened(row: list[Json], count: int) -> Screened:
+    ended, passed, exception, message, line, types = row
+    # Our own program wrote the row in the candidate's process: its shape is checked, not its word.
+    if not isinstance(passed, str) or ended not in ("ok", "failed", "syntax", "timeout"):
+        return Screened((None,) * count, "lost", message="the reply made no sense")
+    marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
+    if len(marks) != count or (ended == "ok" and not all(marks)):
+        return Screened((None,) * count, "lost", message="the reply made no sense")
+    return Screened(
+        passed=marks,
+        ended=cast(Literal["ok", "failed", "syntax", "timeout"], ended),
+        exception=str(exception),
+        message=str(message),
+        line=line if isinstance(line, int) else None,
+        types=tuple(str(one) for one in types) if isinstance(types, list) else (),
+    )
+
+
+def _baseline_row(run: Json) -> Screened:
+    if not isinstance(run, list) or len(run) != 7:
+        raise SandboxError("the screening program's reply has an unknown shape")
+    passed, timeout, exception, message, line, _, types = run
+    return Screened(
+        passed=(bool(passed),),
+        ended="ok" if passed else "timeout" if timeout else "failed",
+        exception=str(exception),
+        message=str(message),
+        line=line if isinstance(line, int) else None,
+        types=tuple(str(one) for one in cast(list[Any], types)),
+    )
+
+
+def _first_row(reply: Json) -> Screened:
+    if isinstance(reply, dict) and isinstance(runs := reply.get("runs"), list) and len(runs) == 1:
+        return _baseline_row(runs[0])
+    return Screened((False,), "lost", message="the reply made no sense")

@@ -1,0 +1,62 @@
+"""One watched run of each test: what it covered, what types it met, where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from agent.checks.screening import KILL_S, job
+from agent.domain import Solution, Task, TestCase
+from agent.repair.facts import Trace, Traced
+from sandbox.sandbox import Sandbox
+from sandbox.types import Json, Lost
+
+STEPS = 100_000
+CPU_S = 0.6
+WALL_S = 3.0
+SLOW_TESTS = 3
+"""After this many tests that did not end, the others are not watched."""
+
+
+async def trace(
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox
+) -> Trace:
+    """Runs each test once under a tracer; a test that ends its process is seen as failed."""
+    watched = job(task, solution, tests, "trace", limits=[STEPS, CPU_S, WALL_S])
+    seen: list[Traced] = []
+    types: dict[str, set[str]] = {}
+    hits: dict[int, int] = {}
+    slow = 0
+    async with sandbox.batch(watched) as batch:
+        for index in range(len(tests) or 1):
+            if slow >= SLOW_TESTS:
+                seen.append(Traced(passed=False, exception="TimeoutError"))
+                continue
+            async for _, reply in batch.replies([index], WALL_S + KILL_S):
+                one = _traced(reply, types, hits)
+                slow += one.exception == "TimeoutError"
+                seen.append(one)
+    return Trace(tuple(seen), {name: frozenset(kinds) for name, kinds in types.items()}, hits)
+
+
+def _traced(reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int]) -> Traced:
+    """Reads one reply and adds to what all tests saw together."""
+    if isinstance(reply, Lost):
+        return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
+                      message=reply.limit or reply.ended)
+    if not isinstance(reply, dict):
+        return Traced(passed=False, message="the reply made no sense")
+    row = cast(dict[str, Any], reply)
+    covered = {int(line): int(count) for line, count in row["hits"]}
+    for line, count in covered.items():
+        hits[line] = hits.get(line, 0) + count
+    for name, kinds in row["types"].items():
+        types.setdefault(str(name), set()).update(str(kind) for kind in kinds)
+    return Traced(
+        passed=bool(row["passed"]),
+        covered=frozenset(covered),
+        exception=str(row["exception"]),
+        message=str(row["message"]),
+        line=row["line"] if isinstance(row["line"], int) else None,
+        values=tuple((str(name), str(value)) for name, value in row["values"]),
+    )

@@ -1,0 +1,148 @@
+"""What a search is told, asks and answers. Plain values; nothing here runs anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["early", "full", "fit"]
+"""How far a candidate's tests are run.
+
+early  up to the first that fails
+full   all of them
+fit    while the candidate may still be better than the base: it must not break what passed
+"""
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What one candidate did in a shared process: a hint for the search, never a verdict."""
+
+    passed: tuple[bool | None, ...]
+    """One entry per test; `None` was not run. Without tests: whether the program ended well."""
+    ended: Literal["ok", "failed", "syntax", "timeout", "lost"]
+    exception: str = ""
+    message: str = ""
+    line: int | None = None
+    """The last line of the entry file on the traceback."""
+    types: tuple[str, ...] = ()
+    """`got/expected` for each comparison that held though the types differ."""
+
+    @property
+    def score(self) -> int:
+        return sum(bool(one) for one in self.passed)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One test's run, seen line by line."""
+
+    passed: bool
+    covered: frozenset[int] = frozenset()
+    """Lines of the entry file."""
+    exception: str = ""
+    message: str = ""
+    line: int | None = None
+    values: tuple[tuple[str, str], ...] = ()
+    """Names and their `repr` where the test went wrong."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All tests' runs of one program."""
+
+    tests: tuple[Traced, ...]
+    types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Type names seen in each variable."""
+    hits: Mapping[int, int] = field(default_factory=dict)
+    """How often each line of the entry file ran."""
+
+    @property
+    def failing(self) -> tuple[int, ...]:
+        return tuple(index for index, test in enumerate(self.tests) if not test.passed)
+
+
+@dataclass(frozen=True)
+class Crash:
+    """How a failing run ended, when it was not a wrong answer."""
+
+    exception: str
+    message: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known before the search begins."""
+
+    tests: tuple[str, ...] = ()
+    """The code of each test."""
+    names: tuple[str, ...] = ()
+    """Names that importable modules beside the program offer."""
+    protected: tuple[tuple[int, int], ...] = ()
+    """First and last lines that are never edited."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may try; within it the result depends on the input alone."""
+
+    candidates: int = 20_000
+    pairs: int = 12_000
+    """Of these, how many may be pairs of edits."""
+    syntax: int = 4_000
+    """Texts that may be compiled to repair a syntax error."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A whole text of the entry file, and how it came to be."""
+
+    text: str
+    cost: float
+    operator: str
+    note: str = ""
+    passed: int = 0
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a search has to show so far."""
+
+    plausible: tuple[Candidate, ...] = ()
+    """Pass every test, best first."""
+    partial: Candidate | None = None
+    """The best that passes more tests than the base, but not all."""
+    tried: int = 0
+    base_passed: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Examine:
+    """Asks for a `Trace` of a text; `None` when it could not be had."""
+
+    text: str
+    so_far: Findings
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Asks for a tuple of `Screened`, one per candidate; `None` was not run."""
+
+    candidates: tuple[str, ...]
+    mode: Mode
+    so_far: Findings
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Shows the findings; answered by whether one was accepted, and the search goes on if not."""
+
+    so_far: Findings
+
+
+Question = Examine | Screen | Offer
+Answer = Trace | None | tuple[Screened | None, ...] | bool
