@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,7 +43,17 @@ class Value(BaseModel):
     @property
     def id(self) -> str:
         """The content address of this value: 16 hex digits of its JSON's SHA-256."""
-        return address(self.model_dump_json())
+        return address(self.to_json())
+
+    def to_json(self) -> str:
+        """This value as ASCII JSON. Unlike pydantic's own, it carries lone surrogates, which
+        untrusted programs print and return."""
+        return json.dumps(self.model_dump(), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The value `to_json` wrote; raises `ValueError` for any other text."""
+        return cls.model_validate(json.loads(text))
 
 
 def address(text: str) -> str:

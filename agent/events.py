@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from agent.domain import (
     BlamedLine,
@@ -241,12 +241,9 @@ class Stamped(Value):
         return self.event.kind in FINAL_KINDS
 
 
-_STAMPED: TypeAdapter[Stamped] = TypeAdapter(Stamped)
-
-
 def to_jsonl(log: Iterable[Stamped]) -> str:
     """A run's log as JSON lines, the form `from_jsonl` reads back."""
-    return "".join(stamped.model_dump_json() + "\n" for stamped in log)
+    return "".join(stamped.to_json() + "\n" for stamped in log)
 
 
 def from_jsonl(text: str) -> tuple[Stamped, ...]:
@@ -258,7 +255,7 @@ def _parsed(text: str) -> Iterator[Stamped]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield _STAMPED.validate_json(line)
+                yield Stamped.from_json(line)
             except ValueError as error:
                 raise ValueError(f"line {number} is not an event of a run log: {error}") from error
 

@@ -105,7 +105,7 @@ class Session:
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
         )
-        self._store.add_run(run, title, self._store.put(task), options.model_dump_json())
+        self._store.add_run(run, title, self._store.put(task), options.to_json())
         emit = self._voice(run)
         emit(
             RunStarted(
@@ -270,7 +270,7 @@ class Session:
         conclude(cast(State, state.values), context, outcome, reason)
 
     def _options(self, run: str) -> Options:
-        return Options.model_validate_json(self._store.run(run).options)
+        return Options.from_json(self._store.run(run).options)
 
     def _surroundings(self, run: str) -> Surroundings:
         options = self._options(run)

@@ -7,6 +7,7 @@ awaits. Each write commits before its method returns.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -65,7 +66,7 @@ class Store:
 
     def put(self, value: Value) -> str:
         """Keeps a value and returns its address."""
-        body = value.model_dump_json()
+        body = value.to_json()
         key = address(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
         return key
@@ -75,7 +76,7 @@ class Store:
         row = self._db.execute("select body from artifacts where id = ?", (key,)).fetchone()
         if row is None:
             raise KeyError(f"no value is stored at {key!r}")
-        return kind.model_validate_json(row[0])
+        return kind.from_json(row[0])
 
     # Runs.
 
@@ -150,7 +151,7 @@ class Store:
             self._db.execute(
                 "insert into events(run, seq, task, attempt, ordinal, at, body) "
                 "values(?,?,?,?,?,?,?)",
-                (run, last + 1, task, attempt, ordinal, at, _EVENT.dump_json(event).decode()),
+                (run, last + 1, task, attempt, ordinal, at, event.to_json()),
             )
             if final:
                 self._db.execute("update runs set final = 1 where id = ?", (run,))
@@ -172,7 +173,7 @@ class Store:
         return tuple(
             Stamped(
                 run=row[0], seq=row[1], task=row[2], attempt=row[3], ordinal=row[4], at=row[5],
-                event=_EVENT.validate_json(row[6]),
+                event=_EVENT.validate_python(json.loads(row[6])),
             )
             for row in rows
         )

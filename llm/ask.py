@@ -69,18 +69,16 @@ async def _ask(
     provider: Provider, request: Request, read: Callable[[str], T]
 ) -> tuple[T, Asked]:
     started = time.monotonic()
-    fault = ""
-    for question in (request, None):
-        if question is None:
-            question = replace(
-                request, user=f"{request.user}\n\nYour last answer was refused: {fault}"
-            )
+    question, fault = request, ""
+    for _ in range(2):
         text = "".join([delta async for delta in provider.stream(question)])
         try:
             value = read(text)
         except BadReply as error:
             fault = str(error)
-            continue
-        wall_s = time.monotonic() - started
-        return value, Asked(provider.name, provider.model, 0, 0.0, wall_s)
+            again = f"{request.user}\n\nYour last answer was refused: {fault}"
+            question = replace(request, user=again)
+        else:
+            wall_s = time.monotonic() - started
+            return value, Asked(provider.name, provider.model, 0, 0.0, wall_s)
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from agent.settings import ENVIRONMENT, BadSettings, Settings, data_folder
+
+
+def test_every_environment_name_sets_its_field() -> None:
+    values = {
+        "LLM_PROVIDER": "mock", "HEAL_MAX_ITERATIONS": "7", "HEAL_AUTONOMY": "review_repairs",
+        "HEAL_BUDGET_S": "9.5", "HEAL_SEARCH_S": "3", "HEAL_MAX_CANDIDATES": "11",
+        "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "other",
+        "HEAL_DATA_DIR": "/somewhere",
+    }
+    settings = Settings.from_env(values)
+    assert values.keys() == set(ENVIRONMENT.values())
+    assert {name: getattr(settings, name) for name in ENVIRONMENT} == {
+        "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
+        "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
+        "hold_out": False, "sandbox": "other", "data_dir": Path("/somewhere"),
+    }
+
+
+def test_every_plain_setting_has_an_environment_name() -> None:
+    assert {field.name for field in fields(Settings)} - ENVIRONMENT.keys() == {
+        "drafts", "environment"
+    }
+
+
+def test_what_is_given_wins_over_the_environment() -> None:
+    settings = Settings.from_env({"HEAL_MAX_ITERATIONS": "7"}, max_iterations=2, budget_s=None)
+    assert (settings.max_iterations, settings.budget_s) == (2, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HEAL_MAX_ITERATIONS", "many"),
+        ("HEAL_MAX_ITERATIONS", "0"),
+        ("HEAL_HOLD_OUT", "maybe"),
+        ("HEAL_AUTONOMY", "none"),
+        ("HEAL_BUDGET_S", "1m"),
+    ],
+)
+def test_a_bad_value_is_named(variable: str, value: str) -> None:
+    with pytest.raises(BadSettings, match=variable.removeprefix("HEAL_").split("_")[0] + "|max_it"):
+        Settings.from_env({variable: value})
+
+
+def test_the_environment_never_shows_in_a_representation() -> None:
+    assert "hush" not in repr(Settings.from_env({"ANTHROPIC_API_KEY": "hush"}))
+
+
+def test_a_home_that_cannot_be_written_gives_a_folder_and_a_warning(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    folder, warning = data_folder(Settings.from_env({"XDG_DATA_HOME": str(blocker)}))
+    assert folder.is_dir()
+    assert "HEAL_DATA_DIR" in warning
+
+
+def test_a_chosen_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(BadSettings, match="cannot be written"):
+        data_folder(Settings.from_env({"HEAL_DATA_DIR": str(blocker / "x")}))
