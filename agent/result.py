@@ -103,6 +103,39 @@ class Result:
         return min(failing, key=_reading_cost, default=None)
 
 
+def document(result: Result) -> dict[str, object]:
+    """The result as one JSON document; the keys are the same for every outcome."""
+    verdicts = result.report.verdicts if result.report is not None else ()
+    partial = result.partial
+    return {
+        "run_id": result.run_id or None,
+        "outcome": result.outcome,
+        "proof": result.proof,
+        "diff": result.diff,
+        "files": dict(result.files),
+        "tests": [
+            {
+                "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
+                "integrity": verdict.integrity, "expected": verdict.expected,
+                "got": verdict.got, "message": verdict.message,
+            }
+            for verdict in verdicts
+        ],
+        "strategy": result.strategy,
+        "provider": result.provider or None,
+        "iterations": result.iterations,
+        "candidates": result.candidates,
+        "tokens": result.tokens,
+        "cost_usd": result.cost_usd,
+        "seconds": round(result.seconds, 3),
+        "reason": result.reason,
+        "error": result.error or None,
+        "not_a_fix": None if partial is None else {
+            "diff": partial.diff, "passed": partial.passed, "total": partial.total,
+        },
+    }
+
+
 def fold(log: Iterable[Stamped]) -> Result:
     """The result of a run, or of as much of it as `log` holds."""
     entries = fold_attempts(log)
@@ -138,7 +171,9 @@ def _step(result: Result, event: Event) -> Result:
         case StepStarted():
             return replace(result, iterations=max(result.iterations, event.iteration))
         case TestsFrozen():
-            return replace(result, tests=(*result.tests, *event.tests))
+            # A test that is held out is announced again, under its new origin.
+            tests = {test.name: test for test in (*result.tests, *event.tests)}
+            return replace(result, tests=tuple(tests.values()))
         case Diagnosed():
             return replace(result, diagnosis=event.diagnosis)
         case Searched():

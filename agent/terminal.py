@@ -115,6 +115,14 @@ class Terminal:
             sys.stdout.write(diff)
             sys.stdout.flush()
 
+    def program(self, code: str) -> None:
+        """A program on standard output."""
+        if self.out.is_terminal:
+            self.out.print(Text(printable(code)), end="")
+        else:
+            sys.stdout.write(code)
+            sys.stdout.flush()
+
     def result(self, result: Result) -> None:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(headline(result))

@@ -1,0 +1,211 @@
+"""A result is a pure fold of a run's events."""
+
+from __future__ import annotations
+
+import json
+
+from agent.domain import File, Report, Solution, Verdict
+from agent.events import (
+    CodeWritten,
+    Event,
+    Judged,
+    ModelCalled,
+    PartialFound,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Stamped,
+    StepStarted,
+    TestInfo,
+    Waiting,
+)
+from agent.events import TestsFrozen as Frozen
+from agent.exits import exit_code
+from agent.result import Result, document, fold
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+MENDED = "def add(a, b):\n    return a + b\n"
+
+
+def solution(text: str, **fields: str) -> Solution:
+    return Solution(files=(File(path="sum.py", text=text),), entry="sum.py", **fields)
+
+
+def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
+    return Verdict(
+        name=name, test=name, status=status, integrity="outside",
+        **{"origin": "user", **fields},
+    )
+
+
+def stamped(*events: Event, attempts: dict[int, tuple[str, int]] | None = None) -> list[Stamped]:
+    entries = []
+    for number, event in enumerate(events, start=1):
+        task, attempt = (attempts or {}).get(number, ("session", 0))
+        entries.append(
+            Stamped(run="r1", seq=number, task=task, attempt=attempt, ordinal=number,
+                    at=100.0 + number, event=event)
+        )
+    return entries
+
+
+STARTED = RunStarted(
+    title="sum.py", code=BROKEN, entry="sum.py", provider="mock", provider_why="no model",
+    sandbox="subprocess",
+)
+FINISHED = RunFinished(
+    outcome="healed", proof="E1", strategy="search", reason="- became +", diff="--- a\n+++ b\n",
+    code=MENDED, iterations=1, candidates=12, tokens=0, cost_usd=0.0, seconds=1.5,
+)
+
+
+def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
+    before, after = solution(BROKEN), solution(MENDED, origin="search")
+    failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
+    passing = Report(solution=after.id, verdicts=(verdict("add"),))
+    log = stamped(
+        STARTED,
+        Judged(iteration=0, report=failing),
+        CodeWritten(iteration=1, solution=after),
+        Judged(iteration=1, report=passing),
+        FINISHED,
+    )
+
+    result = fold(log)
+
+    assert result.report == passing
+    assert result.files == (("sum.py", MENDED),)
+    assert (result.outcome, result.proof, result.healed) == ("healed", "E1", True)
+
+
+def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
+    before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
+    first = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
+    second = Report(solution=tried.id, verdicts=(verdict("add", "error"),))
+    finished = FINISHED.model_copy(
+        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
+    )
+    log = stamped(
+        STARTED,
+        Judged(iteration=0, report=first),
+        CodeWritten(iteration=1, solution=tried),
+        Judged(iteration=1, report=second),
+        finished,
+    )
+
+    assert fold(log).report == first
+    assert fold(log).code == BROKEN
+
+
+def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() -> None:
+    failing = Report(solution=solution(BROKEN).id, verdicts=(verdict("add", "failed"),))
+
+    assert fold(stamped(STARTED, Judged(iteration=0, report=failing), FINISHED)).report is None
+
+
+def test_every_prefix_of_a_log_folds() -> None:
+    log = stamped(
+        STARTED,
+        StepStarted(step="execute", iteration=0),
+        Frozen(tests=(TestInfo(name="a", origin="user", code="assert 1"),)),
+        ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=None, wall_s=1),
+        Waiting(interrupt="i", question="keep?"),
+        FINISHED,
+    )
+
+    outcomes = [fold(log[:length]).outcome for length in range(len(log) + 1)]
+
+    assert outcomes == [None] * len(log) + ["healed"]
+
+
+def test_an_unfinished_run_adds_up_what_it_spent() -> None:
+    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    unpriced = call.model_copy(update={"cost_usd": None})
+
+    assert fold(stamped(STARTED, call, call)).tokens == 14
+    assert fold(stamped(STARTED, call, call)).cost_usd == 1.0
+    assert fold(stamped(STARTED, call, unpriced)).cost_usd is None
+    assert fold(stamped(STARTED, call)).seconds == 1.0
+
+
+def test_a_step_taken_again_counts_once() -> None:
+    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    log = stamped(STARTED, call, call, attempts={2: ("t", 1), 3: ("t", 2)})
+
+    assert fold(log).tokens == 7
+
+
+def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
+    shown = TestInfo(name="a", origin="user", code="assert 1")
+    held = TestInfo(name="a", origin="held-out", code="assert 1")
+
+    assert fold(stamped(Frozen(tests=(shown,)), Frozen(tests=(held,)))).tests == (held,)
+
+
+def test_a_question_is_open_until_the_run_ends() -> None:
+    question = Waiting(interrupt="i", question="keep?")
+
+    assert fold(stamped(STARTED, question)).waiting == question
+    assert fold(stamped(STARTED, question, FINISHED)).waiting is None
+
+
+def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
+    report = Report(
+        solution="s",
+        verdicts=(
+            verdict("a", "failed", call="add(1000, 2000)"),
+            verdict("b", "failed", call="add(1, 2)"),
+            verdict("c", call="add(0)"),
+            verdict("d", "failed", call="x()", origin="adversarial"),
+        ),
+    )
+
+    failure = Result(report=report).smallest_failure
+
+    assert failure is not None
+    assert failure.call == "add(1, 2)"
+
+
+def test_exit_codes_follow_the_outcome_and_the_proof_asked_for() -> None:
+    def code(outcome: str | None, proof: str | None = None, required: str = "E1") -> int:
+        return exit_code(Result(outcome=outcome, proof=proof), required)
+
+    assert code("healthy") == 0
+    assert code("healed", "E1") == 0
+    assert code("healed", "E2") == 0
+    assert code("unresolved") == 1
+    assert code(None) == 1
+    assert code("not_fixable") == 4
+    assert code("budget") == 5
+    assert code("healed", "E1", "E2") == 6
+    assert code("crash_stopped", "E0") == 6
+    assert code("crash_stopped", "E0", "E0") == 0
+    assert code("cancelled") == 130
+    assert exit_code(fold(stamped(STARTED, RunFailed(error="KeyError: x"))), "E1") == 3
+
+
+def test_the_document_has_the_same_keys_for_every_outcome() -> None:
+    healed = document(fold(stamped(STARTED, FINISHED)))
+    refused = document(Result(outcome="not_fixable", reason="no", error="no"))
+    partial = PartialFound(diff="d", passed=1, total=2, note="n")
+
+    assert healed.keys() == refused.keys()
+    assert healed.keys() >= {
+        "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider",
+        "iterations", "candidates", "tokens", "cost_usd", "seconds", "reason",
+    }
+    assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
+    assert document(fold(stamped(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
+
+
+def test_the_document_lists_each_verdict() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", "failed", expected="3", got="'\ud800'", message="m"),
+    ))
+
+    shown = json.loads(json.dumps(document(Result(report=report))))
+
+    assert shown["tests"] == [{
+        "id": "a", "origin": "user", "status": "failed", "integrity": "outside",
+        "expected": "3", "got": "'\ud800'", "message": "m",
+    }]
