@@ -43,6 +43,8 @@ class Batch(Protocol):
         """Yields (index, reply) for each item, in order; an item without one is `Lost`.
 
         The program must loop over `jail.receive()` and `jail.send()` one reply for each item.
+        `item_wall_s` bounds each item; the job's `wall_s` bounds the time until the program
+        first receives, and its `cpu_s` bounds nothing. Standard output is dropped.
         """
 
 

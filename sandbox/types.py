@@ -100,3 +100,5 @@ class Lost:
 
     ended: Ended
     limit: str = ""
+    stderr: str = ""
+    """The end of what the process wrote to standard error, when it says why."""

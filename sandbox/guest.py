@@ -1,0 +1,462 @@
+"""Runs inside the jail: gives up what the job may not have, then runs the job's program.
+
+One self-contained file: nothing of ours is importable here, and what is imported is kept
+small because each job pays for it. The order is the theory of operation:
+
+1. The first frame on `CHANNEL` is the job. It comes from the host, so it is `marshal`, which
+   needs no import; everything that leaves the jail is JSON, because the host trusts none of it.
+2. Limits are set, then the user is changed, then the kernel is told to keep it that way.
+   Until here no line of anyone else's code has run.
+3. The program runs in a module `__jail__` whose one global is `jail`. `__main__` is an empty
+   module, so code that is run as a script finds a place of its own.
+4. The last frame says that the program came to its end.
+
+Lone surrogates never stop a program: printed, they become an escape (`\\ud800`); in messages
+and on standard input they travel unchanged.
+
+    ChannelError                the jail's channels cannot be used so; a bug of the program
+      Malformed                 the peer sent something that is no message, or too much
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import marshal
+import os
+import sys
+from types import CodeType, ModuleType
+from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+CHANNEL = 3
+PEER = 4
+
+READY = 1
+MESSAGE = 2
+END = 3
+
+PROGRAM_NAME = "<jail program>"
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
+_SIGKILL = 9
+
+
+class ChannelError(Exception):
+    """A channel was used in a way it does not allow, or its other end is gone."""
+
+
+class Malformed(ChannelError):
+    """The peer sent something that is no message, or more than fits."""
+
+
+class Jail:
+    """What a program sees of its jail."""
+
+    def __init__(
+        self, payload: Any, folder: str, shared: str | None, channel: _Host, peer: Peer | None
+    ) -> None:
+        self.payload = payload
+        """The job's payload."""
+        self.folder = folder
+        """The private folder, also the current directory at the start."""
+        self.shared = shared
+        """The folder shared with the other job of a pair, or `None`."""
+        self.peer = peer
+        """The channel to the other job of a pair, or `None`."""
+        self._channel = channel
+
+    def send(self, value: Any) -> None:
+        """Sends a JSON value to the host."""
+        self._channel.send(value)
+
+    def receive(self) -> Any:
+        """The host's next value; `None` when there is no more."""
+        return self._channel.receive()
+
+
+class Peer:
+    """The channel to the other job of a pair; both ends speak JSON."""
+
+    def __init__(self, descriptor: int, most_bytes: int) -> None:
+        self._descriptor = descriptor
+        self._most_bytes = most_bytes
+        self._buffer = bytearray()
+        self._lock = _lock()
+        self._encode = _encoder()
+
+    def send(self, value: Any) -> None:
+        """Sends a JSON value; raises `ChannelError` when the other job has ended."""
+        body = self._encode(value)
+        with self._lock:
+            _write(self._descriptor, len(body).to_bytes(4, "big") + body)
+
+    def receive(self, timeout_s: float | None = None) -> Any:
+        """The next value; `None` at the other job's end.
+
+        Raises `Malformed` for anything that is no message and `TimeoutError` when nothing
+        came within `timeout_s`; after `Malformed` the channel is of no more use.
+        """
+        import json
+
+        deadline = None if timeout_s is None else _monotonic() + timeout_s
+        if not self._fill(4, deadline):
+            return None
+        size = int.from_bytes(self._buffer[:4], "big")
+        if size > self._most_bytes:
+            raise Malformed(f"a message of {size} bytes; {self._most_bytes} are allowed")
+        if not self._fill(4 + size, deadline):
+            raise Malformed("the other job ended within a message")
+        body = bytes(self._buffer[4 : 4 + size])
+        del self._buffer[: 4 + size]
+        try:
+            return json.loads(body.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            raise Malformed(f"not JSON: {error}") from error
+
+    def _fill(self, size: int, deadline: float | None) -> bool:
+        """Reads until `size` bytes are there; false when the end comes before the first byte."""
+        while len(self._buffer) < size:
+            if deadline is not None:
+                _await_input(self._descriptor, deadline)
+            part = _read(self._descriptor, 1 << 16)
+            if not part:
+                if self._buffer:
+                    raise Malformed("the other job ended within a message")
+                return False
+            self._buffer += part
+        return True
+
+
+class _Host:
+    """The private channel to the host: marshal comes in, JSON goes out.
+
+    Each message carries the number of values received so far, so that the host can tell an
+    answer to one item from an answer to the next.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._received = 0
+        self._lock = _lock()
+        self._owner = os.getpid()
+        self._encode: Callable[[Any], bytes] | None = None
+
+    def send(self, value: Any) -> None:
+        if self._encode is None:
+            self._encode = _encoder()
+        self._frame(MESSAGE, self._encode(value))
+
+    def receive(self) -> Any:
+        if not self._received:
+            self._frame(READY, b"")
+        value = self.value()
+        self._received += 1
+        return value
+
+    def value(self) -> Any:
+        """The next value without counting it; `None` at end of file."""
+        if not self._fill(4):
+            return None
+        size = int.from_bytes(self._buffer[:4], "big")
+        if not self._fill(4 + size):
+            return None
+        body = bytes(self._buffer[4 : 4 + size])
+        del self._buffer[: 4 + size]
+        return marshal.loads(body)
+
+    def end(self) -> None:
+        """Says that the program came to its end; a forked copy of the job says nothing."""
+        if os.getpid() == self._owner:
+            self._frame(END, b"")
+
+    def _fill(self, size: int) -> bool:
+        while len(self._buffer) < size:
+            part = _read(CHANNEL, max(1 << 16, size - len(self._buffer)))
+            if not part:
+                return False
+            self._buffer += part
+        return True
+
+    def _frame(self, kind: int, body: bytes) -> None:
+        if os.getpid() != self._owner:
+            raise ChannelError("a forked process cannot speak for the job")
+        header = (
+            kind.to_bytes(1, "big")
+            + len(body).to_bytes(4, "big")
+            + self._received.to_bytes(4, "big")
+        )
+        with self._lock:
+            _write(CHANNEL, header + body)
+
+
+class _Modules:
+    """Imports the job's modules from memory; they were compiled by the host."""
+
+    def __init__(self, sources: dict[str, tuple[str, CodeType]]) -> None:
+        self._sources = sources
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self._sources:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        package = any(other.startswith(name + ".") for other in self._sources)
+        # typeshed wants a whole Loader; importlib asks for these methods only.
+        return ModuleSpec(name, self, is_package=package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self._sources[module.__name__][1], module.__dict__)
+
+    def get_source(self, name: str) -> str:
+        return self._sources[name][0]
+
+
+def main() -> None:
+    """Becomes the jail and runs the job's program."""
+    host = _Host()
+    job = host.value()
+    if job is None:
+        raise SystemExit("the host ended before it sent a job")
+    os.chdir(job["folder"])
+    if sys.platform == "linux":
+        _prefer_in_memory_shortage()
+    _limit(job["limits"])
+    if job["user"] is not None:
+        _become(job["user"], job["groups"])
+    os.umask(0o007 if job["shared"] else 0o077)
+    if sys.platform == "linux":
+        _close_doors(job["host"])
+    _limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
+    _prepare_interpreter(job)
+    peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
+    jail = Jail(job["payload"], job["folder"], job["shared"], host, peer)
+    _run(job["program"], job["source"], jail)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    host.end()
+
+
+def _run(program: CodeType, source: str, jail: Jail) -> None:
+    module = ModuleType("__jail__")
+    module.__dict__["jail"] = jail
+    sys.modules["__jail__"] = module
+    try:
+        exec(program, module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException:  # noqa: BLE001 - whatever it is, it is told on standard error
+        import linecache
+        import traceback
+
+        linecache.cache[PROGRAM_NAME] = (
+            len(source), None, source.splitlines(keepends=True), PROGRAM_NAME,
+        )
+        traceback.print_exc()
+        raise SystemExit(1) from None
+
+
+def _prefer_in_memory_shortage() -> None:
+    """Where the whole machine runs out of memory, a job is to die before its host."""
+    try:
+        descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    except FileNotFoundError:  # no /proc here: nothing to prefer
+        return
+    os.write(descriptor, b"1000")
+    os.close(descriptor)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    import resource
+
+    kinds = {
+        "memory": resource.RLIMIT_AS,
+        "file": resource.RLIMIT_FSIZE,
+        "open_files": resource.RLIMIT_NOFILE,
+        "core": resource.RLIMIT_CORE,
+    }
+    for name, kind in kinds.items():
+        _lower(kind, limits[name], limits[name])
+    if limits["cpu"]:
+        # The soft limit raises SIGXCPU; a program that ignores it meets SIGKILL a second later.
+        _lower(resource.RLIMIT_CPU, limits["cpu"], limits["cpu"] + 1)
+
+
+def _lower(kind: int, soft: int, hard: int) -> None:
+    """Sets a limit, or keeps what is already lower."""
+    import resource
+
+    ceiling = resource.getrlimit(kind)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    try:
+        resource.setrlimit(kind, (soft, hard))
+    except (ValueError, OSError):
+        # macOS knows RLIMIT_AS but refuses to set it.
+        if sys.platform == "linux":
+            raise
+
+
+def _become(user: int, groups: list[int]) -> None:
+    os.setgroups(groups)
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def _limit_processes(processes: int, exact: bool) -> None:
+    """Bounds processes and threads together.
+
+    The kernel counts all of a user's, not this job's. A spare user starts at none. An ordinary
+    user may have many, some of them out of sight in other containers, so the limit is raised
+    until one more thread fits and the job's share is added to that.
+    """
+    import _thread
+    import resource
+
+    kind = resource.RLIMIT_NPROC
+    count = processes
+    if not exact:
+        hard = resource.getrlimit(kind)[1]
+        while hard == resource.RLIM_INFINITY or count < hard:
+            resource.setrlimit(kind, (count, hard))
+            try:
+                _thread.start_new_thread(int, ())
+            except RuntimeError:
+                count *= 2
+            else:
+                count += processes
+                break
+    _lower(kind, count, count)
+
+
+def _close_doors(host: int) -> None:
+    """No way back to privileges, no looking in from a process of the same user, no life
+    after the host."""
+    # ctypes.CDLL costs a millisecond of imports more than these two calls need.
+    import _ctypes
+
+    # `None` is the running program itself, as ctypes.CDLL(None) passes it.
+    library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+    prctl = _ctypes.dlsym(library, "prctl")
+    for option, value in (
+        (_PR_SET_NO_NEW_PRIVS, 1),
+        (_PR_SET_DUMPABLE, 0),
+        (_PR_SET_PDEATHSIG, _SIGKILL),
+    ):
+        if _ctypes.call_function(prctl, (option, value, 0, 0, 0)) != 0:
+            raise SystemExit(f"the kernel refused prctl option {option}")
+    if os.getppid() != host:
+        raise SystemExit("the host ended while the job was starting")
+
+
+def _prepare_interpreter(job: dict[str, Any]) -> None:
+    """Makes the interpreter look as a fresh `python` would to the code that runs in it."""
+    import _sitebuiltins
+
+    os.set_inheritable(CHANNEL, False)
+    first_free = CHANNEL + 1
+    if job["peer"]:
+        os.set_inheritable(PEER, False)
+        first_free = PEER + 1
+    os.closerange(first_free, job["limits"]["open_files"])
+    sys.argv[:] = [""]
+    sys.path.insert(0, job["folder"])
+    sys.path.extend(job["sites"])
+    if job["modules"]:
+        sys.meta_path.insert(0, _Modules(job["modules"]))
+    # `-S` leaves these out, and scripts use them.
+    ending = "Ctrl-D (i.e. EOF)"
+    for name in ("exit", "quit"):
+        setattr(builtins, name, _sitebuiltins.Quitter(name, ending))
+    builtins.help = _sitebuiltins._Helper()
+    _streams()
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.modules["__main__"].__dict__["__builtins__"] = builtins
+
+
+def _streams() -> None:
+    # Whole lines leave at once, so that what was printed before a kill is seen.
+    for stream, errors, lines in (
+        (sys.stdin, "surrogatepass", False),
+        (sys.stdout, "backslashreplace", True),
+        (sys.stderr, "backslashreplace", True),
+    ):
+        # Text streams of the interpreter have it; their declared type, TextIO, does not.
+        stream.reconfigure(  # type: ignore[union-attr]
+            encoding="utf-8", errors=errors, line_buffering=lines
+        )
+
+
+def _encoder() -> Callable[[Any], bytes]:
+    """JSON text as bytes; anything that is no JSON value raises `TypeError`."""
+    # `import json` costs as much as the rest of the start (it imports re); its core does not.
+    from _json import encode_basestring, make_encoder
+
+    def refuse(value: object) -> NoReturn:
+        raise TypeError(f"a {type(value).__name__} is no JSON value")
+
+    def encode(value: Any) -> bytes:
+        # A new one each time: `markers` must not keep what a failed call left there.
+        parts = make_encoder({}, refuse, encode_basestring, None, ":", ",", False, False, True)
+        if isinstance(value, str):
+            return encode_basestring(value).encode("utf-8", "surrogatepass")
+        return "".join(parts(value, 0)).encode("utf-8", "surrogatepass")
+
+    return encode
+
+
+def _lock() -> Any:
+    import _thread
+
+    return _thread.allocate_lock()
+
+
+def _monotonic() -> float:
+    import time
+
+    return time.monotonic()
+
+
+def _await_input(descriptor: int, deadline: float) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    left = deadline - _monotonic()
+    if left < 0 or not poll.poll(left * 1000):
+        raise TimeoutError("the other job sent nothing in time")
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    """The next bytes; none at the end, which is also how a peer's death looks."""
+    try:
+        return os.read(descriptor, size)
+    except ConnectionResetError:
+        return b""
+
+
+def _write(descriptor: int, frame: bytes) -> None:
+    view = memoryview(frame)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ECONNRESET):
+            raise ChannelError("the other end is gone") from error
+        raise
+
+
+if __name__ == "__main__":
+    main()
