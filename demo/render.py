@@ -100,7 +100,7 @@ def empty() -> str:
     """What stands there before the first run."""
     return (
         '<div class="bench is-empty" data-phase="empty"><div class="empty">'
-        '<div class="empty-mark" aria-hidden="true">✗<i></i>✓</div>'
+        '<div class="empty-mark" aria-hidden="true">✗<i></i><b>✓</b></div>'
         "<p>Paste Python that fails and a test that shows it, or choose an example: the agent "
         "runs it in a jail, finds the cause, and shows a patch only with its proof.</p>"
         "</div></div>"
@@ -115,25 +115,26 @@ def sentence(text: str) -> str:
     )
 
 
-def badge(provider: str, why: str) -> str:
-    """Which plan heals here: a model's name, or none."""
-    shown = why if provider == "mock" else f"{provider}: {why}"
-    return f'<span class="badge">{_text(shown)}</span>'
+def place(provider: str, why: str, sandbox: str) -> str:
+    """Which plan heals here, and the jail that runs the code."""
+    badge = why if provider == "mock" else f"{provider}: {why}"
+    return (
+        f'<p class="place"><span class="badge">{_text(badge, 400)}</span>'
+        f'<span class="sandbox">sandbox: {_text(sandbox, 400)}</span></p>'
+    )
 
 
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
     mark = OUTCOME_MARKS.get(word, "●")
     rest = "".join(f"<span>{_text(fact, 300)}</span>" for fact in facts)
     if view.phase == "running":
-        rest += f'<span class="clock" data-since="{view.began_at:.3f}"></span>'
+        elapsed = max(0.0, view.last_at - view.began_at)
+        rest += f'<span class="clock" data-elapsed="{elapsed:.1f}"></span>'
     reason = view.finish.reason if view.finish is not None else ""
     line = f'<p class="reason">{_text(reason)}</p>' if reason else ""
     where = ""
     if view.start is not None:
-        where = (
-            f'<p class="place">{badge(view.start.provider, view.start.provider_why)}'
-            f'<span class="sandbox">sandbox: {_text(view.start.sandbox, 400)}</span></p>'
-        )
+        where = place(view.start.provider, view.start.provider_why, view.start.sandbox)
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
         f"<strong>{_text(word)}</strong>{rest}</p>{line}{where}{_downloads(view)}</header>"
@@ -160,10 +161,10 @@ def patch_of(view: View) -> str:
 
 
 def _notices(view: View) -> str:
+    texts = (notice.text for notice in view.notices if notice.level != "info")
     return "".join(
-        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{_text(it.text)}</p></div>'
-        for it in view.notices
-        if it.level != "info"
+        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{_text(text)}</p></div>'
+        for text in texts
     )
 
 
@@ -356,7 +357,7 @@ def diff(text: str) -> str:
     return f'<div class="diff">{body}</div>{rest}'
 
 
-_SIGNS = {"gone": ("−", "removed"), "came": ("+", "added")}
+_SIGNS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}
 
 
 def _diff_line(line: DiffLine) -> str:
@@ -476,3 +477,32 @@ def _program(view: View) -> str:
             f'<details data-key="calls"><summary>Model calls</summary><ul>{calls}</ul></details>'
         )
     return f'<section class="program">{"".join(parts)}</section>' if parts else ""
+
+
+def starting() -> str:
+    """The workbench between the click and the first event."""
+    return (
+        '<div class="bench is-running" data-phase="running" data-announce="Running">'
+        '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
+        "<strong>RUNNING</strong><span>starting</span></p></header></div>"
+    )
+
+
+def masthead() -> str:
+    """The head of the page."""
+    return (
+        '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+        "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
+        '<button type="button" id="theme-toggle">Light or dark</button>'
+        '<div id="live" class="sr" aria-live="polite"></div></div>'
+    )
+
+
+def keys() -> str:
+    """How to work without a mouse."""
+    return '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
+
+
+def cards_title() -> str:
+    """The heading of the examples."""
+    return "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"

@@ -1,0 +1,73 @@
+"""The web door: reads the settings, builds the page and serves it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+from agent.dotenv import read_dotenv
+from agent.drafts import by_words, read_drafts
+from agent.settings import BadSettings, Settings
+from demo.host import Engine, Host
+
+
+def find_engine(settings: Settings) -> Engine:
+    """The engine with these settings; the import takes about a second."""
+    from agent.intake import BadInput, NotFixable
+    from agent.session import NoProvider, open_session, paste_task
+    from sandbox import SandboxError
+
+    return Engine(
+        open=lambda: open_session(settings),
+        paste=paste_task,
+        refusals=(BadInput, NotFixable),
+        faults=(BadSettings, NoProvider, SandboxError),
+    )
+
+
+def address() -> tuple[str, int]:
+    """The host name and the port to serve at; raises `BadSettings`."""
+    everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
+    name = os.environ.get("GRADIO_SERVER_NAME") or everywhere
+    port = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT") or "7860"
+    if not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise BadSettings(f"the port {port!r} is no number from 1 to 65535")
+    return name, int(port)
+
+
+def main() -> int:
+    """Serves the page until it is interrupted; returns the exit code."""
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        read_dotenv()
+        settings = Settings.from_env(drafts=by_words(read_drafts()))
+        name, port = address()
+    except BadSettings as error:
+        print(error, file=sys.stderr)
+        return 2
+    from demo.web import build, serve
+
+    host = Host(lambda: find_engine(settings))
+    try:
+        serve(build(host, max_iterations=settings.max_iterations), host, name, port)
+    except OSError as error:
+        print(
+            f"The page cannot be served at {name}:{port}: {error}\n"
+            f"If another program uses that port, choose one: PORT=7861 python app.py",
+            file=sys.stderr,
+        )
+        return 2
+    return 0
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    """A stop from outside closes runs and files as Ctrl+C does."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

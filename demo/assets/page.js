@@ -1,0 +1,106 @@
+// Run once when the page stands. The workbench is replaced as a whole on every update, so
+// what a reader opened, scrolled or copied is kept here and put back.
+() => {
+  const opened = new Set();
+  const scrolled = new Map();
+  const root = document.documentElement;
+
+  const setDark = (dark) => document.body.classList.toggle("dark", dark);
+  try {
+    const kept = localStorage.getItem("heal-theme");
+    const asked = new URLSearchParams(location.search).get("__theme");
+    if (kept && !asked) setDark(kept === "dark");
+  } catch (error) {
+    console.info("the theme is not kept:", error.message);
+  }
+
+  const restore = (bench) => {
+    for (const item of bench.querySelectorAll("details[data-key]")) {
+      if (opened.has(item.dataset.key)) item.open = true;
+    }
+    for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
+      const place = scrolled.get(pane.dataset.key);
+      const follows = pane.dataset.key === "timeline" && (!place || place.atEnd);
+      if (follows) pane.scrollTop = pane.scrollHeight;
+      else if (place) {
+        pane.scrollTop = place.top;
+        pane.scrollLeft = place.left;
+      }
+    }
+    const inner = bench.querySelector("[data-announce]");
+    const live = document.getElementById("live");
+    if (inner && live && live.textContent !== inner.dataset.announce) {
+      live.textContent = inner.dataset.announce;
+    }
+    const clock = bench.querySelector(".clock");
+    if (clock) clock.dataset.seen = performance.now();
+    tick();
+  };
+
+  const tick = () => {
+    const clock = document.querySelector("#bench .clock");
+    if (!clock) return;
+    const since = (performance.now() - Number(clock.dataset.seen || performance.now())) / 1000;
+    const text = (Number(clock.dataset.elapsed) + since).toFixed(1) + " s";
+    if (clock.textContent !== text) clock.textContent = text;
+  };
+  setInterval(tick, 200);
+
+  document.addEventListener("toggle", (event) => {
+    const key = event.target.dataset && event.target.dataset.key;
+    if (!key || !event.target.isConnected) return;
+    if (event.target.open) opened.add(key);
+    else opened.delete(key);
+  }, true);
+
+  document.addEventListener("scroll", (event) => {
+    const pane = event.target;
+    if (!pane.classList || !pane.classList.contains("scroll")) return;
+    scrolled.set(pane.dataset.key, {
+      top: pane.scrollTop,
+      left: pane.scrollLeft,
+      atEnd: pane.scrollTop + pane.clientHeight >= pane.scrollHeight - 4,
+    });
+  }, true);
+
+  document.addEventListener("click", (event) => {
+    const copy = event.target.closest && event.target.closest("button.copy");
+    if (copy) {
+      const text = copy.parentElement.querySelector("pre").textContent;
+      navigator.clipboard.writeText(text).then(
+        () => { copy.textContent = "Copied"; },
+        () => { copy.textContent = "Copying is not allowed here"; },
+      );
+    }
+    if (event.target.closest && event.target.closest("#theme-toggle")) {
+      const dark = !document.body.classList.contains("dark");
+      setDark(dark);
+      try {
+        localStorage.setItem("heal-theme", dark ? "dark" : "light");
+      } catch (error) {
+        console.info("the theme is not kept:", error.message);
+      }
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
+      const heal = document.querySelector("button#heal");
+      if (heal && !heal.disabled) {
+        event.preventDefault();
+        event.stopPropagation();
+        document.activeElement && document.activeElement.blur();
+        setTimeout(() => heal.click(), 60);
+      }
+    }
+  }, true);
+
+  const attach = () => {
+    const bench = document.getElementById("bench");
+    if (!bench) return requestAnimationFrame(attach);
+    root.lang = root.lang || "en";
+    new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
+    restore(bench);
+  };
+  attach();
+}

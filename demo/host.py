@@ -1,0 +1,139 @@
+"""Keeps one session open for as long as the page is served.
+
+The session is opened in the serving event loop but after the page is up, since importing
+the engine takes longer than building the page. Whoever needs it waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.domain import Task
+from agent.events import Stamped
+
+log = logging.getLogger(__name__)
+
+
+class Plan(Protocol):
+    """Which provider heals, and why it was chosen."""
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def why(self) -> str: ...
+
+
+class Backend(Protocol):
+    """The part of a sandbox that the page shows."""
+
+    def describe(self) -> str: ...
+
+
+class Session(Protocol):
+    """The part of `agent.session.Session` that the page uses."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def sandbox(self) -> Backend: ...
+
+    async def start(
+        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
+    ) -> str: ...
+
+    def follow(self, run: str, /, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]: ...
+
+    async def cancel(self, run: str, /) -> None: ...
+
+    async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool: ...
+
+    async def recover(self) -> tuple[str, ...]: ...
+
+    def log(self, run: str, /) -> tuple[Stamped, ...]: ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What the page needs of the engine; importing it is slow, so it is found late."""
+
+    open: Callable[[], AbstractAsyncContextManager[Session]]
+    paste: Callable[[str, str, str], Task]
+    """Makes a task of code, tests and words."""
+    refusals: tuple[type[Exception], ...]
+    """What `paste` raises for input that cannot be used; the message is for people."""
+    faults: tuple[type[Exception], ...]
+    """What `open` raises where the surroundings lack something; the message is for people."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """An engine with its open session."""
+
+    engine: Engine
+    session: Session
+
+
+class Unavailable(Exception):
+    """The engine cannot work here; the message says why."""
+
+
+class Host:
+    """Opens a session in the background of a server's life and closes it with the server."""
+
+    def __init__(self, find_engine: Callable[[], Engine]) -> None:
+        """`find_engine` may import the engine; it is called in a thread."""
+        self._find_engine = find_engine
+        self._opened: asyncio.Future[Running] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """The life of the server; runs that a killed server left behind are taken up."""
+        self._opened = asyncio.get_running_loop().create_future()
+        leave = asyncio.Event()
+        self._keeping = asyncio.create_task(self._keep(self._opened, leave))
+        self._keeping.add_done_callback(_told)
+        try:
+            yield
+        finally:
+            leave.set()
+            await asyncio.wait({self._keeping})
+
+    async def running(self) -> Running:
+        """The engine once it is there; raises `Unavailable` where it cannot work."""
+        if self._opened is None or self._keeping is None:
+            raise Unavailable("The page is not being served.")
+        either: tuple[asyncio.Future[Running] | asyncio.Task[None], ...]
+        either = (self._opened, self._keeping)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._opened.done():
+            self._keeping.result()
+            raise Unavailable("The engine has ended.")
+        return self._opened.result()
+
+    async def session(self) -> Session:
+        """The open session; raises `Unavailable` where the engine cannot work."""
+        return (await self.running()).session
+
+    async def _keep(self, opened: asyncio.Future[Running], leave: asyncio.Event) -> None:
+        """Opens and closes in one task, as a session's own task groups demand."""
+        engine = await asyncio.to_thread(self._find_engine)
+        try:
+            async with engine.open() as session:
+                await session.recover()
+                opened.set_result(Running(engine, session))
+                await leave.wait()
+        except engine.faults as fault:
+            raise Unavailable(str(fault)) from fault
+
+
+def _told(keeping: asyncio.Task[None]) -> None:
+    if not keeping.cancelled() and keeping.exception() is not None:
+        log.error("the engine does not work: %s", keeping.exception())

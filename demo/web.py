@@ -1,0 +1,296 @@
+"""The page: inputs on the left, the workbench of a run on the right.
+
+A run is a task of the session, known to the browser by its identifier before it begins.
+The page only follows it: closing the page stops nothing, reloading follows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypedDict
+from uuid import UUID, uuid4
+
+import gradio as gr
+from starlette.applications import Starlette
+
+from agent.events import Stamped
+from demo import examples, render, theme
+from demo.downloads import download_route
+from demo.host import Host, Session, Unavailable
+from demo.pace import paced
+from demo.view import View, fold
+
+ASSETS = Path(__file__).with_name("assets")
+LONGEST_KEPT = 200_000
+"""Characters of input a browser is asked to keep; its storage is small."""
+
+
+class Kept(TypedDict):
+    """What the browser keeps: the run it follows, and what was typed."""
+
+    run: str
+    interrupt: str
+    code: str
+    tests: str
+    words: str
+
+
+NOTHING: Kept = {"run": "", "interrupt": "", "code": "", "tests": "", "words": ""}
+
+
+class Page:
+    """What happens on the page; every public method handles one kind of event."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def arrive(self, kept: Kept | None, request: gr.Request) -> tuple[Any, ...]:
+        """A page was opened or reloaded: says what heals here and finds the run to follow."""
+        asked = request.query_params.get("run", "")
+        kept = {**NOTHING, **kept} if kept else NOTHING
+        run = asked or kept["run"]
+        typed = (kept["code"], kept["tests"], kept["words"])
+        try:
+            session = await self._host.session()
+        except Unavailable as fault:
+            kept = {**kept, "run": "", "interrupt": ""}
+            return (kept, "", render.sentence(str(fault)), *typed, *_buttons(running=False))
+        plan = render.place(session.plan.provider, session.plan.why, session.sandbox.describe())
+        said = ""
+        if run and _known(session, run) is None:
+            said = (
+                "That run is not known here: its address is wrong, or its log was removed. "
+                "Heal something to start a new one."
+            )
+            run = ""
+        kept = {**kept, "run": run, "interrupt": ""}
+        return (kept, plan, render.sentence(said), *typed, *_buttons(running=bool(run)))
+
+    def begin(self, code: str, tests: str, words: str) -> tuple[Any, ...]:
+        """Gives the browser the run's identifier before the run exists."""
+        typed = {"code": code, "tests": tests, "words": words}
+        if sum(map(len, typed.values())) > LONGEST_KEPT:
+            typed = {"code": "", "tests": "", "words": ""}
+        kept = {**NOTHING, **typed, "run": str(uuid4())}
+        return (kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False))
+
+    async def heal(
+        self, kept: Kept, code: str, tests: str, words: str, iterations: float | None
+    ) -> AsyncIterator[tuple[Any, Any]]:
+        """Starts the run and follows it."""
+        try:
+            running = await self._host.running()
+            task = running.engine.paste(code, tests, words)
+        except Unavailable as fault:
+            yield render.empty(), render.sentence(str(fault))
+            return
+        except running.engine.refusals as refusal:
+            yield render.empty(), render.sentence(str(refusal))
+            return
+        limit = int(iterations) if iterations else None
+        await running.session.start(task, run_id=kept["run"], max_iterations=limit)
+        async for shown in self.watch(kept):
+            yield shown, gr.skip()
+
+    async def watch(self, kept: Kept) -> AsyncIterator[Any]:
+        """Follows a run from its first event until it ends or waits for a person."""
+        if not kept["run"]:
+            yield render.empty()
+            return
+        session = await self._host.session()
+        seen: tuple[Stamped, ...] = ()
+        async for batch in paced(session.follow(kept["run"])):
+            if not batch:
+                yield gr.skip()
+                continue
+            seen = (*seen, *batch)
+            view = fold(seen)
+            yield render.workbench(view)
+            if view.waiting is not None:
+                return
+
+    async def settle(self, kept: Kept) -> tuple[Any, ...]:
+        """The run ended, waits or never began: gives the buttons back."""
+        view = await self._view(kept["run"])
+        waiting = view.waiting
+        kept = {**kept, "interrupt": waiting.interrupt if waiting is not None else ""}
+        running = view.phase in ("running", "waiting")
+        return (kept, *_buttons(running=running), gr.update(visible=waiting is not None))
+
+    async def stop(self, kept: Kept) -> str:
+        """Cancels the run; whoever follows it sees its end."""
+        session = await self._host.session()
+        if not kept["run"] or _known(session, kept["run"]) is None:
+            return render.sentence("There is no run to stop.")
+        await session.cancel(kept["run"])
+        return ""
+
+    async def decide(self, kept: Kept, approve: bool) -> str:
+        """Answers the question that this page showed, and no later one."""
+        session = await self._host.session()
+        await session.answer(kept["run"], kept["interrupt"], {"approve": approve})
+        return ""
+
+    async def _view(self, run: str) -> View:
+        session = await self._host.session()
+        return fold(_known(session, run) or ()) if run else View()
+
+
+def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
+    """The log of a run, or `None` where there is no such run."""
+    try:
+        return session.log(str(UUID(run)))
+    except (KeyError, ValueError):
+        return None
+
+
+def _buttons(*, running: bool) -> tuple[Any, Any]:
+    return gr.update(interactive=not running), gr.update(interactive=running)
+
+
+class Look(gr.themes.Base):
+    """The theme that `demo.theme` describes."""
+
+    def __init__(self) -> None:
+        accent = gr.themes.Color(*theme.ACCENT, name="petrol")
+        super().__init__(
+            primary_hue=accent,
+            secondary_hue=accent,
+            neutral_hue=gr.themes.Color(*theme.NEUTRAL, name="mist"),
+            font=[gr.themes.LocalFont(theme.FONT), "ui-sans-serif", "system-ui", "sans-serif"],
+            font_mono=[gr.themes.LocalFont(theme.FONT_MONO), "ui-monospace", "monospace"],
+        )
+        super().set(**theme.VARIABLES)
+
+
+def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
+    """The page, not served yet."""
+    page = Page(host)
+    shown = examples.load()
+    ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
+    with ui:
+        kept = gr.BrowserState(
+            dict(NOTHING), storage_key="self-healing-code-agent", secret="kept-in-your-browser"
+        )
+        gr.HTML(render.masthead(), elem_id="masthead")
+        plan = gr.HTML("", elem_id="plan")
+        with gr.Row(elem_id="shell"):
+            with gr.Column(scale=36, min_width=320, elem_id="editors"):
+                said = gr.HTML("", elem_id="said")
+                code = gr.Code(
+                    label="Your Python", language="python", lines=12, max_lines=12,
+                    elem_id="code", buttons=[],
+                )
+                tests = gr.Code(
+                    label="Tests that should pass (asserts or a pytest file; optional)",
+                    language="python", lines=6, max_lines=6, elem_id="tests", buttons=[],
+                )
+                words = gr.Textbox(
+                    label="Or a task in words, with examples", lines=3, max_lines=3,
+                    placeholder="Write double(n). double(4) returns 8.", elem_id="words",
+                )
+                with gr.Row(elem_id="actions"):
+                    heal = gr.Button("Heal it", variant="primary", elem_id="heal", min_width=120)
+                    stop = gr.Button("Stop", elem_id="stop", interactive=False, min_width=80)
+                gr.HTML(render.keys(), elem_id="keys")
+                with gr.Accordion("Options", open=False, elem_id="options"):
+                    iterations = gr.Slider(
+                        1, 10, value=max_iterations, step=1, label="Repair attempts at most",
+                        elem_id="iterations",
+                    )
+                gr.HTML(render.cards_title(), elem_classes="cards-title")
+                with gr.Column(elem_classes="cards"):
+                    cards = [
+                        (gr.Button(f"{card.title}\n{card.blurb}", elem_classes="card"),
+                         (card.code, card.tests, ""))
+                        for card in shown.cards
+                    ] + [
+                        (gr.Button(f"{draft.title}\nA task in words", elem_classes="card"),
+                         ("", "", draft.task))
+                        for draft in shown.drafts
+                    ]
+            with gr.Column(scale=64, min_width=320, elem_id="output"):
+                with gr.Row(visible=False, elem_id="review") as review:
+                    approve = gr.Button("Approve the patch", variant="primary", elem_id="approve")
+                    reject = gr.Button("Reject it", elem_id="reject")
+                bench = gr.HTML(render.empty(), elem_id="bench")
+
+        inputs = [code, tests, words]
+        settled = [kept, heal, stop, review]
+        quick: dict[str, Any] = {
+            "queue": False, "show_progress": "hidden", "api_visibility": "private",
+        }
+        streamed: dict[str, Any] = {
+            "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
+        }
+        heal.click(
+            page.begin, inputs, [kept, said, bench, heal, stop, review], **quick
+        ).then(None, kept, None, js=_ADDRESS, **quick).then(
+            page.heal, [kept, *inputs, iterations], [bench, said], **streamed
+        ).then(page.settle, kept, settled, **quick)
+        stop.click(page.stop, kept, said, **quick)
+        for button, answer in ((approve, True), (reject, False)):
+            button.click(_deciding(page, answer), kept, said, **quick).then(
+                page.watch, kept, bench, **streamed
+            ).then(page.settle, kept, settled, **quick)
+        for button, typed in cards:
+            button.click(_filling(typed), None, inputs, **quick).then(
+                None, None, None, js=_PRESS, **quick
+            )
+        ui.load(
+            page.arrive, kept, [kept, plan, said, *inputs, heal, stop], **quick
+        ).then(page.watch, kept, bench, **streamed).then(page.settle, kept, settled, **quick)
+    ui.queue(default_concurrency_limit=None, max_size=256)
+    return ui
+
+
+_ADDRESS = """(kept) => {
+  const address = new URL(location.href);
+  address.searchParams.set("run", kept.run);
+  history.replaceState(history.state, "", address);
+}"""
+_PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click(), 80); }"""
+
+
+def _filling(typed: tuple[str, str, str]) -> Callable[[], tuple[str, str, str]]:
+    return lambda: typed
+
+
+def _deciding(page: Page, approve: bool) -> Callable[[Kept], Any]:
+    async def decide(kept: Kept) -> str:
+        return await page.decide(kept, approve)
+
+    return decide
+
+
+def serve(
+    ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, block: bool = True
+) -> str:
+    """Serves the page until interrupted, or in the background; returns its address.
+
+    Raises `OSError` where the port is taken.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.router.routes.insert(0, download_route(host))
+        async with host.serving():
+            yield
+
+    _, address, _ = ui.launch(
+        server_name=server_name,
+        server_port=server_port,
+        prevent_thread_lock=not block,
+        max_threads=256,
+        ssr_mode=False,
+        run_history=False,
+        enable_monitoring=False,
+        footer_links=[],
+        theme=Look(),
+        css_paths=ASSETS / "page.css",
+        js=(ASSETS / "page.js").read_text(encoding="utf-8"),
+        app_kwargs={"lifespan": lifespan},
+    )
+    return str(address)
