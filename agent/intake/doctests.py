@@ -1,0 +1,257 @@
+"""Examples in docstrings become tests that agree with what doctest itself would say.
+
+An example whose call is known to return, and whose answer is a literal, is a call with an
+expected value. Any other is a script that compares printed text as doctest does, under
+its directives. Examples of one docstring see what its earlier examples did.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterable, Sequence
+
+from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.intake.parsing import (
+    BUILTIN_NAMES,
+    called_name,
+    dotted,
+    expression,
+    is_definition,
+    is_import,
+    is_literal,
+    names_in,
+    parsed,
+    shortened,
+    statements_of,
+    unique,
+)
+from agent.intake.snippets import keeps_state
+
+_PARSER = doctest.DocTestParser()
+_Docstring = tuple[str, str]
+"""The name of what it documents, and its text."""
+
+
+def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
+    """The doctests of a program, those of its parts that parse when it does not as a whole."""
+    taken: set[str] = set()
+    tests: list[TestCase] = []
+    for owner, docstring in _docstrings(text):
+        tests += _tests(docstring, owner, "doctest", text, taken)
+    return tuple(tests)
+
+
+def tests_from_prompts(text: str, program: str = "", origin: Origin = "user") -> tuple[
+    TestCase, ...
+]:
+    """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
+    return tuple(_tests(text, "", origin, program, set()))
+
+
+def has_prompts(text: str) -> bool:
+    return re.search(r"^\s*>>> ", text, re.MULTILINE) is not None
+
+
+def _docstrings(text: str) -> list[_Docstring]:
+    try:
+        module = parsed(text)
+    except SyntaxError:
+        return [("", part) for part in _quoted(text)]
+    found: list[_Docstring] = []
+    _collect(module, "", found)
+    return found
+
+
+def _quoted(text: str) -> list[str]:
+    """Triple-quoted strings of a text that does not parse."""
+    return [
+        match.group(2)
+        for match in re.finditer(r"(\"\"\"|''')(.*?)\1", text, re.DOTALL)
+        if ">>>" in match.group(2)
+    ]
+
+
+def _collect(node: ast.AST, path: str, found: list[_Docstring]) -> None:
+    if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring and ">>>" in docstring:
+            found.append((path, docstring))
+        for child in node.body:
+            if is_definition(child):
+                name = getattr(child, "name", "")
+                _collect(child, f"{path}.{name}" if path else name, found)
+
+
+def _tests(
+    docstring: str, owner: str, origin: Origin, program: str, taken: set[str]
+) -> Iterable[TestCase]:
+    try:
+        examples = _PARSER.get_examples(docstring.expandtabs())
+    except ValueError:
+        # doctest itself refuses such a docstring (inconsistent indentation): it has no tests.
+        return
+    earlier: list[doctest.Example] = []
+    stateful = keeps_state(program)
+    for example in examples:
+        if example.options.get(doctest.SKIP):
+            continue
+        try:
+            body = parsed(example.source).body
+        except SyntaxError:
+            continue
+        if example.want or example.exc_msg:
+            name = unique(shortened(example.source), taken)
+            alone = not stateful and not earlier
+            simple = _simple(example, body, name, origin, program) if alone else None
+            yield simple or Script(
+                name=name, origin=origin, code=_script(earlier, example, owner)
+            )
+        if stateful or not _is_simple_call(body):
+            earlier.append(example)
+
+
+def _is_simple_call(body: Sequence[ast.stmt]) -> bool:
+    """A call of a bare name with literals changes nothing that a later example names."""
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        return False
+    call = body[0].value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return False
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(is_literal(argument) for argument in arguments)
+
+
+def _simple(
+    example: doctest.Example, body: Sequence[ast.stmt], name: str, origin: Origin, program: str
+) -> TestCase | None:
+    if not _is_simple_call(body):
+        return None
+    call = example.source.strip()
+    if example.exc_msg is not None:
+        exception, separator, message = example.exc_msg.strip().partition(":")
+        if separator and message.strip():
+            return None
+        known = exception in BUILTIN_NAMES
+        return Raises(name=name, origin=origin, call=call, exception=exception) if known else None
+    want = example.want.strip()
+    value = expression(want)
+    if value is None or not is_literal(value) or example.options:
+        return None
+    if repr(ast.literal_eval(value)) != want or not _returns(called_name(_call(body)), program):
+        return None
+    return Example(name=name, origin=origin, call=call, expected=want)
+
+
+def _call(body: Sequence[ast.stmt]) -> ast.expr:
+    statement = body[0]
+    assert isinstance(statement, ast.Expr)
+    return statement.value
+
+
+def _returns(name: str, program: str) -> bool:
+    """Whether the program's function is seen to return values and not to print: what doctest
+    compares is printed text, and an example with a value needs the value itself. Without a
+    program an example in words is taken to speak of values."""
+    if not program:
+        return True
+    for node in statements_of(program):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            inner = list(ast.walk(node))
+            gives = any(isinstance(part, ast.Return) and part.value for part in inner)
+            return gives and not any(called_name(part) == "print" for part in inner)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and any(
+            dotted(target) == name for target in node.targets
+        ):
+            return True
+    return False
+
+
+def _script(earlier: Sequence[doctest.Example], example: doctest.Example, owner: str) -> str:
+    """The example after its predecessors, compared as doctest compares."""
+    before = _needed(earlier, example)
+    lines = ["import contextlib", "import io"]
+    if example.exc_msg is not None:
+        return "\n".join([*lines[:0], *before, *_raising(example)])
+    displayed = _Display().visit(parsed(example.source))
+    shows = any(isinstance(part, ast.Name) and part.id == "_show" for part in ast.walk(displayed))
+    got = "_printed.getvalue()"
+    if example.options or doctest.BLANKLINE_MARKER in example.want:
+        flags = sum(flag for flag, on in example.options.items() if on)
+        lines.insert(1, "import doctest")
+        check = (
+            f"assert doctest.OutputChecker().check_output({example.want!r}, {got}, {flags}), {got}"
+        )
+    else:
+        check = f"assert {got} == {example.want!r}"
+    if shows:
+        lines += ["def _show(value):", "    if value is not None:", "        print(repr(value))"]
+    inner = ast.unparse(displayed).split("\n")
+    return "\n".join([
+        *lines, *before, "_printed = io.StringIO()",
+        "with contextlib.redirect_stdout(_printed):", *(f"    {line}" for line in inner), check,
+    ])
+
+
+def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> list[str]:
+    """Sources of the earlier examples; imports and definitions only where they are read."""
+    reads = set(names_in(*parsed(example.source).body).reads)
+    kept: list[str] = []
+    for one in reversed(earlier):
+        body = parsed(one.source).body
+        names = names_in(*body)
+        passive = all(is_import(node) or is_definition(node) for node in body)
+        if not passive or names.binds & reads or "*" in names.binds:
+            source = one.source.rstrip("\n")
+            if one.exc_msg is not None:
+                indented = "\n".join(f"    {line}" for line in source.split("\n"))
+                source = f"try:\n{indented}\nexcept Exception:\n    pass"
+            kept.append(source)
+            reads |= names.reads
+    return kept[::-1]
+
+
+def _raising(example: doctest.Example) -> list[str]:
+    exception, _, message = (example.exc_msg or "").rstrip("\n").partition(": ")
+    # doctest prints an exception with its module; the class itself is visible by its own name.
+    exception = exception.strip().rstrip(":")
+    source = example.source.rstrip("\n").split("\n")
+    name = exception.rpartition(".")[2]
+    judged = ["    pass"]
+    ignored = example.options.get(doctest.IGNORE_EXCEPTION_DETAIL)
+    if message and not ignored:
+        wanted = message.strip()
+        if example.options.get(doctest.ELLIPSIS):
+            flags = sum(flag for flag, on in example.options.items() if on)
+            judged = [
+                "    import doctest",
+                "    assert doctest.OutputChecker().check_output("
+                f"{wanted!r}, str(error), {flags}), str(error)",
+            ]
+        else:
+            judged = [f"    assert str(error) == {wanted!r}"]
+    head = f"except {name} as error:" if judged != ["    pass"] else f"except {name}:"
+    return [
+        "try:", *(f"    {line}" for line in source), head, *judged,
+        "else:", f"    assert False, 'did not raise {name}'",
+    ]
+
+
+class _Display(ast.NodeTransformer):
+    """An expression at the prompt shows its value, as the interactive interpreter does."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if called_name(node.value) == "print":
+            return node
+        shown = ast.Call(ast.Name("_show", ast.Load()), [node.value], [])
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(shown), node))

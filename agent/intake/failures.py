@@ -1,0 +1,317 @@
+"""Why a program fails, from its report alone: the general kind, and what no edit can mend.
+
+Not fixable by editing the program: a package that is not installed, the end of the input,
+a missing file or network, and, where no test says what should happen instead, an end the
+program chose by its own `raise` or `sys.exit`. An endless loop is a bug like another.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import dataclass
+
+from agent.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
+from agent.intake.environment import (
+    RENAMED_SINCE_2,
+    Missing,
+    close_name,
+    installed_modules,
+    is_misspelt,
+    nearest_module,
+    standard_modules,
+)
+from agent.intake.parsing import called_name, dotted, parsed, where
+
+EVIDENCE_SHOWN = 5
+
+_RAISED = re.compile(
+    r"^(?P<exception>[A-Za-z_][\w.]*)(?::\s*(?P<message>.*?))?"
+    r"(?:\s+at line (?P<line>\d+)(?:\s+\((?P<file>[^)]*)\))?)?\.?$",
+    re.DOTALL,
+)
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NETWORK = frozenset({
+    "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "gaierror", "URLError",
+    "ConnectionAbortedError", "ConnectTimeout", "ConnectError", "herror",
+})
+_FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"})
+_NAMES = frozenset({"NameError", "UnboundLocalError"})
+_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that went wrong, from a verdict or from the program's ending."""
+
+    exception: str
+    message: str
+    line: int | None
+    shown: str
+    test: str = ""
+
+    @property
+    def name(self) -> str:
+        """The exception's own name without its module."""
+        return self.exception.rpartition(".")[2]
+
+
+def classify(report: Report, task: Task, solution: Solution | None = None) -> Diagnosis:
+    """The kind of failure and whether an edit could help.
+
+    `solution` is the program the report is about; the task's own by default.
+    """
+    program = solution or task.solution
+    text = program.text if program is not None else ""
+    failures = failures_of(report)
+    evidence = tuple(dict.fromkeys(failure.shown for failure in failures))[:EVIDENCE_SHOWN]
+    found = (
+        _syntax(text, program)
+        or _not_fixable(failures, task, text)
+        or _general(failures, report, text)
+    )
+    return found.model_copy(update={"evidence": found.evidence or evidence})
+
+
+def failures_of(report: Report) -> tuple[Failure, ...]:
+    """What went wrong, tests first; an assertion that failed has no exception."""
+    found = [_from_verdict(verdict) for verdict in report.failing]
+    ending = report.ending
+    if ending is not None and ending.crashed:
+        shown = f"{ending.exception}: {ending.message}" if ending.exception else ending.limit
+        exception = ending.exception or ("" if ending.kind != "timeout" else "timeout")
+        place = f" at line {ending.line}" if ending.line else ""
+        found.append(Failure(exception, ending.message, ending.line, shown.rstrip(": ") + place))
+    return tuple(found)
+
+
+def _from_verdict(verdict: Verdict) -> Failure:
+    shown = f"{verdict.name}: {verdict.message or verdict.status}"
+    if verdict.status == "timeout":
+        return Failure("timeout", verdict.message, None, shown, verdict.name)
+    match = _RAISED.match(verdict.message.strip())
+    if match is None or not _is_exception(match["exception"]):
+        return Failure("", verdict.message, None, shown, verdict.name)
+    line = int(match["line"]) if match["line"] else None
+    return Failure(match["exception"], match["message"] or "", line, shown, verdict.name)
+
+
+def _is_exception(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return last.endswith(("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration")) or (
+        last in _NETWORK
+    )
+
+
+def _syntax(text: str, program: Solution | None) -> Diagnosis | None:
+    try:
+        parsed(text)
+    except SyntaxError as error:
+        blamed: tuple[BlamedLine, ...] = ()
+        if error.lineno:
+            lines = text.split("\n")
+            shown = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
+            blamed = (BlamedLine(line=error.lineno, suspicion=1.0, text=shown),)
+        entry = program.entry if program is not None else "the program"
+        return Diagnosis(
+            category="syntax", cause=f"{entry} does not parse: {where(error)}",
+            evidence=(f"SyntaxError: {where(error)}",), blamed=blamed, confidence=1.0,
+        )
+    return None
+
+
+def _not_fixable(failures: tuple[Failure, ...], task: Task, text: str) -> Diagnosis | None:
+    """A cause outside the program, when it explains every failure that has an exception."""
+    raised = [failure for failure in failures if failure.exception]
+    if not raised or len(raised) < len(failures):
+        return None
+    for judge in (_missing_package, _input_ended, _environment, _deliberate):
+        verdicts = [judge(failure, task, text) for failure in raised]
+        if all(verdicts):
+            return verdicts[0]
+    return None
+
+
+def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | None:
+    module = _NO_MODULE.search(failure.message)
+    if failure.name != "ModuleNotFoundError" or module is None:
+        return None
+    name = module.group(1).partition(".")[0]
+    standard = standard_modules((sys.version_info[0], sys.version_info[1]))
+    installed = installed_modules(task.sites)
+    near = {file.path.partition("/")[0].removesuffix(".py") for file in task.support}
+    if task.solution is not None:
+        near |= {file.path.partition("/")[0].removesuffix(".py") for file in task.solution.files}
+    known = standard | installed | near
+    if name in known or is_misspelt(name, known):
+        return None
+    missing = Missing(name, failure.line or 0)
+    return Diagnosis(
+        category="missing_package", fixable=False, confidence=0.95,
+        cause=f"The package {name} is not installed here. {missing.advice}",
+    )
+
+
+def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
+    if failure.name != "EOFError":
+        return None
+    if "input" not in text and "stdin" not in text:
+        return None
+    given = "more input than it was given" if task.stdin else "input, and none was given"
+    return Diagnosis(
+        category="input_exhausted", fixable=False, confidence=0.9,
+        cause=f"The program asks for {given}. Give it with --stdin TEXT, or --stdin @FILE.",
+    )
+
+
+def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
+    line = _line_of(text, failure.line)
+    if failure.name in _FILES:
+        wanted = re.search(r"'([^']*)'", failure.message)
+        name = wanted.group(1) if wanted else ""
+        support = [file.path for file in task.support]
+        if name and not name.startswith("/") and close_name(name, support):
+            return None
+        what = f"the file {name}" if name else "a file"
+        verb = "may not use" if failure.name == "PermissionError" else "does not find"
+        return _surroundings(
+            f"The program {verb} {what}. Bring it with --with FILE if it is text the program reads."
+        )
+    if failure.name in _NETWORK or "Network is unreachable" in failure.message:
+        return _surroundings("The program needs a network connection, which the jail has not.")
+    if failure.name == "KeyError" and "environ" in line:
+        variable = failure.message.strip("'\"")
+        return _surroundings(
+            f"The program needs the environment variable {variable}, which is not set here. "
+            "Give it a default, or set it where the program runs."
+        )
+    return None
+
+
+def _surroundings(cause: str) -> Diagnosis:
+    return Diagnosis(category="environment", fixable=False, cause=cause, confidence=0.85)
+
+
+def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
+    """An end the program chose. With tests, they say what it should do, so it can be mended."""
+    if task.tests or failure.test:
+        return None
+    node = _raising_statement(text, failure.line)
+    if node is None:
+        return None
+    at_top, statement = node
+    shown = ast.unparse(statement).split("\n")[0]
+    return Diagnosis(
+        category="deliberate_exit", fixable=False, confidence=0.9 if at_top else 0.7,
+        cause=(
+            f"The program ends itself at line {statement.lineno}: {shown}. That is no crash to "
+            "silence; bring a test that says what it should do instead."
+        ),
+    )
+
+
+def _raising_statement(text: str, line: int | None) -> tuple[bool, ast.stmt] | None:
+    """The `raise`, `sys.exit` or assert at that line, and whether it stands at the top level."""
+    try:
+        body = parsed(text).body
+    except SyntaxError:
+        return None
+    inside = {
+        id(inner)
+        for node in ast.walk(ast.Module(body=body, type_ignores=[]))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(ast.Module(body=body, type_ignores=[])):
+        if not isinstance(node, ast.stmt) or line is None:
+            continue
+        if not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        chosen = (
+            (isinstance(node, ast.Raise) and node.exc is not None)
+            or isinstance(node, ast.Assert)
+            or (
+                isinstance(node, ast.Expr)
+                and called_name(node.value) in ("sys.exit", "exit", "quit", "os._exit")
+            )
+        )
+        if chosen and not _reraises(node, body):
+            return id(node) not in inside, node
+    return None
+
+
+def _reraises(node: ast.stmt, body: list[ast.stmt]) -> bool:
+    """Whether a `raise error` hands on an exception that was caught: another line's doing."""
+    if not isinstance(node, ast.Raise) or node.exc is None:
+        return False
+    names = {
+        handler.name
+        for handler in ast.walk(ast.Module(body=body, type_ignores=[]))
+        if isinstance(handler, ast.ExceptHandler) and handler.name
+    }
+    return dotted(node.exc) in names or node.cause is not None
+
+
+def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagnosis:
+    if not failures:
+        return Diagnosis(category="unknown", cause="No failure was seen", confidence=0.2)
+    first = next((failure for failure in failures if failure.exception), failures[0])
+    if first.exception == "timeout":
+        return Diagnosis(
+            category="endless", confidence=0.8,
+            cause="The program does not come to an end in time; a loop or recursion never stops",
+        )
+    if not first.exception:
+        return _wrong_result(failures, report)
+    place = f" at line {first.line}" if first.line else ""
+    message = f": {first.message}" if first.message else ""
+    raised = f"{first.name}{message}{place}"
+    if first.name in _SYNTAX:
+        return Diagnosis(category="syntax", cause=raised, confidence=0.9)
+    if first.name in ("ModuleNotFoundError", "ImportError"):
+        return Diagnosis(
+            category="import", cause=f"An import fails: {raised}{_import_hint(first)}",
+            confidence=0.9,
+        )
+    if first.name in _NAMES or re.match(r"module '[\w.]+' has no attribute", first.message):
+        return Diagnosis(
+            category="name", cause=f"A name is used that is not there: {raised}", confidence=0.9
+        )
+    if first.name == "RecursionError":
+        return Diagnosis(
+            category="endless", cause=f"A recursion never stops: {raised}", confidence=0.8
+        )
+    if first.name == "AssertionError":
+        return _wrong_result(failures, report)
+    return Diagnosis(category="crash", cause=f"The program crashes: {raised}", confidence=0.8)
+
+
+def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
+    failing = report.failing
+    total = len({verdict.name for verdict in report.verdicts})
+    cause = f"{len(failing)} of {total} tests fail"
+    shown = next((v for v in failing if v.call and v.expected and v.got), None)
+    if shown is not None:
+        cause = f"{shown.call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+    return Diagnosis(category="wrong_result", cause=cause, confidence=0.6)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _import_hint(failure: Failure) -> str:
+    module = _NO_MODULE.search(failure.message)
+    if module is None:
+        return ""
+    name = module.group(1).partition(".")[0]
+    if name in RENAMED_SINCE_2:
+        return f"; {name} is a module of Python 2"
+    near = nearest_module(name, standard_modules((sys.version_info[0], sys.version_info[1])))
+    return f"; did you mean {near}?" if near else ""
+
+
+def _line_of(text: str, line: int | None) -> str:
+    lines = text.split("\n")
+    return lines[line - 1] if line and line <= len(lines) else ""

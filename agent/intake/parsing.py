@@ -1,0 +1,378 @@
+"""Reading Python without running it: parsing that never surprises, names, source segments."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+NAME_LENGTH = 60
+BUILTIN_NAMES = frozenset(dir(builtins))
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Scope = FunctionNode | ast.Lambda | ast.ClassDef
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def parsed(text: str) -> ast.Module:
+    """The syntax tree; everything that is wrong with the text is a `SyntaxError`."""
+    try:
+        # A "\d" in the user's string is a warning to its author, not to us.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("the code is nested too deeply to be read") from None
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise SyntaxError("a lone surrogate is no valid character",
+                          (None, line, None, None)) from None
+    except ValueError as error:
+        raise SyntaxError(str(error)) from None
+
+
+def expression(text: str) -> ast.expr | None:
+    """The text as one expression, or `None` when it is none."""
+    try:
+        body = parsed(f"(\n{text}\n)").body
+    except SyntaxError:
+        return None
+    if len(body) == 1 and isinstance(body[0], ast.Expr):
+        return body[0].value
+    return None
+
+
+def where(error: SyntaxError) -> str:
+    """`line 3: '(' was never closed`, or the message alone when there is no line."""
+    return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether the expression is made of constants and displays of them only."""
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def source_of(text: str, node: ast.AST) -> str:
+    """The node's own source, on one line where an expression spans several."""
+    found = ast.get_source_segment(text, node)
+    if found is None or (isinstance(node, ast.expr) and "\n" in found):
+        return ast.unparse(node)
+    return found
+
+
+def statement_source(text: str, node: ast.stmt) -> str:
+    """A statement's source with decorators, moved to column 0."""
+    found = ast.get_source_segment(text, node)
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+    if found is None:
+        return ast.unparse(node)
+    if node.col_offset == 0 and first == node.lineno:
+        return found
+    if first < node.lineno and node.col_offset == 0:
+        return "\n".join(text.split("\n")[first - 1 : node.lineno - 1]) + "\n" + found
+    # Moving an indented block may change text inside triple quotes; the tree keeps it.
+    return found if "\n" not in found else ast.unparse(node)
+
+
+def lines_of(node: ast.stmt) -> range:
+    """The lines of a statement, decorators included."""
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+    return range(first, (node.end_lineno or node.lineno) + 1)
+
+
+def shortened(text: str, length: int = NAME_LENGTH) -> str:
+    """The text on one line, at most `length` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """`name`, or `name (2)` and so on when it is taken; it is taken afterwards."""
+    candidate, number = name, 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{name} ({number})"
+    taken.add(candidate)
+    return candidate
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names one statement or expression touches at its own level."""
+
+    reads: frozenset[str]
+    binds: frozenset[str]
+
+
+def names_in(*nodes: ast.AST) -> Names:
+    """Free names read, and names bound at the level of these nodes.
+
+    A name read inside a function counts as read unless the function binds it itself.
+    """
+    reads: set[str] = set()
+    binds: set[str] = set()
+    for node in nodes:
+        _collect(node, reads, binds)
+    return Names(frozenset(reads), frozenset(binds))
+
+
+def _collect(node: ast.AST, reads: set[str], binds: set[str]) -> None:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            reads.add(name)
+        case ast.Name(id=name):
+            binds.add(name)
+        case ast.AugAssign(target=ast.Name(id=name), value=value):
+            reads.add(name)
+            binds.add(name)
+            _collect(value, reads, binds)
+        case ast.alias(name=name, asname=asname):
+            binds.add(asname or name.partition(".")[0])
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(
+            name=str(name)
+        ):
+            binds.add(name)
+            _children(node, reads, binds)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+            _collect_scope(node, reads, binds)
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            inner_reads: set[str] = set()
+            inner_binds: set[str] = set()
+            _children(node, inner_reads, inner_binds)
+            reads |= inner_reads - inner_binds
+            binds |= {
+                walrus.target.id for walrus in ast.walk(node) if isinstance(walrus, ast.NamedExpr)
+            }
+        case _:
+            _children(node, reads, binds)
+
+
+def _children(node: ast.AST, reads: set[str], binds: set[str]) -> None:
+    for child in ast.iter_child_nodes(node):
+        _collect(child, reads, binds)
+
+
+def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
+    """A function or class: its head belongs to the outer level, its body has its own names."""
+    inner_reads: set[str] = set()
+    inner_binds: set[str] = set()
+    if isinstance(node, ast.Lambda):
+        _collect(node.body, inner_reads, inner_binds)
+    else:
+        binds.add(node.name)
+        for head in node.decorator_list:
+            _collect(head, reads, binds)
+        for statement in node.body:
+            _collect(statement, inner_reads, inner_binds)
+    if isinstance(node, ast.ClassDef):
+        for head in [*node.bases, *(keyword.value for keyword in node.keywords)]:
+            _collect(head, reads, binds)
+    else:
+        arguments = node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        every += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
+        inner_binds |= {argument.arg for argument in every}
+        for default in [*arguments.defaults, *(d for d in arguments.kw_defaults if d)]:
+            _collect(default, reads, binds)
+        if not isinstance(node, ast.Lambda):
+            for note in [*(argument.annotation for argument in every), node.returns]:
+                if note is not None:
+                    _collect(note, reads, binds)
+    shared = {
+        name
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Global)
+        for name in inner.names
+    }
+    reads |= (inner_reads - inner_binds) | shared
+
+
+def toplevel(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of the module's own level, those inside `if`, `try`, `with` included."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, _DEFINITIONS):
+            for block in blocks(statement):
+                yield from toplevel(block)
+
+
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement."""
+    for field in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, field, None)
+        if isinstance(inner, list) and inner:
+            yield inner
+    for part in [*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
+        yield part.body
+
+
+def own_walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Like `ast.walk`, but does not enter functions, classes and lambdas inside the node."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (*_DEFINITIONS, ast.Lambda)):
+            yield from own_walk(child)
+
+
+def is_definition(node: ast.AST) -> bool:
+    return isinstance(node, _DEFINITIONS)
+
+
+def is_function(node: ast.AST) -> bool:
+    return isinstance(node, _FUNCTIONS)
+
+
+def is_import(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def is_future_import(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def is_docstring(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """`if __name__ == "__main__":`"""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and {"__name__", "'__main__'"}
+        <= {ast.unparse(side) for side in [node.test.left, *node.test.comparators]}
+    )
+
+
+def called_name(node: ast.AST) -> str:
+    """`f` for `f(1)`, `m.f` for `m.f(1)`, empty for any other callee."""
+    return dotted(node.func) if isinstance(node, ast.Call) else ""
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for such a chain of names, else empty."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attribute):
+            head = dotted(value)
+            return f"{head}.{attribute}" if head else ""
+        case _:
+            return ""
+
+
+def root_name(node: ast.AST) -> str:
+    """`a` for `a.b[0].c()`, else empty."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call, ast.Starred)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def checks(node: ast.AST, helpers: Iterable[str] = ()) -> bool:
+    """Whether running the node can fail as a test: assert, `raises`, `assertEqual`, `fail` …
+
+    `helpers` are names of functions that check when called.
+    """
+    return any(_is_check(inner, frozenset(helpers)) for inner in own_walk(node))
+
+
+def _is_check(node: ast.AST, helpers: frozenset[str]) -> bool:
+    match node:
+        case ast.Assert():
+            return True
+        case ast.Raise(exc=ast.Name(id="AssertionError")):
+            return True
+        case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError"))):
+            return True
+        case ast.Call():
+            name = called_name(node)
+            last = name.rpartition(".")[2]
+            if isinstance(node.func, ast.Attribute) and not last:
+                last = node.func.attr
+            return (
+                name in helpers
+                or last in helpers
+                or bool(re.match(r"assert[_A-Z]|assert$|fail$|fail[A-Z]", last))
+                or last in ("raises", "warns", "deprecated_call", "check_output")
+                or name.endswith("testing.assert_")
+            )
+        case _:
+            return False
+
+
+def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names of functions whose body checks something, directly or through each other."""
+    functions = {
+        node.name: node
+        for outer in toplevel(body)
+        for node in ([outer, *outer.body] if isinstance(outer, ast.ClassDef) else [outer])
+        if isinstance(node, _FUNCTIONS)
+    }
+    found: frozenset[str] = frozenset()
+    while True:
+        more = frozenset(
+            name
+            for name, node in functions.items()
+            if any(checks(statement, found) for statement in node.body)
+        )
+        if more == found:
+            return found
+        found = more
+
+
+def visible_names(text: str) -> frozenset[str]:
+    """Names a program binds at its top level; those of the parts that parse when some do not."""
+    return frozenset().union(
+        *(names_in(statement).binds for statement in statements_of(text))
+    ) if text else frozenset()
+
+
+def statements_of(text: str) -> list[ast.stmt]:
+    """The top-level statements; where the text does not parse, those that parse alone."""
+    try:
+        return parsed(text).body
+    except SyntaxError:
+        return list(_statements_of_broken(text))
+
+
+def _statements_of_broken(text: str) -> Iterator[ast.stmt]:
+    lines = text.split("\n")
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if re.match(r"[A-Za-z_@]", line)
+        and not re.match(r"(else|elif|except|finally)\b", line)
+        and not (number and re.match(r"@", lines[number - 1]))
+    ]
+    index = 0
+    while index < len(starts):
+        for end in range(index + 1, min(len(starts), index + 40) + 1):
+            last = starts[end] if end < len(starts) else len(lines)
+            chunk = "\n".join(lines[starts[index] : last])
+            try:
+                body = parsed(chunk).body
+            except SyntaxError:
+                continue
+            for statement in body:
+                yield ast.increment_lineno(statement, starts[index])
+            index = end
+            break
+        else:
+            index += 1
+
+
+def any_node(node: ast.AST, test: Callable[[ast.AST], bool]) -> bool:
+    return any(test(inner) for inner in ast.walk(node))

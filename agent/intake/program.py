@@ -1,0 +1,276 @@
+"""Tests that stand in the program itself: its own asserts and its own test functions.
+
+They are taken out as tests and stay in the text untouched: `protected_lines` says which
+lines no edit may change, `untouched` whether an edited text still holds them all.
+
+An own assert is judged where the program is imported, not run as a script, so it carries
+the plain statements it depends on (`stack = Stack()`, `stack.push(1)`); functions and
+classes it uses are the program's. Statements that read the program's surroundings
+(`input()`, `open`, `sys.argv`) are not repeated: their names keep the program's values.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from agent.domain import Origin, Script, TestCase
+from agent.intake.parsing import (
+    Definition,
+    any_node,
+    called_name,
+    checking_helpers,
+    checks,
+    dotted,
+    is_definition,
+    is_docstring,
+    is_future_import,
+    is_import,
+    is_main_guard,
+    lines_of,
+    names_in,
+    own_walk,
+    root_name,
+    statement_source,
+    statements_of,
+    toplevel,
+)
+from agent.intake.pytest_files import Collected, collected, is_fixture, needs_plugin
+from agent.intake.snippets import tests_from_snippet
+
+_SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
+_PYTEST_FIXTURES = frozenset({
+    "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace",
+    "monkeypatch", "pytestconfig", "record_property", "recwarn", "request", "tmp_path",
+    "tmp_path_factory", "tmpdir", "tmpdir_factory",
+})
+
+
+def tests_from_program(text: str, entry: str = "solution.py") -> tuple[TestCase, ...]:
+    """The program's own asserts and test functions, in its order."""
+    body = statements_of(text)
+    return (*_asserts(text, body), *_functions(text, body, entry))
+
+
+def protected_lines(text: str) -> frozenset[int]:
+    """Lines of the user's own asserts and test functions, which no edit may touch."""
+    return frozenset(
+        line for node in _own_tests(text, statements_of(text)) for line in lines_of(node)
+    )
+
+
+def untouched(before: str, after: str) -> bool:
+    """Whether every own test of `before` stands in `after`, in the same order."""
+    wanted = [ast.dump(node) for node in _own_tests(before, statements_of(before))]
+    waiting = iter(ast.dump(node) for node in toplevel(statements_of(after)))
+    return all(test in waiting for test in wanted)
+
+
+def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Top-level statements that check something, also under the main guard; helpers do not
+    count, since a call by itself does not say that it is a test."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if is_main_guard(node) and isinstance(node, ast.If):
+            found += own_asserts(node.body)
+        elif not is_definition(node) and any(
+            isinstance(inner, ast.Assert) for inner in own_walk(node)
+        ):
+            found.append(node)
+    return found
+
+
+def _own_tests(text: str, body: list[ast.stmt]) -> list[ast.stmt]:
+    return sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno)
+
+
+def _asserts(text: str, body: list[ast.stmt]) -> list[TestCase]:
+    """Each own assert with what it needs, read as a snippet about the program."""
+    plain: list[ast.stmt] = []
+    wanted = [
+        node for node in own_asserts(body)
+        if not any(_reads_surroundings(inner) for inner in ast.walk(node))
+    ]
+    if not wanted:
+        return []
+    tests_only = set(map(id, _test_part(body)))
+    flat = [
+        inner for node in body
+        for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
+    ]
+    needed: set[str] = set()
+    for node in reversed(flat):
+        if id(node) in tests_only:
+            continue
+        names = names_in(node)
+        if node in wanted:
+            plain.append(node)
+            needed |= names.reads
+        elif is_import(node):
+            if _is_standard(node) and names.binds & needed:
+                plain.append(node)
+        elif not is_definition(node) and _matters(node, needed):
+            plain.append(node)
+            needed |= names.reads
+    code = "\n".join(statement_source(text, node) for node in reversed(plain))
+    return list(tests_from_snippet(code, "user", text))
+
+
+def _matters(node: ast.stmt, needed: set[str]) -> bool:
+    """Whether the statement makes or changes a needed name and can be repeated elsewhere."""
+    if any(_reads_surroundings(inner) for inner in ast.walk(node)) or is_docstring(node):
+        return False
+    if names_in(node).binds & needed:
+        return True
+    for inner in own_walk(node):
+        if isinstance(inner, (ast.Attribute, ast.Subscript)) and root_name(inner) in needed and (
+            not isinstance(inner.ctx, ast.Load)
+        ):
+            return True
+        if isinstance(inner, ast.Call) and called_name(inner) != "print":
+            roots = {root_name(inner.func), *(root_name(argument) for argument in inner.args)}
+            if roots & needed:
+                return True
+    return False
+
+
+def _reads_surroundings(node: ast.AST) -> bool:
+    return called_name(node) in _SURROUNDINGS or dotted(node) in (
+        "sys.argv", "sys.stdin", "os.environ", "sys.exit"
+    )
+
+
+def _is_standard(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return all(alias.name.partition(".")[0] in sys.stdlib_module_names for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and not node.level and (
+        (node.module or "").partition(".")[0] in sys.stdlib_module_names
+    )
+
+
+def _own_functions(body: list[ast.stmt]) -> list[Collected]:
+    """Test functions of the program: named so, checking something, callable by pytest."""
+    helpers = checking_helpers(body)
+    fixtures = _PYTEST_FIXTURES | {
+        node.name for node in body if isinstance(node, Definition) and is_fixture(node)
+    }
+    found = []
+    for entry in collected(body):
+        if needs_plugin(entry) or not any(checks(s, helpers) for s in entry.function.body):
+            continue
+        if entry.owner is None and not re.match(r"test(_|$)", entry.function.name):
+            continue
+        needs = _required(entry) - fixtures - _parameters(entry)
+        if not needs:
+            found.append(entry)
+    return found
+
+
+def _required(entry: Collected) -> frozenset[str]:
+    arguments = entry.function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    required = named[: len(named) - len(arguments.defaults)]
+    if entry.owner is not None:
+        required = required[1:]
+    return frozenset(argument.arg for argument in required)
+
+
+def _parameters(entry: Collected) -> frozenset[str]:
+    """Names that decorators provide: `parametrize`, hypothesis' `given`, mock's `patch`."""
+    decorators = [*entry.function.decorator_list,
+                  *(entry.owner.decorator_list if entry.owner else ())]
+    names: set[str] = set()
+    for decorator in decorators:
+        if not isinstance(decorator, ast.Call):
+            continue
+        last = called_name(decorator).rpartition(".")[2]
+        if last == "parametrize" and decorator.args:
+            names |= set(re.findall(r"\w+", ast.unparse(decorator.args[0])))
+        elif last in ("given", "patch", "object"):
+            names |= _required(entry)
+    return frozenset(names)
+
+
+def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements that serve the tests alone: test functions, fixtures, their tables."""
+    entries = _own_functions(body)
+    if not entries:
+        return []
+    roots = {id(entry.owner or entry.function) for entry in entries}
+    inside = [
+        node for node in body
+        if id(node) in roots or (isinstance(node, Definition) and is_fixture(node))
+    ]
+    asserts = set(map(id, own_asserts(body)))
+    while True:
+        used_inside = names_in(*inside).reads
+        outside = [
+            node for node in body
+            if node not in inside and not is_main_guard(node) and id(node) not in asserts
+        ]
+        moved = [
+            node for node in outside
+            if names_in(node).binds & used_inside
+            and not is_import(node)
+            and _serves_tests(node)
+            and not any(
+                names_in(node).binds & names_in(other).reads
+                for other in outside if other is not node
+            )
+        ]
+        if not moved:
+            return sorted(inside, key=lambda node: node.lineno)
+        inside += moved
+
+
+def _serves_tests(node: ast.stmt) -> bool:
+    """A table or value, or a function that asserts; other functions are the program."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return not any_node(node, lambda inner: isinstance(inner, ast.Lambda))
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+        checks(statement) for statement in node.body
+    )
+
+
+def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
+    """The test functions as a pytest file in which every line keeps its number."""
+    entries = _own_functions(body)
+    if not entries:
+        return []
+    code = _test_file(text, body, entry)
+    origin: Origin = "user"
+    return [Script(name=e.node, origin=origin, code=code, node=e.node) for e in entries]
+
+
+def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
+    part = _test_part(body)
+    reads = names_in(*part).reads
+    kept = [
+        *part,
+        *(node for node in body if is_import(node) and (
+            is_future_import(node) or names_in(node).binds & reads
+        )),
+    ]
+    own = names_in(*kept).binds
+    imported = sorted(
+        reads & frozenset(
+            name for node in body if node not in kept for name in names_in(node).binds
+        ) - own
+    )
+    shown = {line for node in kept for line in lines_of(node)}
+    lines = [line if n in shown else "" for n, line in enumerate(text.split("\n"), start=1)]
+    if not imported:
+        return "\n".join(lines)
+    stem = PurePosixPath(entry).stem
+    module = stem if stem.isidentifier() else "solution"
+    head = f"from {module} import {', '.join(imported)}"
+    future = max((node.lineno for node in body if is_future_import(node)), default=0)
+    first = min(line for line in shown if line > future)
+    free = next((n for n in range(future, first - 1) if not lines[n]), None)
+    if free is None:
+        return "\n".join([*lines[:future], head, *lines[future:]])
+    lines[free] = head
+    return "\n".join(lines)

@@ -1,0 +1,422 @@
+"""Assert code in a few lines becomes tests, one for each check, so that each is a row.
+
+A check is a statement that can fail as a test: an assert, a bare comparison (read as an
+assert), a `with raises`, a loop over asserts, a call of a helper that asserts. Each check
+becomes a test of its own which carries what ran before it:
+
+- imports, definitions and plain assignments that it needs, directly or through others;
+- every other statement, since it may change state;
+- earlier checks without their verdict (`assert s.pop() == 2` as `s.pop()`), where running
+  them can change what a later check sees: they call something with a value that the
+  snippet made, or the program keeps state between calls.
+
+So every test fails exactly when its check would fail in the whole snippet, given that the
+checks before it hold. A long snippet over a program that keeps state stays one test.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.intake.errors import NotFixable
+from agent.intake.parsing import (
+    BUILTIN_NAMES,
+    called_name,
+    checking_helpers,
+    checks,
+    dotted,
+    is_definition,
+    is_docstring,
+    is_future_import,
+    is_import,
+    is_literal,
+    is_main_guard,
+    names_in,
+    own_walk,
+    parsed,
+    root_name,
+    shortened,
+    source_of,
+    statement_source,
+    statements_of,
+    toplevel,
+    unique,
+    where,
+)
+
+LONGEST_CARRY = 40
+"""With more checks than this that depend on each other, the snippet stays one test."""
+
+_READING_BUILTINS = frozenset({
+    "len", "str", "repr", "type", "isinstance", "issubclass", "abs", "round", "int", "float",
+    "bool", "hasattr", "callable", "id", "ord", "chr",
+})
+_MUTATING_METHODS = frozenset({
+    "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault",
+    "add", "discard", "sort", "reverse", "appendleft", "popleft", "extendleft", "send",
+    "__next__", "write", "put", "get_nowait",
+})
+
+
+def tests_from_snippet(
+    code: str, origin: Origin = "user", program: str = ""
+) -> tuple[TestCase, ...]:
+    """The checks of a snippet as tests; raises `NotFixable` where the code does not parse.
+
+    `program` is the text under test: whether it keeps state decides what checks carry.
+    """
+    try:
+        body = parsed(code).body
+    except SyntaxError as error:
+        raise NotFixable(
+            "invalid_tests",
+            f"The tests are no valid Python ({where(error)}). Correct them and try again.",
+        ) from None
+    snippet = _Snippet(code, origin, body, program)
+    return snippet.tests()
+
+
+class _Snippet:
+    """One snippet taken apart; `tests` puts its checks together again."""
+
+    def __init__(
+        self, code: str, origin: Origin, body: Sequence[ast.stmt], program: str
+    ) -> None:
+        self.code = code
+        self.origin: Origin = origin
+        self.body = [node for node in _unguarded(body) if not is_docstring(node)]
+        self.program_names = frozenset[str]()
+        self.stateful = False
+        if program:
+            self.stateful = keeps_state(program)
+            self.program_names = frozenset(
+                name for node in statements_of(program) for name in names_in(node).binds
+            )
+        self.helpers = checking_helpers(body)
+        self.stateful = self.stateful or _answers_change(self.body)
+        self.mutable = _mutable_names(self.body)
+        self.imports = names_in(*(node for node in self.body if is_import(node))).binds
+        self.renamed = {
+            alias.asname
+            for node in self.body
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+            if alias.asname and alias.asname != alias.name
+        }
+        self.definitions = {
+            node.name: node for node in toplevel(self.body)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        }
+
+    def tests(self) -> tuple[TestCase, ...]:
+        checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
+        if not checks_at:
+            return (self.script(shortened(self.code), self.code),) if self.body else ()
+        carried = [index for index in checks_at[:-1] if self.changes_state(self.body[index])]
+        if len(carried) > LONGEST_CARRY:
+            return (self.script(shortened(self.source(self.body[checks_at[0]])), self.whole()),)
+        taken: set[str] = set()
+        tests = [self.test_at(index, set(carried), taken) for index in checks_at]
+        return (*tests, *self.trailing(checks_at[-1], taken))
+
+    def is_check(self, node: ast.stmt) -> bool:
+        return not is_definition(node) and (is_bare_check(node) or checks(node, self.helpers))
+
+    def changes_state(self, node: ast.stmt) -> bool:
+        """Whether running this check can change what a later one sees."""
+        if names_in(node).binds and not isinstance(node, (ast.For, ast.With)):
+            return True
+        calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+        for call in calls:
+            if called_name(call) in _READING_BUILTINS:
+                continue
+            if self.stateful or self.reads_through(call) & self.mutable:
+                return True
+        return False
+
+    def reads_through(self, node: ast.AST) -> frozenset[str]:
+        """Names read by the node, or by the snippet's functions that it mentions."""
+        found: set[str] = set()
+        waiting = set(names_in(node).reads)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                if name in self.definitions:
+                    waiting |= names_in(self.definitions[name]).reads
+        return frozenset(found)
+
+    def test_at(self, index: int, carried: set[int], taken: set[str]) -> TestCase:
+        node = self.body[index]
+        source = self.source(node)
+        setup = self.setup_for(index, carried)
+        name = unique(shortened(source), taken)
+        if all(is_import(self.body[position]) for position in setup):
+            simple = self.simple(node, name)
+            if simple is not None:
+                return simple
+        parts = [
+            self.without_verdict(self.body[position]) if position in carried
+            else statement_source(self.code, self.body[position])
+            for position in setup
+        ]
+        return self.script(name, "\n".join([*parts, source]))
+
+    def setup_for(self, index: int, carried: set[int]) -> list[int]:
+        """Positions of what must run before the check at `index`, in order."""
+        needed = set(names_in(self.body[index]).reads)
+        kept: list[int] = []
+        for position in range(index - 1, -1, -1):
+            node = self.body[position]
+            if self.is_check(node) and position not in carried:
+                continue
+            if _is_talk(node):
+                continue
+            names = names_in(node)
+            if is_future_import(node) or not _is_inert(node) or names.binds & (needed | {"*"}):
+                kept.append(position)
+                needed |= names.reads
+        return kept[::-1]
+
+    def simple(self, node: ast.stmt, name: str) -> TestCase | None:
+        """The check as a call with a literal answer, or with an exception, if it is one."""
+        if isinstance(node, ast.With):
+            return self.simple_raises(node, name)
+        found = asserted(node)
+        if found is None or (isinstance(node, ast.Assert) and node.msg is not None):
+            return None
+        if not isinstance(found, ast.Compare) or not isinstance(found.ops[0], ast.Eq):
+            return None
+        sides = [found.left, *found.comparators]
+        if len(sides) != 2:
+            return None
+        call, expected = sides if isinstance(sides[0], ast.Call) else sides[::-1]
+        if not self.is_plain_call(call) or not is_literal(expected):
+            return None
+        return Example(
+            name=name, origin=self.origin,
+            call=source_of(self.code, call), expected=source_of(self.code, expected),
+        )
+
+    def simple_raises(self, node: ast.With, name: str) -> TestCase | None:
+        item = node.items[0]
+        raises = item.context_expr
+        if (
+            len(node.items) != 1 or item.optional_vars is not None or len(node.body) != 1
+            or not isinstance(raises, ast.Call) or called_name(raises) not in
+            ("pytest.raises", "raises") or len(raises.args) != 1 or raises.keywords
+        ):
+            return None
+        inner = node.body[0]
+        exception = dotted(raises.args[0])
+        known = self.is_free(exception) and exception in BUILTIN_NAMES | self.program_names
+        if not known or not isinstance(inner, ast.Expr) or not self.is_plain_call(inner.value):
+            return None
+        return Raises(name=name, origin=self.origin, exception=exception,
+                      call=source_of(self.code, inner.value))
+
+    def is_plain_call(self, node: ast.expr) -> bool:
+        """A call by a bare name with literal arguments."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return False
+        if not self.is_free(node.func.id):
+            return False
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        named = all(keyword.arg is not None for keyword in node.keywords)
+        return named and all(is_literal(argument) for argument in arguments)
+
+    def is_free(self, name: str) -> bool:
+        """Whether the name means the program's own (or a builtin) without the snippet's help."""
+        if name in self.definitions or name in self.mutable or name in self.renamed:
+            return False
+        return name in self.program_names or not self.imports & {name, "*"}
+
+    def without_verdict(self, node: ast.stmt) -> str:
+        """The check as plain statements: its calls run, nothing is judged."""
+        found = asserted(node)
+        if found is not None:
+            sides = [found]
+            if isinstance(found, ast.Compare):
+                sides = [s for s in [found.left, *found.comparators] if not is_literal(s)]
+            return "\n".join(source_of(self.code, side) for side in sides)
+        return ast.unparse(_WithoutAsserts().visit(parsed(statement_source(self.code, node))))
+
+    def source(self, node: ast.stmt) -> str:
+        """The check's source; a bare comparison gets its `assert`."""
+        text = statement_source(self.code, node)
+        return f"assert {source_of(self.code, node.value)}" if (
+            isinstance(node, ast.Expr) and is_bare_check(node)
+        ) else text
+
+    def whole(self) -> str:
+        return "\n".join(
+            self.source(node) if is_bare_check(node) else statement_source(self.code, node)
+            for node in self.body
+        )
+
+    def trailing(self, last: int, taken: set[str]) -> list[TestCase]:
+        """Statements after the last check, as a test that will be found to check nothing."""
+        rest = [
+            node for node in self.body[last + 1 :] if not _is_inert(node) and not _is_talk(node)
+        ]
+        if not rest:
+            return []
+        code = "\n".join(statement_source(self.code, node) for node in rest)
+        return [self.script(unique(shortened(code), taken), code)]
+
+    def script(self, name: str, code: str) -> Script:
+        return Script(name=name, origin=self.origin, code=code,
+                      uses_output=reads_output(code, self.program_names))
+
+
+def _unguarded(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements with those under a main guard in its place: a test is always run."""
+    return [
+        inner
+        for node in body
+        for inner in (node.body if isinstance(node, ast.If) and is_main_guard(node) else [node])
+    ]
+
+
+def asserted(node: ast.stmt) -> ast.expr | None:
+    """What an assert or a bare comparison asserts."""
+    if isinstance(node, ast.Assert):
+        return node.test
+    if isinstance(node, ast.Expr) and is_bare_check(node):
+        return node.value
+    return None
+
+
+def is_bare_check(node: ast.stmt) -> bool:
+    """A comparison that stands alone has no use but to be asserted."""
+    if not isinstance(node, ast.Expr):
+        return False
+    value = node.value
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.Not)
+    if isinstance(value, ast.BoolOp):
+        return any(isinstance(side, ast.Compare) for side in value.values)
+    return isinstance(value, ast.Compare)
+
+
+def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool:
+    """Whether the code reads `output` as the program's standard output.
+
+    A name `output` of the test's own, or of the program's, means that one instead.
+    """
+    names = names_in(*parsed(code).body)
+    return "output" in names.reads and "output" not in names.binds | program_names
+
+
+def keeps_state(program: str) -> bool:
+    """Whether functions of the program can see what earlier calls did."""
+    return any(_keeps_state(node) for node in statements_of(program))
+
+
+def _keeps_state(node: ast.AST) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Global, ast.Nonlocal)):
+            return True
+        if isinstance(inner, ast.ClassDef) and any(
+            _is_mutable_display(statement.value)
+            for statement in inner.body
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
+        ):
+            return True
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            _has_mutable_default(inner) or _changes_outer(inner)
+        ):
+            return True
+    return False
+
+
+def _has_mutable_default(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+    return any(_is_mutable_display(default) for default in defaults)
+
+
+def _is_mutable_display(node: ast.expr) -> bool:
+    return isinstance(
+        node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+    ) or called_name(node).rpartition(".")[2] in (
+        "list", "dict", "set", "defaultdict", "Counter", "deque", "OrderedDict", "count", "iter",
+    )
+
+
+def _changes_outer(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the function stores into, or calls a mutating method of, a name not its own."""
+    outer = names_in(*node.body).reads - names_in(*node.body).binds
+    arguments = node.args
+    outer -= {
+        argument.arg
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+                         *(extra for extra in (arguments.vararg, arguments.kwarg) if extra)]
+    }
+    outer |= {"cls"}
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Subscript, ast.Attribute)):
+            if not isinstance(inner.ctx, ast.Load) and root_name(inner) in outer:
+                return True
+        elif isinstance(inner, ast.Call):
+            method = inner.func.attr if isinstance(inner.func, ast.Attribute) else ""
+            if method in _MUTATING_METHODS and root_name(inner.func) in outer:
+                return True
+            if called_name(inner) == "next" and inner.args and root_name(inner.args[0]) in outer:
+                return True
+    return False
+
+
+def _answers_change(body: Sequence[ast.stmt]) -> bool:
+    """Whether two checks expect different answers from the same call."""
+    answers: dict[str, str] = {}
+    for node in body:
+        found = asserted(node)
+        if isinstance(found, ast.Compare) and isinstance(found.left, ast.Call):
+            expected = ast.dump(found.comparators[0])
+            if answers.setdefault(ast.dump(found.left), expected) != expected:
+                return True
+    return False
+
+
+def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that the snippet binds to something a call could change."""
+    found: set[str] = set()
+    for node in toplevel(body):
+        if is_definition(node) or is_import(node):
+            continue
+        constant = isinstance(node, ast.Assign) and all(
+            isinstance(inner, (ast.Constant, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load))
+            for inner in ast.walk(node.value)
+        )
+        if not constant:
+            found |= names_in(node).binds
+    return frozenset(found)
+
+
+def _is_inert(node: ast.stmt) -> bool:
+    """Whether running the statement can do nothing but bind its names."""
+    if is_definition(node) or is_import(node) or isinstance(node, ast.Pass):
+        return True
+    if isinstance(node, ast.Assign):
+        targets: list[ast.expr] = node.targets
+    elif isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    else:
+        return False
+    return all(isinstance(target, ast.Name) for target in targets) and not any(
+        isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr)) for inner in own_walk(node)
+    )
+
+
+def _is_talk(node: ast.stmt) -> bool:
+    """A `print` of the test's own has no part in it, unless it calls something else."""
+    return isinstance(node, ast.Expr) and called_name(node.value) == "print" and not any(
+        isinstance(inner, ast.Call) for inner in own_walk(node.value) if inner is not node.value
+    )
+
+
+class _WithoutAsserts(ast.NodeTransformer):
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        return ast.copy_location(ast.Expr(node.test), node)

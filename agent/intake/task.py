@@ -1,0 +1,333 @@
+"""What users bring becomes a task, or a clear refusal.
+
+`make_task` is pure; `bring` reads the files of a command line and calls it, `paste` takes
+the fields of a page.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from agent.domain import File, Solution, Task, TestCase
+from agent.intake.doctests import has_prompts, tests_from_doctests, tests_from_prompts
+from agent.intake.environment import (
+    installed_modules,
+    missing_packages,
+    nearest_module,
+    sibling_files,
+    site_folders,
+    standard_modules,
+    without_cookie,
+)
+from agent.intake.errors import BadInput, NotFixable
+from agent.intake.parsing import parsed, unique, visible_names, where
+from agent.intake.program import tests_from_program
+from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
+from agent.intake.snippets import tests_from_snippet
+from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
+from agent.intake.vacuity import vacuous
+from agent.intake.words import tests_from_words
+
+PASTED = "solution.py"
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A task, what a reader must know about it, and the file to write back to, if any."""
+
+    task: Task
+    notices: tuple[str, ...] = ()
+    source: SourceFile | None = None
+
+
+@dataclass(frozen=True)
+class TestText:
+    """Tests as text, and what to call them when they are wrong."""
+
+    __test__ = False
+
+    text: str
+    name: str = "the tests"
+
+
+def make_task(
+    code: str | None = None,
+    *,
+    entry: str = PASTED,
+    words: str = "",
+    tests: Sequence[TestText] = (),
+    support: Sequence[File] = (),
+    stdin: str = "",
+    argv: Sequence[str] = (),
+    sites: Sequence[str] = (),
+) -> Intake:
+    """A task from program text, words or both, with all tests that can be found in them.
+
+    Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
+    not parse or test nothing, and for packages that are not installed.
+    """
+    program = code or ""
+    if code is None and not words.strip():
+        raise BadInput("There is nothing to heal: bring code, or a task in words.")
+    for text in (program, words, *(test.text for test in tests)):
+        _refuse_unusable(text)
+    if code is not None:
+        refuse_empty(program, entry if entry != PASTED else "The code")
+    notices: list[str] = []
+    stem = PurePosixPath(entry).stem
+    brought = _brought(tests, program, notices)
+    found = _found(program, words, entry, code is not None)
+    every = _distinct([*brought, *found])
+    kept = _without_vacuous(every, len(_distinct(brought)), program, stem, notices)
+    if code is not None:
+        _refuse_foreign(tests, stem, support, sites)
+        _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
+    solution = None
+    if code is not None:
+        solution = Solution(files=(File(path=entry, text=program),), entry=entry)
+    task = Task(
+        text=words, solution=solution, tests=kept, support=tuple(support), stdin=stdin,
+        argv=tuple(argv), sites=tuple(sites),
+    )
+    return Intake(task, tuple(dict.fromkeys(notices)))
+
+
+def bring(
+    path: Path | Literal["-"] | None = None,
+    *,
+    words: str = "",
+    snippets: Sequence[str] = (),
+    tests_file: Path | None = None,
+    with_files: Sequence[Path] = (),
+    python: str | None = None,
+    stdin: str = "",
+    argv: Sequence[str] = (),
+) -> Intake:
+    """The task of a command line; reads the files it names. `stdin` may be `@FILE`.
+
+    Raises `BadInput` and `NotFixable` with a message for people.
+    """
+    source = read_source(path) if path is not None else None
+    tests = [
+        TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
+        for number, snippet in enumerate(snippets, start=1)
+    ]
+    notices: list[str] = []
+    support: dict[str, File] = {}
+    texts = [source.text] if source is not None else []
+    if tests_file is not None:
+        test_source = read_source(tests_file)
+        tests.append(TestText(test_source.text, test_source.name))
+        if source is None or source.path is None or not _same_folder(source.path, tests_file):
+            beside, left_out = sibling_files(tests_file, [test_source.text])
+            support |= {file.path: file for file in beside}
+            notices += left_out
+        else:
+            texts.append(test_source.text)
+    if source is not None and source.path is not None:
+        beside, left_out = sibling_files(source.path, texts)
+        support |= {file.path: file for file in beside}
+        notices += left_out
+    for name in with_files:
+        support[name.name] = File(path=name.name, text=_support_text(name))
+    entry = source.name if source is not None else PASTED
+    support.pop(entry, None)
+    interpreter = site_folders(python)
+    if interpreter.note:
+        notices.append(interpreter.note)
+    intake = make_task(
+        source.text if source is not None else None,
+        entry=entry, words=words, tests=tests, support=tuple(support.values()),
+        stdin=_stdin(stdin), argv=argv, sites=interpreter.sites,
+    )
+    return replace(intake, notices=(*notices, *intake.notices), source=source)
+
+
+def paste(code: str = "", tests: str = "", words: str = "") -> Intake:
+    """The task of a page's three fields; empty ones count as not given.
+
+    Pasted code has no file name. Where pasted tests import it by one, it is called that.
+    """
+    if len(code) > LARGEST_BYTES or len(tests) > LARGEST_BYTES or len(words) > LARGEST_BYTES:
+        raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
+    given = [TestText(tests.replace("\r\n", "\n"))] if tests.strip() else []
+    program = code.replace("\r\n", "\n") if code.strip() else None
+    sites = site_folders().sites
+    entry = PASTED
+    if program is not None and given:
+        entry = f"{_called(program, given[0].text, sites)}.py"
+    return make_task(program, entry=entry, words=words.strip(), tests=given, sites=sites)
+
+
+def _called(program: str, tests: str, sites: Sequence[str]) -> str:
+    """The module name by which the tests import names that the program defines."""
+    names = visible_names(program)
+    for module, imported in _imported_names(tests):
+        unknown = module not in standard_modules((3, 11)) | installed_modules(sites)
+        if unknown and imported <= names:
+            return module
+    return PurePosixPath(PASTED).stem
+
+
+def _imported_names(text: str) -> Iterable[tuple[str, frozenset[str]]]:
+    """(module, names) of every plain `from module import names` and `import module`."""
+    try:
+        tree = parsed(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if "." not in node.module:
+                yield node.module, frozenset(alias.name for alias in node.names) - {"*"}
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if "." not in alias.name:
+                    yield alias.name, frozenset()
+
+
+def _same_folder(first: Path, second: Path) -> bool:
+    return first.resolve().parent == second.resolve().parent
+
+
+def _support_text(path: Path) -> str:
+    return without_cookie(read_source(path, allow_empty=True).text)
+
+
+def _stdin(given: str) -> str:
+    return read_source(Path(given[1:]), allow_empty=True).text if given.startswith("@") else given
+
+
+def _refuse_unusable(text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadInput(
+            "The text holds half of a character pair (a lone surrogate), which no file can hold. "
+            "Write it as an escape, \\ud800, and try again."
+        )
+    if "\0" in text:
+        raise BadInput("The text holds a zero character, which Python does not accept.")
+
+
+def _brought(
+    tests: Sequence[TestText], program: str, notices: list[str]
+) -> list[TestCase]:
+    """Tests that the user gave as such."""
+    found: list[TestCase] = []
+    for test in tests:
+        if has_prompts(test.text) and not _parses(test.text):
+            found += tests_from_prompts(test.text, program)
+            continue
+        try:
+            body = parsed(test.text).body
+        except SyntaxError as error:
+            raise NotFixable(
+                "invalid_tests",
+                f"{test.name[0].upper()}{test.name[1:]} do not parse: {where(error)}. Correct "
+                "the tests and try again." if test.name == "the tests"
+                else f"{test.name} does not parse: {where(error)}. Correct it and try again.",
+            ) from None
+        if collected(body) or test.name.endswith(".py"):
+            found += tests_from_file(test.text, test.name, program=program)
+            notices += notices_of_file(test.text, test.name)
+        else:
+            found += tests_from_snippet(test.text, program=program)
+    if tests and not found:
+        raise NotFixable(
+            "invalid_tests",
+            "The tests hold no code. Write an assert, such as: assert f(2) == 4",
+        )
+    return found
+
+
+def _parses(text: str) -> bool:
+    try:
+        parsed(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _found(program: str, words: str, entry: str, has_code: bool) -> list[TestCase]:
+    """Tests that stand in the program and in the words."""
+    names = visible_names(program) if has_code else None
+    return [
+        *(tests_from_program(program, entry) if has_code else ()),
+        *(tests_from_doctests(program) if has_code else ()),
+        *(tests_from_words(words, names) if words else ()),
+    ]
+
+
+def _distinct(tests: Iterable[TestCase]) -> list[TestCase]:
+    """The tests without repetitions, each by a name of its own."""
+    taken: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    distinct: list[TestCase] = []
+    for test in tests:
+        key = (test.code, test.node if test.kind == "script" else "")
+        if key not in seen:
+            seen.add(key)
+            distinct.append(test.model_copy(update={"name": unique(test.name, taken)}))
+    return distinct
+
+
+def _without_vacuous(
+    tests: list[TestCase], brought: int, program: str, stem: str, notices: list[str]
+) -> tuple[TestCase, ...]:
+    """The tests that test something; the first `brought` were given by the user as tests."""
+    reasons = vacuous(tests, program, stem)
+    given = tests[:brought]
+    if given and all(test.name in reasons for test in given):
+        sentences = list(dict.fromkeys(reasons[test.name] for test in given))
+        more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
+        raise NotFixable(
+            "invalid_tests",
+            f"The tests test nothing: {'; '.join(sentences[:3])}{more}. Write an assert that "
+            "calls the program, such as: assert f(2) == 4",
+        )
+    notices += [
+        f"the test {test.name!r} is left out, for it tests nothing: {reasons[test.name]}"
+        for test in tests if test.name in reasons
+    ]
+    return tuple(test for test in tests if test.name not in reasons)
+
+
+def _refuse_foreign(
+    tests: Sequence[TestText], stem: str, support: Sequence[File], sites: Sequence[str]
+) -> None:
+    """Refuses tests that import a module near the program's name that is not there."""
+    here = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    for test in tests:
+        for module, _ in _imported_names(test.text):
+            if module in (stem, "solution") or module in here:
+                continue
+            if module in standard_modules((3, 11)) or nearest_module(module, [stem]) is None:
+                continue
+            if module in installed_modules(sites):
+                continue
+            raise NotFixable(
+                "invalid_tests",
+                f"{test.name} import {module}, but the program is called {stem}. Write: "
+                f"from {stem} import …",
+            )
+
+
+def _refuse_missing(
+    texts: Sequence[str],
+    entry: str,
+    support: Sequence[File],
+    sites: Sequence[str],
+    notices: list[str],
+) -> None:
+    beside = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    stems = {PurePosixPath(entry).stem, "solution"}
+    missing = missing_packages(
+        [*texts, *(file.text for file in support if file.path.endswith(".py"))],
+        sites, beside | stems,
+    )
+    at_import = [one for one in missing if not one.lazy]
+    if at_import:
+        raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
+    notices += [f"{one.sentence} Only a function needs it; the rest is healed." for one in missing]

@@ -1,0 +1,231 @@
+"""Tests that test nothing: they pass whatever the program does, so they prove nothing."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+
+from agent.domain import TestCase
+from agent.intake.parsing import (
+    BUILTIN_NAMES,
+    Definition,
+    any_node,
+    called_name,
+    checking_helpers,
+    checks,
+    is_definition,
+    is_import,
+    is_literal,
+    names_in,
+    own_walk,
+    parsed,
+    shortened,
+    toplevel,
+    visible_names,
+)
+from agent.intake.pytest_files import Collected, collected
+from agent.intake.snippets import asserted
+
+_REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
+_REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals", "vars"})
+_FRAMEWORKS = frozenset({"pytest", "unittest", "hypothesis", "doctest", "numpy", "math"})
+
+
+def vacuous(tests: Sequence[TestCase], program: str = "", stem: str = "solution") -> dict[str, str]:
+    """Test name to a sentence saying why it tests nothing, for those that do not.
+
+    `program` is the text under test, `stem` its module's name.
+    """
+    own = visible_names(program) | {"output", stem, "solution"}
+    reasons = {test.name: _reason(test, own, stem) for test in tests}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _reason(test: TestCase, own: frozenset[str], stem: str) -> str:
+    body = parsed(test.code).body
+    if test.kind == "script" and test.node:
+        entry = next((e for e in collected(body) if e.node == test.node), None)
+        return _function_reason(entry, body, own, stem) if entry else ""
+    return _snippet_reason(body, own, stem)
+
+
+def _function_reason(
+    entry: Collected, body: Sequence[ast.stmt], own: frozenset[str], stem: str
+) -> str:
+    helpers = checking_helpers(body) | _foreign_names(body, stem)
+    function = entry.function
+    place = f"{entry.node} (line {function.lineno})"
+    if not any(checks(statement, helpers) or _calls(statement, helpers) or _inner_check(statement)
+               for statement in function.body):
+        return f"{place} checks nothing: it has no assert"
+    real = [check for check in _checks_of(function.body, helpers) if not always_true(check)]
+    if not real:
+        return f"{place} checks nothing: {_truism(_checks_of(function.body, helpers))}"
+    if not _touches(_closure([function, *_surrounding(entry)], body), body, own, stem):
+        return f"{place} never uses the program"
+    return ""
+
+
+def _surrounding(entry: Collected) -> list[ast.stmt]:
+    return [entry.owner] if entry.owner is not None else []
+
+
+def _snippet_reason(body: Sequence[ast.stmt], own: frozenset[str], stem: str) -> str:
+    helpers = checking_helpers(body) | _foreign_names(body, stem)
+    found = _checks_of([node for node in body if not is_definition(node)], helpers)
+    if not found:
+        uncalled = sorted(checking_helpers(body))
+        if uncalled:
+            line = next(
+                node.lineno for node in toplevel(body)
+                if isinstance(node, Definition) and (
+                    node.name == uncalled[0] or isinstance(node, ast.ClassDef)
+                )
+            )
+            return f"{uncalled[0]} (line {line}) holds the checks, but nothing calls it"
+        return "it checks nothing: there is no assert"
+    real = [check for check in found if not always_true(check)]
+    if not real:
+        return _truism(found)
+    if not any(_touches(_closure([check], body), body, own, stem) for check in real):
+        return f"{_quoted(real[0])} never uses the program"
+    return ""
+
+
+def always_true(node: ast.stmt) -> bool:
+    """`assert True`, `assert (a, "message")` and their like."""
+    test = asserted(node)
+    if test is None:
+        return False
+    if isinstance(test, (ast.Tuple, ast.List, ast.Set)):
+        return bool(test.elts)
+    if isinstance(test, ast.Dict):
+        return bool(test.keys)
+    if isinstance(test, ast.Lambda | ast.GeneratorExp):
+        return True
+    return is_literal(test) and bool(ast.literal_eval(test))
+
+
+def _truism(checks_found: Sequence[ast.stmt]) -> str:
+    node = checks_found[0]
+    test = asserted(node)
+    if isinstance(test, ast.Tuple):
+        return (
+            f"{_quoted(node)} is always true, since a tuple is; write the message after a comma, "
+            "without brackets"
+        )
+    return f"{_quoted(node)} is always true"
+
+
+def _quoted(node: ast.stmt) -> str:
+    return f"`{shortened(ast.unparse(node))}` (line {node.lineno})"
+
+
+def _checks_of(body: Sequence[ast.stmt], helpers: frozenset[str]) -> list[ast.stmt]:
+    """The innermost statements that check, those of compound statements included."""
+    found: list[ast.stmt] = []
+    for node in toplevel(body):
+        if isinstance(node, ast.Assert) or asserted(node) is not None:
+            found.append(node)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            if any(checks(item.context_expr, helpers) for item in node.items):
+                found.append(node)
+        elif isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return, ast.Raise)):
+            if checks(node, helpers) or _calls(node, helpers):
+                found.append(node)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _inner_check(node):
+            found.append(node)
+        elif isinstance(node, (ast.For, ast.While, ast.If)):
+            head = node.iter if isinstance(node, ast.For) else node.test
+            if checks(head, helpers):
+                found.append(node)
+    return found
+
+
+def _inner_check(node: ast.stmt) -> bool:
+    """A function inside a test that checks: a callback, or a property under `given`."""
+    return is_definition(node) and any_node(node, lambda part: isinstance(part, ast.Assert))
+
+
+def _calls(node: ast.AST, names: frozenset[str]) -> bool:
+    for inner in own_walk(node):
+        if isinstance(inner, ast.Call):
+            name = called_name(inner)
+            if name.partition(".")[0] in names or name.rpartition(".")[2] in names:
+                return True
+    return False
+
+
+def _foreign_names(body: Sequence[ast.stmt], stem: str) -> frozenset[str]:
+    """Names from modules that are neither the program nor known not to hold it: what they do
+    cannot be seen here, so they count as checking and as using the program."""
+    known = _FRAMEWORKS | sys.stdlib_module_names | {stem, "solution"}
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.Import):
+            found |= {
+                alias.asname or alias.name.partition(".")[0]
+                for alias in node.names if alias.name.partition(".")[0] not in known
+            }
+        elif isinstance(node, ast.ImportFrom):
+            top = (node.module or "").partition(".")[0]
+            if node.level or top not in known:
+                found |= {alias.asname or alias.name for alias in node.names}
+    return frozenset(found)
+
+
+def _closure(nodes: Sequence[ast.AST], body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that the nodes read, directly or through statements that bind or use those."""
+    needed = set(names_in(*nodes).reads) | {
+        argument.arg
+        for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for argument in node.args.args
+    }
+    waiting = [node for node in body if not is_import(node)]
+    changed = True
+    while changed:
+        changed = False
+        for node in list(waiting):
+            names = names_in(node)
+            uses = names.binds if is_definition(node) else names.binds | names.reads
+            if uses & (needed - BUILTIN_NAMES):
+                waiting.remove(node)
+                needed |= names.reads
+                changed = True
+    return frozenset(needed)
+
+
+def _touches(
+    needed: frozenset[str], body: Sequence[ast.stmt], own: frozenset[str], stem: str
+) -> bool:
+    """Whether one of the names is the program's, or could be."""
+    imported: set[str] = set()
+    reaching: set[str] = set(_REACHING_BUILTINS) | _foreign_names(body, stem)
+    for node in ast.walk(ast.Module(body=list(body), type_ignores=[])):
+        if isinstance(node, ast.Import):
+            tops = {alias.asname or alias.name.partition(".")[0]: alias.name.partition(".")[0]
+                    for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            top = (node.module or "").partition(".")[0]
+            tops = {alias.asname or alias.name: top for alias in node.names}
+        else:
+            continue
+        for name, top in tops.items():
+            imported.add(name)
+            if top in _REACHING_MODULES or top in (stem, "solution"):
+                reaching.add(name)
+    if needed & (reaching | (own - imported)):
+        return True
+    # A name nobody binds may be the program's after a repair of its spelling.
+    bound = names_in(*body).binds | BUILTIN_NAMES | imported
+    return bool(needed - bound - _parameters(body))
+
+
+def _parameters(body: Sequence[ast.stmt]) -> frozenset[str]:
+    return frozenset(
+        argument.arg
+        for node in ast.walk(ast.Module(body=list(body), type_ignores=[]))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for argument in node.args.args
+    )

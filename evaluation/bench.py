@@ -1,0 +1,344 @@
+"""The figures this project promises, each beside a floor measured in the same run.
+
+    python -m evaluation.bench [NAME ...]      default: all that can be measured here
+
+Machines are shared and noisy: read medians and ratios, not single times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agent import context
+from agent.domain import Report, Task
+from agent.events import RunFinished, Searched, StepFinished
+from agent.intake import make_task
+from agent.session import Session, Settings, open_session
+from sandbox import Job, Json, open_sandbox
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parent.parent
+
+ONE_BUG = """\
+def mean_of_positive(numbers):
+    total = 0
+    count = 0
+    for number in numbers:
+        if number > 0:
+            total += number
+            count += 1
+    return total / len(numbers)
+"""
+ONE_BUG_TESTS = (
+    "assert mean_of_positive([2, 4]) == 3\nassert mean_of_positive([2, -1, 4]) == 3"
+)
+
+TWO_BUGS = """\
+def longest_run(text):
+    best = 1
+    current = 1
+    for index in range(1, len(text) - 1):
+        if text[index] == text[index - 1]:
+            current += 1
+        else:
+            current = 0
+        best = max(best, current)
+    return best
+"""
+TWO_BUGS_TESTS = """\
+assert longest_run('a') == 1
+assert longest_run('abc') == 1
+assert longest_run('abb') == 2
+assert longest_run('aabbb') == 3
+assert longest_run('abbbba') == 4
+"""
+
+HEALTHY = "def double(number: int) -> int:\n    return number * 2\n"
+HEALTHY_TESTS = "assert double(2) == 4"
+
+
+def main(names: Sequence[str]) -> int:
+    """Runs the named measurements and prints one line for each figure."""
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; choose from {', '.join(BENCHES)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHES:
+        for line in BENCHES[name]():
+            print(f"{name:<10} {line}", flush=True)
+    return 0
+
+
+# Whole processes.
+
+
+def cli() -> Iterator[str]:
+    """The terminal command healing a file with one bug, beside a bare interpreter."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mean.py"
+        path.write_text(ONE_BUG, encoding="utf-8")
+        command = [
+            sys.executable, "-m", "agent", "run", str(path), "--tests", ONE_BUG_TESTS, "--json",
+        ]
+        times, floors = [], []
+        for turn in range(5):
+            # A fresh data folder each time, or the second heal would come from memory.
+            env = {**os.environ, "HEAL_DATA_DIR": str(Path(folder) / f"data{turn}")}
+            times.append(_timed(command, env, expected=0))
+            floors.append(_timed([sys.executable, "-c", "pass"], env, expected=0))
+    yield _figure("heal of a one-bug file, whole process", times, "python -c pass", floors)
+
+
+def imports() -> Iterator[str]:
+    """What `--help` must load."""
+    env = dict(os.environ)
+    times = [_timed([sys.executable, "-c", "import agent.cli"], env, 0) for _ in range(5)]
+    floors = [_timed([sys.executable, "-c", "pass"], env, 0) for _ in range(5)]
+    yield _figure("import of the terminal command", times, "python -c pass", floors)
+
+
+def page() -> Iterator[str]:
+    """From the start of `app.py` to the served page, beside a minimal Gradio app."""
+    if find_spec("gradio") is None:
+        yield "not measured: gradio is not installed"
+        return
+    minimal = (
+        "import gradio as gr\n"
+        "with gr.Blocks() as demo:\n"
+        "    box = gr.Textbox()\n"
+        "    gr.Button().click(lambda text: text, box, box)\n"
+        "demo.launch()\n"
+    )
+    times, floors = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "minimal.py").write_text(minimal, encoding="utf-8")
+        for turn in range(5):
+            env = {"HEAL_DATA_DIR": str(Path(folder) / f"data{turn}"), "LLM_PROVIDER": "mock"}
+            with serving([sys.executable, str(ROOT / "app.py")], env) as (_, seconds):
+                times.append(seconds)
+            with serving([sys.executable, str(Path(folder) / "minimal.py")], {}) as (_, seconds):
+                floors.append(seconds)
+    yield _figure("page served", times, "minimal Gradio app", floors)
+
+
+def click() -> Iterator[str]:
+    """From the click to the first event the page shows, in a headless browser."""
+    browser = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if find_spec("playwright") is None or not Path(browser).exists():
+        yield "not measured: it needs playwright and chromium"
+        return
+    from evaluation.browsing import first_event_s
+
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"HEAL_DATA_DIR": folder, "LLM_PROVIDER": "mock"}
+        with serving([sys.executable, str(ROOT / "app.py")], env) as (address, _):
+            times = first_event_s(address, browser, ONE_BUG, ONE_BUG_TESTS, turns=5)
+    yield f"click to first visible event: median {statistics.median(times) * 1e3:.0f} ms"
+
+
+@contextmanager
+def serving(command: Sequence[str], env: dict[str, str]) -> Iterator[tuple[str, float]]:
+    """A server process, with its address and the seconds until it answered."""
+    port = _free_port()
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        env={
+            **os.environ, **env, "GRADIO_SERVER_PORT": str(port), "PORT": str(port),
+            "GRADIO_ANALYTICS_ENABLED": "0",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        while True:
+            try:
+                with urllib.request.urlopen(address, timeout=5) as answer:
+                    if answer.status == 200:
+                        break
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if process.poll() is not None or time.perf_counter() - started > 120:
+                    raise SystemExit(f"{command} did not serve {address}") from None
+                time.sleep(0.01)
+        yield address, time.perf_counter() - started
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _timed(command: Sequence[str], env: dict[str, str], expected: int) -> float:
+    started = time.perf_counter()
+    outcome = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, check=False)
+    seconds = time.perf_counter() - started
+    if outcome.returncode != expected:
+        raise SystemExit(f"{command} ended with {outcome.returncode}: {outcome.stderr[-500:]!r}")
+    return seconds
+
+
+def _figure(what: str, times: Sequence[float], floor: str, floors: Sequence[float]) -> str:
+    ratio = statistics.median(times) / statistics.median(floors)
+    return (
+        f"{what}: median {statistics.median(times):.2f} s "
+        f"({min(times):.2f} to {max(times):.2f}), {ratio:.1f} x {floor} "
+        f"({statistics.median(floors):.2f} s)"
+    )
+
+
+# In one process.
+
+
+def steps() -> Iterator[str]:
+    """What a step costs beyond the sandbox: the graph, its checkpoints, events and values."""
+    waited = 0.0
+    judge = context.check
+
+    async def timed(*args: Any, **given: Any) -> Report:  # whatever the judge takes
+        nonlocal waited
+        started = time.perf_counter()
+        try:
+            return await judge(*args, **given)
+        finally:
+            waited += time.perf_counter() - started
+
+    async def measure(session: Session) -> list[float]:
+        nonlocal waited
+        costs = []
+        for _ in range(10):
+            waited, started = 0.0, time.perf_counter()
+            run = await _finished(session, _task(HEALTHY, HEALTHY_TESTS))
+            log = session.log(run)
+            count = sum(isinstance(entry.event, StepFinished) for entry in log)
+            costs.append((time.perf_counter() - started - waited) / count)
+        return costs
+
+    context.check = timed  # a healthy run uses the sandbox through the judge alone
+    try:
+        costs = asyncio.run(_in_session(measure))
+    finally:
+        context.check = judge
+    yield f"framework cost of a step: median {statistics.median(costs) * 1e3:.2f} ms"
+
+
+def parallel() -> Iterator[str]:
+    """Eight runs at once: how many were between their first and last event at one time."""
+
+    async def measure(session: Session) -> tuple[float, float, int]:
+        started = time.perf_counter()
+        await _finished(session, _task(HEALTHY, HEALTHY_TESTS))
+        alone = time.perf_counter() - started
+        started = time.perf_counter()
+        runs = await asyncio.gather(
+            *(_finished(session, _task(HEALTHY, HEALTHY_TESTS)) for _ in range(8))
+        )
+        together = time.perf_counter() - started
+        spans = [(session.log(run)[0].at, session.log(run)[-1].at) for run in runs]
+        return alone, together, max(sum(a <= at <= b for a, b in spans) for at, _ in spans)
+
+    alone, together, most = asyncio.run(_in_session(measure))
+    yield (
+        f"8 runs at once: {most} overlapped, {together:.2f} s in all, "
+        f"{together / alone:.1f} x one run alone ({alone:.2f} s)"
+    )
+
+
+def search() -> Iterator[str]:
+    """A heal which needs two edits: candidates screened, and how fast."""
+
+    async def measure(session: Session) -> tuple[RunFinished, float]:
+        run = await _finished(session, _task(TWO_BUGS, TWO_BUGS_TESTS))
+        log = session.log(run)
+        last = log[-1].event
+        assert isinstance(last, RunFinished)
+        spent = [entry.event.wall_s for entry in log if isinstance(entry.event, Searched)]
+        return last, max(spent, default=last.seconds)
+
+    last, seconds = asyncio.run(_in_session(measure))
+    yield (
+        f"two-bug heal: {last.outcome} {last.proof or ''}, {last.candidates} candidates in "
+        f"{seconds:.2f} s of search, {last.candidates / seconds:.0f} a second, "
+        f"{last.seconds:.2f} s in all"
+    )
+
+
+def sandbox() -> Iterator[str]:
+    """An empty job, beside the barest start of an interpreter; and items of a batch."""
+    bare = [sys.executable, "-I", "-S", "-E", "-c", "pass"]
+    floors = [_timed(bare, dict(os.environ), 0) for _ in range(20)]
+
+    async def measure() -> tuple[list[float], float]:
+        jail = open_sandbox()
+        times = []
+        for _ in range(20):
+            started = time.perf_counter()
+            await jail.run(Job(program="pass"))
+            times.append(time.perf_counter() - started)
+        echo = "while (item := jail.receive()) is not None:\n    jail.send(item)\n"
+        async with jail.batch(Job(program=echo)) as batch:
+            started = time.perf_counter()
+            items: list[Json] = list(range(1, 20_001))
+            async for _ in batch.replies(items, item_wall_s=5.0):
+                pass
+            rate = len(items) / (time.perf_counter() - started)
+        return times, rate
+
+    times, rate = asyncio.run(measure())
+    yield _figure("an empty job", times, "python -I -S -E -c pass", floors)
+    yield f"items of one batch: {rate:.0f} a second"
+
+
+async def _in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_session(Settings(provider="mock", data_dir=Path(folder))) as session:
+            return await measure(session)
+
+
+def _task(code: str, tests: str) -> Task:
+    return make_task(code, tests=(tests,)).task
+
+
+async def _finished(session: Session, task: Task) -> str:
+    run = await session.start(task)
+    async for _ in session.follow(run):
+        pass
+    return run
+
+
+BENCHES: dict[str, Callable[[], Iterator[str]]] = {
+    "sandbox": sandbox,
+    "cli": cli,
+    "imports": imports,
+    "page": page,
+    "click": click,
+    "steps": steps,
+    "parallel": parallel,
+    "search": search,
+}
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""What only a browser can tell: when a person sees the first event of a run."""
+
+from __future__ import annotations
+
+import time
+
+from playwright.sync_api import sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)
+
+
+def first_event_s(
+    address: str, browser: str, code: str, tests: str, turns: int
+) -> list[float]:
+    """Seconds from the click to the first step shown in the timeline, for each turn."""
+    seconds = []
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=browser, args=list(ARGUMENTS))
+        try:
+            for _ in range(turns):
+                page = chromium.new_page()
+                page.goto(address)
+                fill(page, code, tests)
+                started = time.perf_counter()
+                page.get_by_role("button", name="Heal").click()
+                page.locator("[data-step]").first.wait_for(state="visible")
+                seconds.append(time.perf_counter() - started)
+                page.close()
+        finally:
+            chromium.close()
+    return seconds
