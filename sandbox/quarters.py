@@ -158,6 +158,7 @@ class Quarters:
             if key not in self._sites:
                 target = str(Path(self._folder, f"site-{len(self._sites)}"))
                 _link_tree(path, target, left_out=())
+                os.chmod(target, 0o755)
                 self._sites[key] = target
             return self._sites[key]
 

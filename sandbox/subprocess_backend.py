@@ -574,11 +574,14 @@ class _Batch:
             if isinstance(reply, Outcome):
                 yield _lost(reply)
                 return
-            self._answered += 1
-            if reply.count != self._answered:
+            if reply.count != self._answered + 1:
                 process.stop("garbled", "not one reply to one item")
-                yield _lost(await process.kill())
+                lost = _lost(await process.kill())
+                # One reply too many came from the item before, so this one is tried again.
+                if reply.count != self._answered:
+                    yield lost
                 return
+            self._answered += 1
             ahead_bytes -= ahead.popleft()
             process.inbox.renew()
             yield reply.value

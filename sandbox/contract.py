@@ -1,0 +1,792 @@
+"""What every backend must hold, as checks that a test or a self-test can run.
+
+A check runs jobs and says what it saw wrong, or nothing. A hostile script prints a line when
+its attack really ran, wherever "nothing happened" could also mean that it never started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.sandbox import Sandbox
+from sandbox.types import Job, Json, Limits, Lost, Outcome
+
+RUN_AS_MAIN = """\
+import sys
+name, arguments = jail.payload
+path = f"{jail.folder}/{name}"
+sys.argv[:] = [path, *arguments]
+main = sys.modules["__main__"].__dict__
+main["__file__"] = path
+with open(path, "rb") as file:
+    source = file.read()
+try:
+    exec(compile(source, path, "exec", dont_inherit=True), main)
+except SystemExit:
+    raise
+except BaseException as error:
+    shown = error.__traceback__.tb_next
+    sys.excepthook(type(error), error.with_traceback(shown), shown)
+    raise SystemExit(1) from None
+"""
+"""Runs a file of the job as `python FILE` would; the payload is its name and its arguments."""
+
+ECHO = """\
+while (item := jail.receive()) is not None:
+    jail.send(item)
+"""
+"""Answers each value with itself."""
+
+EXECUTE = """\
+while (item := jail.receive()) is not None:
+    exec(item, {"jail": jail})
+    jail.send(item)
+"""
+"""Executes each item, a piece of source, and answers with it."""
+
+CANARY = "SANDBOX_CANARY_KEY"
+
+ROOMY = Limits(wall_s=30, cpu_s=30)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim about a backend; `seen_wrong` returns an empty text when it holds."""
+
+    claim: str
+    seen_wrong: Callable[[Sandbox], Awaitable[str]]
+    in_selftest: bool = False
+    needs_own_user: bool = False
+    """Rests on jobs running as another user than the host, or on something as strong."""
+
+
+def script(text: str, stdin: str = "", limits: Limits = ROOMY) -> Job:
+    """A job that runs `text` as a script."""
+    return Job(
+        RUN_AS_MAIN,
+        payload=["main.py", []],
+        files={"main.py": text},
+        stdin=stdin,
+        limits=limits,
+    )
+
+
+def _seen(outcome: Outcome) -> str:
+    parts = [f"ended {outcome.ended}", outcome.limit, outcome.signal]
+    if outcome.exit_code is not None:
+        parts.append(f"exit code {outcome.exit_code}")
+    if outcome.messages:
+        parts.append(f"sent {str(outcome.messages)[:300]}")
+    parts += [f"printed {outcome.stdout[-500:]!r}", f"complained {outcome.stderr[-500:]!r}"]
+    return ", ".join(part for part in parts if part)
+
+
+def _unless(holds: bool, outcome: Outcome) -> str:
+    return "" if holds else _seen(outcome)
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path)
+
+
+def _write(path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8")
+
+
+# Honest programs. Each script completes, prints exactly this and complains of nothing.
+
+_SCRIPTS: tuple[tuple[str, str, str, str], ...] = (
+    ("a script prints and ends", "print('hello')", "", "hello\n"),
+    (
+        "threads run side by side",
+        """\
+import threading
+seen = []
+threads = [threading.Thread(target=seen.append, args=(n,)) for n in range(20)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(seen) == [*range(20)])
+""",
+        "",
+        "True\n",
+    ),
+    (
+        "asyncio runs tasks and threads",
+        """\
+import asyncio
+async def main():
+    print(await asyncio.gather(asyncio.to_thread(int, "7"), asyncio.sleep(0.01, 8)))
+asyncio.run(main())
+""",
+        "",
+        "[7, 8]\n",
+    ),
+    (
+        "sqlite3 keeps rows in a file",
+        """\
+import sqlite3
+db = sqlite3.connect("rows.db")
+with db:
+    db.execute("create table t (a)")
+    db.execute("insert into t values (5)")
+db.close()
+db = sqlite3.connect("rows.db")
+print(db.execute("select a from t").fetchall())
+db.close()
+""",
+        "",
+        "[(5,)]\n",
+    ),
+    (
+        "tempfile makes files and folders",
+        """\
+import os, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    with tempfile.NamedTemporaryFile("w+", dir=folder) as file:
+        file.write("x")
+        file.flush()
+        print(os.path.getsize(file.name))
+print(os.path.exists(folder))
+""",
+        "",
+        "1\nFalse\n",
+    ),
+    (
+        "decimals and fractions are exact",
+        """\
+from decimal import Decimal
+from fractions import Fraction
+print(Decimal("0.1") + Decimal("0.2"), Fraction(1, 3) + Fraction(1, 6))
+""",
+        "",
+        "0.3 1/2\n",
+    ),
+    (
+        "too deep a recursion raises, a raised limit is honoured",
+        """\
+import sys
+def depth(n):
+    return n and 1 + depth(n - 1)
+print(depth(900))
+try:
+    depth(10**6)
+except RecursionError:
+    print("stopped")
+sys.setrecursionlimit(20_000)
+print(depth(10_000))
+""",
+        "",
+        "900\nstopped\n10000\n",
+    ),
+    (
+        "text of every kind is printed, a lone surrogate as an escape",
+        "print('\u017c\u00f3\u0142\u0107 \u6f22\u5b57 \U0001f642', '\\ud800')",
+        "",
+        "\u017c\u00f3\u0142\u0107 \u6f22\u5b57 \U0001f642 \\ud800\n",
+    ),
+    (
+        "a list of forty million fits the default memory",
+        "print(len([0] * 40_000_000))",
+        "",
+        "40000000\n",
+    ),
+    (
+        "standard input is read to its end, and then ends",
+        """\
+import sys
+print(input(), ascii(sys.stdin.read()))
+try:
+    input()
+except EOFError:
+    print("end")
+""",
+        "first\nsecond \ud800",
+        "first 'second \\ud800'\nend\n",
+    ),
+    (
+        "without standard input it ends at once",
+        "try:\n    input()\nexcept EOFError:\n    print('end')",
+        "",
+        "end\n",
+    ),
+    (
+        "another Python can be started",
+        """\
+import subprocess, sys
+print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], stdout=-1, text=True).stdout)
+""",
+        "",
+        "42\n\n",
+    ),
+    (
+        "a hash depends on the job's seed alone",
+        "print(hash('a') == hash('a'), __import__('os').environ['PYTHONHASHSEED'])",
+        "",
+        "True 0\n",
+    ),
+)
+
+
+def _prints(text: str, stdin: str, expected: str) -> Callable[[Sandbox], Awaitable[str]]:
+    async def seen_wrong(sandbox: Sandbox) -> str:
+        outcome = await sandbox.run(script(text, stdin))
+        return _unless(
+            (outcome.ended, outcome.stdout, outcome.stderr) == ("completed", expected, ""), outcome
+        )
+
+    return seen_wrong
+
+
+async def _surroundings(sandbox: Sandbox) -> str:
+    text = """\
+import os, sys, __main__
+print(__name__, os.path.basename(__file__), len(sys.argv), __main__.os is os)
+print(os.path.samefile(os.getcwd(), os.environ["HOME"]), sorted(os.listdir()))
+exit(3)
+"""
+    outcome = await sandbox.run(script(text))
+    printed = "__main__ main.py 1 True\nTrue ['main.py']\n"
+    return _unless(
+        (outcome.ended, outcome.exit_code, outcome.stdout) == ("exited", 3, printed), outcome
+    )
+
+
+async def _error(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script("def f():\n    return 1 / 0\nf()\n"))
+    return _unless(
+        outcome.ended == "exited"
+        and outcome.exit_code == 1
+        and outcome.stderr.startswith("Traceback (most recent call last):\n")
+        and outcome.stderr.endswith("ZeroDivisionError: division by zero\n")
+        and outcome.stderr.count("  File ") == 2,
+        outcome,
+    )
+
+
+async def _imports(sandbox: Sandbox) -> str:
+    job = Job(
+        "import ours.inner, theirs, package.part\n"
+        "jail.send([ours.inner.VALUE, theirs.VALUE, package.part.VALUE])",
+        modules={"ours": "", "ours.inner": "VALUE = 1"},
+        files={"theirs.py": "VALUE = 2", "package/part.py": "VALUE = 3"},
+        limits=ROOMY,
+    )
+    outcome = await sandbox.run(job)
+    return _unless((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
+
+
+async def _sites(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as site:  # a folder that only this user may read
+        _write(f"{site}/of_a_site.py", "VALUE = 4")
+        outcome = await sandbox.run(
+            Job("import of_a_site\njail.send(of_a_site.VALUE)", sites=(site,), limits=ROOMY)
+        )
+    return _unless((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
+
+
+async def _values(sandbox: Sandbox) -> str:
+    sent: list[Json] = [
+        None, True, 0, -(2**80), 1.5, float("inf"), "", "\ud800", "\ud83d\ude42", "\U0001f642",
+        [], [[]], {}, {"a": {"\udfff": [1]}}, "x" * 200_000,
+    ]
+    async with sandbox.start(Job("jail.send(jail.payload)\n" + ECHO, sent, limits=ROOMY)) as job:
+        first = await job.receive()
+        if first != sent:
+            return f"the payload came back as {str(first)[:300]}"
+        for value in sent[1:]:
+            await job.send(value)
+            back = await job.receive()
+            if back != value or type(back) is not type(value):
+                return f"{value!r:.100} came back as {back!r:.100}"
+    return ""
+
+
+async def _end_of_talk(sandbox: Sandbox) -> str:
+    async with sandbox.start(Job("jail.send(1); jail.send(2)", limits=ROOMY)) as job:
+        talk = [await job.receive(), await job.receive(), await job.receive()]
+        await job.send("nobody hears this")
+        again = await job.receive()
+        outcome = await job.finish()
+    ended = isinstance(talk[2], Outcome) and talk[2].ended == "completed"
+    return _unless(talk[:2] == [1, 2] and ended and again == talk[2] == outcome, outcome)
+
+
+async def _kept_messages(sandbox: Sandbox) -> str:
+    async with sandbox.start(Job("for n in range(3): jail.send(n)", limits=ROOMY)) as job:
+        first = await job.receive()
+        outcome = await job.finish()
+    return _unless(first == 0 and outcome.messages == (1, 2), outcome)
+
+
+async def _late_answer(sandbox: Sandbox) -> str:
+    program = "jail.send(1)\njail.receive()\nwhile True: pass"
+    async with sandbox.start(Job(program, limits=ROOMY)) as job:
+        await job.receive()
+        await job.send("go")
+        outcome = await job.receive(timeout_s=0.2)
+        again = await job.kill()
+    if not isinstance(outcome, Outcome):
+        return f"received {outcome!r}"
+    return _unless(outcome.ended == "timeout" and again == outcome, outcome)
+
+
+async def _batch(sandbox: Sandbox) -> str:
+    items: list[Json] = [
+        "1", "while True: pass", "2", "import os; os._exit(7)", "3", "[0] * 10**10", "4",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "5", "jail.send(0)", "6",
+    ]
+    seen: list[str] = []
+    async with sandbox.batch(Job(EXECUTE, limits=ROOMY)) as batch:
+        for part in (items, ["7", "8"]):
+            async for index, reply in batch.replies(part, item_wall_s=1.0):
+                seen.append(f"{index} {reply.ended if isinstance(reply, Lost) else reply}")
+    expected = [
+        "0 1", "1 timeout", "2 2", "3 exited", "4 3", "5 exited", "6 4", "7 killed", "8 5",
+        "9 0", "10 6", "0 7", "1 8",  # the first answer counts, a second meets nobody
+    ]
+    return "" if seen == expected else f"saw {seen}"
+
+
+async def _abandoned_batch(sandbox: Sandbox) -> str:
+    async with sandbox.batch(Job(ECHO, limits=ROOMY)) as batch:
+        replies = batch.replies([f"old {n}" for n in range(50)], item_wall_s=5)
+        async for _ in replies:
+            break
+        await _close(replies)
+        new: list[Json] = [f"new {n}" for n in range(50)]
+        seen = [reply async for _, reply in batch.replies(new, item_wall_s=5)]
+    return "" if seen == new else f"saw {seen[:3]}"
+
+
+async def _close(replies: object) -> None:
+    """An `AsyncIterator` need not have `aclose`; that of an async generator does."""
+    close = getattr(replies, "aclose", None)
+    if close is not None:
+        await close()
+
+
+async def _stillborn_batch(sandbox: Sandbox) -> str:
+    async with sandbox.batch(Job("raise ValueError('at once')", limits=ROOMY)) as batch:
+        seen = [reply async for _, reply in batch.replies([1, 2, 3, 4], item_wall_s=5)]
+    ended = [reply.ended for reply in seen if isinstance(reply, Lost)]
+    return "" if ended == ["exited"] * 4 else f"saw {seen}"
+
+
+async def _pair(sandbox: Sandbox) -> str:
+    asks = Job(
+        "jail.peer.send({'n': 20})\njail.send(jail.peer.receive())\njail.send(jail.peer.receive())",
+        limits=ROOMY,
+    )
+    answers = Job("jail.peer.send(jail.peer.receive()['n'] + 1)", limits=ROOMY)
+    async with sandbox.pair(asks, answers) as (one, other):
+        outcomes = [await one.finish(), await other.finish()]
+    if [outcome.messages for outcome in outcomes] == [(21, None), ()]:
+        return ""
+    return "; ".join(_seen(outcome) for outcome in outcomes)
+
+
+async def _dead_peer(sandbox: Sandbox) -> str:
+    waits = Job("jail.send(jail.peer.receive())", limits=ROOMY)
+    dies = Job("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", limits=ROOMY)
+    async with sandbox.pair(waits, dies) as (one, other):
+        waited, died = await one.finish(), await other.finish()
+    return _unless((waited.messages, died.signal) == ((None,), "SIGKILL"), waited)
+
+
+async def _garbling_peer(sandbox: Sandbox) -> str:
+    reads = Job(
+        "try:\n    jail.peer.receive()\nexcept Exception as error:\n"
+        "    jail.send(type(error).__name__)",
+        limits=ROOMY,
+    )
+    for attack in ("b'\\xff' * 64", "b'\\0\\0\\0\\2{]'", "b'\\0\\0\\0\\7[1'"):
+        garbles = Job(
+            "import os, stat\nfor fd in range(3, 64):\n    try:\n"
+            f"        if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, {attack})\n"
+            "    except OSError: pass\nos._exit(0)",
+            limits=ROOMY,
+        )
+        async with sandbox.pair(reads, garbles) as (one, _):
+            outcome = await one.finish()
+        if outcome.messages != ("Malformed",):
+            return f"{attack}: {_seen(outcome)}"
+    return ""
+
+
+async def _shared_folder(sandbox: Sandbox) -> str:
+    writes = Job(
+        "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()\n"
+        "jail.send(open(jail.shared + '/a').read())",
+    )
+    changes = "jail.peer.receive()\nopen(jail.shared + '/a', 'a').write('6')\njail.peer.send(1)"
+    with tempfile.TemporaryDirectory() as shared:
+        first = Job(writes.program, shared=shared, limits=ROOMY)
+        second = Job(changes, shared=shared, limits=ROOMY)
+        async with sandbox.pair(first, second) as (one, other):
+            outcomes = await asyncio.gather(one.finish(), other.finish())
+    return "" if outcomes[0].messages == ("56",) else "; ".join(map(_seen, outcomes))
+
+
+async def _many_at_once(sandbox: Sandbox) -> str:
+    jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(8)]
+    outcomes = await asyncio.gather(*(sandbox.run(job) for job in jobs))
+    got = [outcome.messages for outcome in outcomes]
+    return "" if got == [(number,) for number in range(8)] else f"saw {got}"
+
+
+# Hostile programs.
+
+
+async def _cancelled(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        sign = f"{folder}/alive"
+        text = f"import time\nwhile True:\n    open({sign!r}, 'a').write('x')\n"
+        task = asyncio.create_task(sandbox.run(script(text + "    time.sleep(0.01)\n")))
+        while not _exists(sign):
+            if task.done():
+                return _seen(task.result())
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        size = _size(sign)
+        await asyncio.sleep(0.2)
+        return "" if task.cancelled() and _size(sign) == size else "it went on running"
+
+
+async def _environment(sandbox: Sandbox) -> str:
+    before = os.environ.get(CANARY)
+    os.environ[CANARY] = "planted"
+    try:
+        outcome = await sandbox.run(
+            script(
+                "import os, ctypes\n"
+                f"print(os.environ.get({CANARY!r}), os.environ.get('LANG'))\n"
+                f"print(ctypes.CDLL(None).getenv({CANARY.encode()!r}))"
+            )
+        )
+    finally:
+        if before is None:
+            del os.environ[CANARY]
+        else:
+            os.environ[CANARY] = before
+    return _unless(outcome.stdout == "None C.UTF-8\n0\n", outcome)
+
+
+async def _host_memory(sandbox: Sandbox) -> str:
+    text = """\
+import os
+open("/proc/self/cmdline", "rb").read()
+for name in ("environ", "mem", "maps"):
+    try:
+        with open(f"/proc/{os.getppid()}/{name}", "rb") as file:
+            file.read(1)
+        print("read", name)
+    except PermissionError:
+        print("refused")
+"""
+    if not _exists("/proc/self/environ"):
+        return ""
+    outcome = await sandbox.run(script(text))
+    return _unless(outcome.stdout == "refused\n" * 3, outcome)
+
+
+async def _host_signal(sandbox: Sandbox) -> str:
+    # Signal 0 asks for the same permission as SIGKILL and spares the host when it is granted.
+    text = f"""\
+import os
+os.kill(os.getpid(), 0)
+for pid in {{os.getppid(), {os.getpid()}}}:
+    try:
+        os.kill(pid, 0)
+        print("allowed")
+    except (PermissionError, ProcessLookupError):
+        print("refused")
+"""
+    outcome = await sandbox.run(script(text))
+    return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
+
+
+async def _endless(sandbox: Sandbox) -> str:
+    text = """\
+import signal
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+print("deaf", flush=True)
+while True: pass
+"""
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=1.5)))
+    return _unless(
+        (outcome.ended, outcome.stdout, outcome.limit) == ("timeout", "deaf\n", "wall time 1.5 s"),
+        outcome,
+    )
+
+
+async def _cpu(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script("while True: pass", limits=Limits(cpu_s=1, wall_s=60)))
+    return _unless((outcome.ended, outcome.limit) == ("killed", "cpu time 1 s"), outcome)
+
+
+async def _deaf_to_cpu(sandbox: Sandbox) -> str:
+    text = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
+    outcome = await sandbox.run(script(text, limits=Limits(cpu_s=1, wall_s=60)))
+    return _unless((outcome.ended, outcome.limit) == ("killed", "cpu time 1 s"), outcome)
+
+
+async def _memory(sandbox: Sandbox) -> str:
+    text = """\
+kept = []
+try:
+    while True: kept.append(bytearray(50_000_000))
+except MemoryError:
+    print("stopped at", len(kept) * 50)
+"""
+    outcome = await sandbox.run(script(text, limits=Limits(memory_mib=400, wall_s=30)))
+    words = outcome.stdout.split()
+    return _unless(words[:2] == ["stopped", "at"] and 50 <= int(words[2]) <= 400, outcome)
+
+
+async def _flood(sandbox: Sandbox) -> str:
+    for stream in (1, 2):
+        text = f"import os\npart = b'x' * 65536\nwhile True: os.write({stream}, part)"
+        limits = Limits(wall_s=30, cpu_s=30, output_bytes=100_000)
+        outcome = await sandbox.run(script(text, limits=limits))
+        written = outcome.stdout + outcome.stderr
+        if (outcome.ended, len(written)) != ("output", 100_000):
+            return _seen(outcome)
+    return ""
+
+
+async def _fork_bomb(sandbox: Sandbox) -> str:
+    text = """\
+import os, time
+count = 0
+try:
+    while count < 5000:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        count += 1
+except OSError:
+    pass
+os.write(1, b"%d\\n" % count)
+os._exit(0)
+"""
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=30, processes=32)))
+    if outcome.ended != "exited" or not outcome.stdout.strip().isdigit():
+        return _seen(outcome)
+    # An ordinary user's other processes count too, so the bound may lie lower or higher.
+    most = 32 if os.geteuid() == 0 else 4000
+    return _unless(int(outcome.stdout) <= most, outcome)
+
+
+async def _wild_fork_bomb(sandbox: Sandbox) -> str:
+    text = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=1, processes=32)))
+    return _unless(outcome.ended in ("timeout", "output"), outcome)
+
+
+async def _daemon(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        sign = f"{folder}/alive"
+        text = f"""\
+import os, time
+if os.fork():
+    while not os.path.exists({sign!r}): time.sleep(0.01)
+    print("away", flush=True)
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+while True:
+    with open({sign!r}, "a") as file: file.write("x")
+    time.sleep(0.01)
+"""
+        outcome = await sandbox.run(script(text))
+        if outcome.stdout != "away\n":
+            return _seen(outcome)
+        size = _size(sign)
+        await asyncio.sleep(0.2)
+        return "" if _size(sign) == size else "the daemon went on running"
+
+
+async def _early_exit(sandbox: Sandbox) -> str:
+    for text, code in (("import os; os._exit(0)", 0), ("raise SystemExit(9)", 9)):
+        outcome = await sandbox.run(script(text))
+        if (outcome.ended, outcome.exit_code) != ("exited", code):
+            return _seen(outcome)
+    return ""
+
+
+async def _crash(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script("import ctypes; ctypes.string_at(0)"))
+    return _unless((outcome.ended, outcome.signal) == ("killed", "SIGSEGV"), outcome)
+
+
+async def _closed_descriptors(sandbox: Sandbox) -> str:
+    text = "import os\nos.closerange(0, 10_000)\nwhile True: pass"
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=1)))
+    return _unless(outcome.ended == "timeout", outcome)
+
+
+async def _garbage(sandbox: Sandbox) -> str:
+    text = """\
+import os, random
+for fd in range(3, 256):
+    try:
+        os.set_blocking(fd, False)
+        os.write(fd, random.randbytes(4096) + b"\\xff" * 64)
+    except OSError: pass
+"""
+    outcome = await sandbox.run(script(text))
+    return _unless(outcome.ended in ("garbled", "exited") and not outcome.messages, outcome)
+
+
+async def _huge_message(sandbox: Sandbox) -> str:
+    job = Job("jail.send('x' * 3_000_000)", limits=Limits(wall_s=30, message_bytes=1_000_000))
+    outcome = await sandbox.run(job)
+    return _unless(
+        (outcome.ended, outcome.limit) == ("garbled", "messages of more than 1000000 bytes"),
+        outcome,
+    )
+
+
+async def _deep_message(sandbox: Sandbox) -> str:
+    program = "value = []\nfor _ in range({depth}): value = [value]\njail.send(value)"
+    for depth, ended in ((100, "completed"), (500, "garbled")):
+        outcome = await sandbox.run(Job(program.format(depth=depth), limits=ROOMY))
+        if outcome.ended != ended:
+            return f"{depth} deep: {_seen(outcome)[:300]}"
+    return ""
+
+
+async def _large_file(sandbox: Sandbox) -> str:
+    text = """\
+try:
+    with open("big", "wb", 0) as file:
+        while True: file.write(bytes(1_000_000))
+except OSError as error:
+    print(error.errno)
+"""
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=30, file_mib=2)))
+    return _unless(outcome.stdout == "27\n", outcome)
+
+
+async def _open_files(sandbox: Sandbox) -> str:
+    text = """\
+kept = []
+try:
+    while True: kept.append(open("/dev/null"))
+except OSError as error:
+    print(error.errno, len(kept) <= 64)
+"""
+    outcome = await sandbox.run(script(text))
+    return _unless(outcome.stdout == "24 True\n", outcome)
+
+
+async def _left_behind(sandbox: Sandbox) -> str:
+    text = """\
+import os
+print(os.getcwd(), flush=True)
+for n in range(300): open(f"file {n}", "w").close()
+os.symlink("/", "root")
+for n in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+os.chmod(os.environ["HOME"] + "/d", 0)
+"""
+    outcome = await sandbox.run(script(text))
+    folder = outcome.stdout.strip()
+    return _unless(outcome.ended == "completed" and not _exists(folder), outcome)
+
+
+async def _confined_files(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        secret = f"{folder}/secret"
+        _write(secret, "hidden")
+        os.chmod(secret, 0o600)
+        os.chmod(folder, 0o755)
+        text = f"""\
+try:
+    print(open({secret!r}).read())
+except OSError:
+    print("refused")
+"""
+        outcome = await sandbox.run(script(text))
+    return _unless(outcome.stdout == "refused\n", outcome)
+
+
+async def _separate_jobs(sandbox: Sandbox) -> str:
+    victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()", limits=ROOMY)
+    text = """\
+import ctypes, os
+pid, folder = int(input()), input()
+os.kill(os.getpid(), 0)
+try:
+    os.kill(pid, 0)
+    print("signalled")
+except PermissionError: print("refused")
+try: print(os.listdir(folder))
+except PermissionError: print("refused")
+print(ctypes.CDLL(None, use_errno=True).ptrace(16, pid, 0, 0))
+"""
+    async with sandbox.start(victim) as process:
+        told = await process.receive()
+        if not isinstance(told, list):
+            return f"received {told!r}"
+        outcome = await sandbox.run(script(text, stdin=f"{told[0]}\n{told[1]}\n"))
+    return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
+
+
+CHECKS: tuple[Check, ...] = (
+    *(Check(claim, _prints(text, stdin, out)) for claim, text, stdin, out in _SCRIPTS),
+    Check("a script has a main module, a file name and the usual builtins", _surroundings),
+    Check("an uncaught error is shown as Python shows it", _error),
+    Check("files and modules given to a job can be imported", _imports),
+    Check("packages of a folder in `sites` can be imported", _sites),
+    Check("values come back as they were sent, surrogates included", _values),
+    Check("after the last message comes the outcome, again and again", _end_of_talk),
+    Check("messages nobody received are in the outcome", _kept_messages),
+    Check("a job that answers too late is killed", _late_answer),
+    Check("a batch loses only the items that end their process", _batch),
+    Check("a batch that was left half-way starts its next list anew", _abandoned_batch),
+    Check("a batch whose program always dies loses every item", _stillborn_batch),
+    Check("two jobs of a pair talk and see each other's end", _pair),
+    Check("a killed job is an end of file to its peer", _dead_peer),
+    Check("garbage from a peer is a named error", _garbling_peer),
+    Check("two jobs of a pair share a folder", _shared_folder),
+    Check("eight jobs run at once", _many_at_once, in_selftest=True),
+    Check("a cancelled run is over at once", _cancelled),
+    Check("the host's environment does not reach a job", _environment, in_selftest=True),
+    Check("a job cannot read its host's memory", _host_memory, in_selftest=True),
+    Check("a job cannot signal its host", _host_signal, in_selftest=True, needs_own_user=True),
+    Check("an endless loop deaf to signals is killed", _endless, in_selftest=True),
+    Check("cpu time is limited", _cpu, in_selftest=True),
+    Check("cpu time is limited though its signal is ignored", _deaf_to_cpu),
+    Check("memory is limited", _memory, in_selftest=True),
+    Check("a flood of output is cut and ended", _flood, in_selftest=True),
+    Check("processes are limited", _fork_bomb, in_selftest=True),
+    Check("a fork bomb is ended", _wild_fork_bomb, in_selftest=True),
+    Check("a daemon dies with its job", _daemon, in_selftest=True),
+    Check("an early exit is not taken for an end", _early_exit),
+    Check("a crash of the interpreter is an outcome", _crash),
+    Check("closing every descriptor helps nobody", _closed_descriptors),
+    Check("garbage in every descriptor is no message", _garbage, in_selftest=True),
+    Check("a huge message is refused", _huge_message),
+    Check("a message nested too deep is refused", _deep_message),
+    Check("the size of a file is limited", _large_file),
+    Check("open files are limited", _open_files),
+    Check("nothing a job leaves behind stays", _left_behind),
+    Check("a private file of the host is not readable", _confined_files, needs_own_user=True),
+    Check("one job cannot reach another", _separate_jobs, needs_own_user=True),
+)
