@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
-
-from agent.domain import Value
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 DRAFTS_FILE = Path(__file__).parent.parent / "demo" / "examples.yaml"
 
 
-class Draft(Value):
+class Draft(BaseModel):
     """A task in words and the program text to begin with; the text has a real bug."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     title: str

@@ -1,0 +1,322 @@
+"""The terminal face: `python -m agent …`, or `heal …` once installed.
+
+Progress and talk go to standard error. Standard output carries data only: the patch, the
+program for a task in words, or with `--json` exactly one document. Importing this module is
+cheap; what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+
+if TYPE_CHECKING:
+    from agent.commands import Face, Inputs, OpenSession
+
+HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
+
+A repair is shown as a patch; nothing is written without --apply or --out."""
+
+# The mark keeps the lines of a paragraph apart.
+EPILOG = "\b\nExit codes:\n" + "\n".join(
+    f"{code:>5}  {words}" for code, words in EXIT_CODES.items()
+)
+
+app = typer.Typer(
+    name="heal", help=HELP, epilog=EPILOG, no_args_is_help=True,
+    # The styled help imports rich, and takes twice as long to appear.
+    rich_markup_mode=None, pretty_exceptions_enable=False,
+)
+
+
+class Required(StrEnum):
+    """A proof level to ask for."""
+
+    E0 = "E0"
+    E1 = "E1"
+    E2 = "E2"
+    E3 = "E3"
+    E4 = "E4"
+
+
+PathArgument = Annotated[
+    str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
+]
+ArgvArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="-- ARGS", help="Arguments of the program.")
+]
+TestsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tests", metavar="EXPR",
+        help="Assert code; it sees the program's names, and what the program printed as "
+        "`output`. Repeatable.",
+    ),
+]
+TestsFileOption = Annotated[
+    Path | None, typer.Option("--tests-file", metavar="FILE", help="A file of tests.")
+]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="FILE", help="A file the program imports. Repeatable."),
+]
+PythonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--python", metavar="PATH",
+        help="An interpreter or environment whose packages the program imports.",
+    ),
+]
+StdinOption = Annotated[
+    str | None,
+    typer.Option("--stdin", metavar="TEXT|@FILE", help="The program's standard input."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Every step; tracebacks of faults of ours.")
+]
+LogOption = Annotated[
+    Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
+]
+ProofOption = Annotated[
+    Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
+]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option("--provider", metavar="NAME", help="Who answers: auto, mock (no model)."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
+
+
+@app.command(epilog=EPILOG)
+def run(
+    context: typer.Context,
+    path: PathArgument = None,
+    args: ArgvArgument = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here.")
+    ] = None,
+    tests: TestsOption = None,
+    tests_file: TestsFileOption = None,
+    with_files: WithOption = None,
+    python: PythonOption = None,
+    stdin: StdinOption = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the repair to PATH; a backup stays beside it.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
+    ] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
+    ] = None,
+    require_proof: ProofOption = Required.E1,
+    provider: ProviderOption = None,
+    log: LogOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Heal a Python file, or a task in words."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        if dry_run and (apply or out is not None):
+            raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        return commands.run(
+            _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
+                                      args),
+            commands.Wishes(out, log, apply, force, require_proof.value), face, provider,
+            max_iterations,
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def check(
+    path: PathArgument = None,
+    args: ArgvArgument = None,
+    tests: TestsOption = None,
+    tests_file: TestsFileOption = None,
+    with_files: WithOption = None,
+    python: PythonOption = None,
+    stdin: StdinOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Judge a Python file by its tests and repair nothing."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        return commands.check(
+            _inputs(path, None, tests, tests_file, with_files, python, stdin, args), face
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def replay(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A file by --log; - is stdin.")],
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        return commands.replay(log, face)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def resume(
+    context: typer.Context,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
+    ] = None,
+    as_json: JsonOption = False,
+    require_proof: ProofOption = Required.E1,
+    verbose: VerboseOption = False,
+) -> None:
+    """Take up the runs whose process was ended."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        return commands.resume(_opener(context), run_id, require_proof.value, face)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    provider: ProviderOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show who would answer, in which sandbox, and where runs are kept."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        return commands.plan(_opener(context), provider, face)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def example(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Which one; the first when left out.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the worked tasks.")] = False,
+    as_json: JsonOption = False,
+    provider: ProviderOption = None,
+    log: LogOption = None,
+    force: ForceOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run a worked task in words, from a first draft with a bug."""
+
+    def work(face: Face) -> int:
+        from agent import commands
+
+        if listed:
+            return commands.list_examples(face)
+        words = commands.example_words(name)
+        face.terminal.say(f"Task: {words}", "bold")
+        return commands.run(
+            _opener(context), commands.Inputs(words=words), commands.Wishes(log=log, force=force),
+            face, provider, None,
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+def main() -> None:
+    """The console script."""
+    app()
+
+
+def _inputs(
+    path: str | None, words: str | None, tests: list[str] | None, tests_file: Path | None,
+    support: list[Path] | None, python: str | None, stdin: str | None, argv: list[str] | None,
+) -> Inputs:
+    from agent.commands import Inputs
+
+    return Inputs(
+        path, words, tuple(tests or ()), tests_file, tuple(support or ()), python, stdin,
+        tuple(argv or ()),
+    )
+
+
+def _opener(context: typer.Context) -> OpenSession:
+    """How a session is opened: as the caller of the app says, else the real one."""
+    if context.obj is not None:
+        return cast("OpenSession", context.obj)
+    from agent.session import open_session
+
+    return open_session
+
+
+def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> None:
+    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
+    from agent.commands import Face
+    from agent.faultlog import faults_logged
+    from agent.terminal import Terminal
+
+    face = Face(Terminal(verbose=verbose), as_json)
+    with faults_logged(verbose=verbose) as faults:
+        code = _ended(work, face)
+    if faults.path is not None:
+        face.terminal.say(f"The details are in {faults.path}.")
+    raise typer.Exit(code)
+
+
+def _ended(work: Callable[[Face], int], face: Face) -> int:
+    from agent.commands import Usage, refused
+    from agent.dotenv import read_dotenv
+    from agent.intake import BadInput, NotFixable
+    from agent.settings import BadSettings
+    from agent.writeback import Refused
+    from llm import NoProvider
+    from sandbox import SandboxError
+
+    try:
+        read_dotenv()
+        return work(face)
+    except (Usage, BadInput, BadSettings, NoProvider, Refused) as error:
+        return refused(face, USAGE, str(error))
+    except NotFixable as error:
+        return refused(face, NOT_FIXABLE, str(error))
+    except SandboxError as error:
+        return refused(face, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+    except KeyboardInterrupt:
+        return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the outermost floor: a fault of ours, said once
+        logging.getLogger("agent").error("a fault of ours", exc_info=error)
+        return refused(
+            face, INTERNAL, f"A fault of ours ended this: {type(error).__name__}: {error}"
+        )

@@ -1,0 +1,402 @@
+"""What the terminal's commands do; each returns its exit code.
+
+Everything a user did wrong leaves here as an exception with a sentence for people; `cli`
+turns it into an exit code, and with `--json` into a document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from agent.domain import ProofLevel, Report, RunOutcome, Solution, Task
+from agent.drafts import by_words, read_drafts
+from agent.events import Stamped, from_jsonl, to_jsonl
+from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code
+from agent.intake import BadInput, Intake, SourceFile, bring
+from agent.result import Result, document, fold
+from agent.settings import Settings, data_folder
+from agent.terminal import HEADLINE, NO_MODEL, Terminal
+from agent.writeback import Refused, write_back, write_new
+
+if TYPE_CHECKING:
+    from agent.session import Session
+
+REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
+"""The outcome of a command that ended before a run had one, by exit code."""
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+
+
+class Usage(Exception):
+    """Arguments that parse, but cannot be used; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a user brings, as typed."""
+
+    path: str | None = None
+    words: str | None = None
+    snippets: tuple[str, ...] = ()
+    tests_file: Path | None = None
+    support: tuple[Path, ...] = ()
+    python: str | None = None
+    stdin: str | None = None
+    argv: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What a run over these is called in a list of runs."""
+        return self.path or (self.words or "")[:80]
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a command speaks: to a person, or to a program in one JSON document."""
+
+    terminal: Terminal
+    json: bool = False
+
+    def data(self, found: object) -> None:
+        """The one document on standard output."""
+        print(json.dumps(found, ensure_ascii=True, indent=2))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user wants to happen with a healed program."""
+
+    out: Path | None = None
+    log: Path | None = None
+    apply: bool = False
+    force: bool = False
+    proof: ProofLevel = "E1"
+
+
+def run(
+    opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, provider: str | None,
+    max_iterations: int | None,
+) -> int:
+    """Heals what was brought, shows the result, and writes where that was asked for."""
+    _refuse_contradictions(inputs, wishes)
+    brought = _brought(inputs, face)
+    settings = Settings.from_env(
+        provider=provider, max_iterations=max_iterations,
+        drafts=by_words(read_drafts()) if inputs.words else None,
+    )
+
+    async def begin(session: Session) -> str:
+        return await session.start(brought.task, title=inputs.title)
+
+    log = asyncio.run(_drive(opener, settings, begin, face))
+    result = fold(log)
+    code = exit_code(result, wishes.proof)
+    kept, refusals = _kept(result, code, wishes, log, brought.source)
+    result = replace(result, error=" ".join([result.error, *refusals]).strip())
+    _show(result, face, program=inputs.words is not None and wishes.out is None)
+    for words in kept:
+        face.terminal.say(words, "bold")
+    for words in refusals:
+        face.terminal.say(words, "bold red")
+    return code or (USAGE if refusals else HEALED)
+
+
+def check(inputs: Inputs, face: Face) -> int:
+    """Judges what was brought by its tests, and repairs nothing."""
+    _refuse_contradictions(inputs, Wishes())
+    brought = _brought(inputs, face)
+    solution = brought.task.solution
+    assert solution is not None
+    started = time.monotonic()
+    report = asyncio.run(_judged(brought.task, solution))
+    good = report.passed and all(verdict.passed for verdict in report.verdicts)
+    result = Result(
+        title=inputs.title,
+        outcome="healthy" if good else "unresolved",
+        proof=("E1" if report.verdicts else "E0") if good else None,
+        reason="" if report.verdicts else "there is no test; only the end of the program was seen",
+        code=solution.text,
+        files=tuple((file.path, file.text) for file in solution.files),
+        report=report,
+        stdout=report.ending.stdout if report.ending else "",
+        seconds=time.monotonic() - started,
+    )
+    if face.json:
+        face.data(document(result))
+    else:
+        face.terminal.tests(report, face.terminal.out)
+        face.terminal.say("ALL PASS" if good else "NOT ALL PASS", "bold")
+    return HEALED if good else NOT_HEALED
+
+
+def replay(source: str, face: Face) -> int:
+    """Shows a saved run again."""
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        log = from_jsonl(text)
+    except OSError as error:
+        raise Usage(f"{source} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise Usage(f"{source} is not a run's log: {_first_line(error)}") from error
+    if not log:
+        raise Usage(f"{source} holds no event; a run writes its log with --log FILE.")
+    with face.terminal.progress() as progress:
+        for stamped in log:
+            progress.show(stamped.event)
+    _show(fold(log), face, program=False)
+    return HEALED
+
+
+def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: Face) -> int:
+    """Takes up the runs whose process was ended, or the one that is named."""
+    settings = Settings.from_env(drafts=by_words(read_drafts()))
+
+    async def drive() -> tuple[Result, ...]:
+        async with opener(settings) as session:
+            taken = await session.recover(run_id)
+            if run_id is not None and run_id not in taken:
+                try:
+                    return (fold(session.log(run_id)),)
+                except KeyError as error:
+                    raise Usage(f"There is no run {run_id} here; `resume` alone takes up all "
+                                "that were interrupted.") from error
+            return tuple([fold(await _watched(session, run, face)) for run in taken])
+
+    results = asyncio.run(drive())
+    if face.json:
+        face.data({"runs": [document(result) for result in results], "error": None})
+    else:
+        if not results:
+            face.terminal.say("No run was interrupted.")
+        for result in results:
+            face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
+            _show(result, face, program=False)
+    return max((exit_code(result, required) for result in results), default=HEALED)
+
+
+def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
+    """Shows who would answer, in which sandbox, and where runs are kept."""
+    settings = Settings.from_env(provider=provider)
+
+    async def look() -> tuple[str, str, str]:
+        async with opener(settings) as session:
+            return session.plan.provider, session.plan.why, session.sandbox.describe()
+
+    name, why, sandbox = asyncio.run(look())
+    folder, warning = data_folder(settings)
+    if face.json:
+        face.data({
+            "provider": name, "why": why, "sandbox": sandbox, "data_dir": str(folder),
+            "max_iterations": settings.max_iterations, "budget_s": settings.budget_s,
+            "warning": warning or None, "error": None,
+        })
+    else:
+        for label, text in (
+            ("provider", f"{name}: {why}"), ("sandbox", sandbox), ("data", str(folder)),
+            ("limits", f"{settings.max_iterations} iterations, {settings.budget_s:g} s a run"),
+        ):
+            print(f"{label:<10}{text}")
+        if warning:
+            face.terminal.say(f"warning: {warning}", "yellow")
+        if name == "mock":
+            face.terminal.say(NO_MODEL, "bold")
+    return HEALED
+
+
+def list_examples(face: Face) -> int:
+    """The worked tasks, one a line."""
+    drafts = read_drafts()
+    if face.json:
+        face.data([{"id": draft.id, "title": draft.title, "task": draft.task} for draft in drafts])
+    else:
+        width = max(len(draft.id) for draft in drafts) + 2
+        for draft in drafts:
+            print(f"{draft.id:<{width}}{draft.title}")
+    return HEALED
+
+
+def example_words(name: str | None) -> str:
+    """The words of a worked task; the first when no name is given."""
+    drafts = read_drafts()
+    if name is None:
+        return drafts[0].task
+    for draft in drafts:
+        if draft.id == name:
+            return draft.task
+    raise Usage(f"There is no worked task {name!r}; choose one of: "
+                f"{', '.join(draft.id for draft in drafts)}.")
+
+
+def refused(face: Face, code: int, words: str) -> int:
+    """Says why a command ended before it had a result; returns its exit code."""
+    outcome: RunOutcome | None = REFUSALS.get(code)
+    if face.json:
+        face.data(document(Result(outcome=outcome, reason=words, error=words)))
+    else:
+        name = HEADLINE[outcome][0] if outcome else "ERROR"
+        face.terminal.say(f"{name}: {words}", "bold red")
+    return code
+
+
+def _refuse_contradictions(inputs: Inputs, wishes: Wishes) -> None:
+    """Refuses, before anything runs, what cannot end well."""
+    if inputs.path is not None and inputs.words is not None:
+        raise Usage("Give a PATH or --task, not both.")
+    if inputs.path is None and inputs.words is None:
+        raise Usage("Nothing to do: give a PATH, - for standard input, or a task in words "
+                    "with --task where that is offered.")
+    if inputs.words is not None and not inputs.words.strip():
+        raise Usage("The task is empty; say in words what the program must do.")
+    if wishes.apply and (inputs.path is None or inputs.path == "-"):
+        raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
+    for option, path in (("--out", wishes.out), ("--log", wishes.log)):
+        if path is not None and path.exists() and not wishes.force:
+            raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
+        if path is not None and not path.parent.is_dir():
+            raise Usage(f"{option}: there is no folder {path.parent}.")
+
+
+def _brought(inputs: Inputs, face: Face) -> Intake:
+    """Reads what was named and says what its reader must know about it."""
+    path: Path | Literal["-"] | None = None
+    if inputs.path is not None:
+        path = "-" if inputs.path == "-" else Path(inputs.path)
+    brought = bring(
+        path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
+        with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
+        argv=inputs.argv,
+    )
+    for notice in brought.notices:
+        face.terminal.say(f"note: {notice}", "yellow")
+    return brought
+
+
+async def _drive(
+    opener: OpenSession, settings: Settings, begin: Callable[[Session], Awaitable[str]], face: Face
+) -> tuple[Stamped, ...]:
+    async with opener(settings) as session:
+        return await _watched(session, await begin(session), face)
+
+
+async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...]:
+    """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
+    seen = 0
+    try:
+        while True:
+            with face.terminal.progress() as progress:
+                async for batch in session.follow(run, seen):
+                    seen = batch[-1].seq
+                    for stamped in batch:
+                        progress.show(stamped.event)
+            if not await _answered(session, run, face):
+                break
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        face.terminal.say("Interrupted; the run is being ended.", "yellow")
+        await session.cancel(run)
+    return session.log(run)
+
+
+async def _answered(session: Session, run: str, face: Face) -> bool:
+    """Asks the person at the terminal what the run waits for; without one it stays open."""
+    question = fold(session.log(run)).waiting
+    if question is None or face.json or not sys.stdin.isatty():
+        return False
+    face.terminal.patch(question.diff)
+    # The loop's own handler would let Ctrl-C wait until the question is answered.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        kept = typer.confirm(question.question, err=True)
+    except typer.Abort:
+        raise asyncio.CancelledError from None
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return await session.answer(run, question.interrupt, {"approve": kept})
+
+
+async def _judged(task: Task, solution: Solution) -> Report:
+    from agent.checks import check as judge
+    from sandbox import open_sandbox
+
+    settings = Settings.from_env()
+    return await judge(
+        solution, task.tests, task, open_sandbox(settings.sandbox), wall_s=settings.test_wall_s
+    )
+
+
+def _kept(
+    result: Result, code: int, wishes: Wishes, log: tuple[Stamped, ...], source: SourceFile | None
+) -> tuple[list[str], list[str]]:
+    """Writes the log and the healed program where the user wants them.
+
+    Returns what was done and what was refused; neither keeps the other from happening.
+    """
+    kept: list[str] = []
+    refusals: list[str] = []
+    writers: tuple[Callable[[], list[str]], ...] = (
+        lambda: _keep_log(wishes, log), lambda: _keep_program(result, code, wishes, source)
+    )
+    for keep in writers:
+        try:
+            kept += keep()
+        except (Refused, BadInput) as error:
+            refusals.append(str(error))
+    return kept, refusals
+
+
+def _keep_log(wishes: Wishes, log: tuple[Stamped, ...]) -> list[str]:
+    if wishes.log is None:
+        return []
+    write_new(wishes.log, to_jsonl(log).encode(), overwrite=wishes.force)
+    return [f"The run's log is in {wishes.log}."]
+
+
+def _keep_program(
+    result: Result, code: int, wishes: Wishes, source: SourceFile | None
+) -> list[str]:
+    if not (wishes.apply or wishes.out):
+        return []
+    if code != HEALED:
+        return ["Nothing was written."]
+    healed = source.encode(result.code) if source is not None else result.code.encode()
+    kept = []
+    if wishes.out is not None:
+        write_new(wishes.out, healed, overwrite=wishes.force)
+        kept.append(f"Wrote {wishes.out}.")
+    if wishes.apply and source is not None and source.path is not None:
+        if result.diff:
+            backup = write_back(source.path, source.raw, healed)
+            kept.append(f"Wrote {source.path}; what it was is kept in {backup.name}.")
+        else:
+            kept.append(f"{source.path} is left as it is.")
+    return kept
+
+
+def _show(result: Result, face: Face, *, program: bool) -> None:
+    """The result: one document, or the talk and then the data, a patch or a program."""
+    if face.json:
+        face.data(document(result))
+        return
+    face.terminal.result(result)
+    if result.outcome in ("healthy", "healed", "crash_stopped"):
+        if program:
+            face.terminal.program(result.code)
+        else:
+            face.terminal.patch(result.diff)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,281 @@
+"""The library: heal code from Python, in a script, in a coroutine, or in a notebook.
+
+    from agent import SelfHealingAgent
+
+    result = SelfHealingAgent().run(code=source, tests="assert f(2) == 4")
+    if result.success:
+        print(result.diff)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from agent.domain import ProofLevel, Report, RunOutcome, Task
+from agent.dotenv import read_dotenv
+from agent.drafts import by_words, read_drafts
+from agent.events import Stamped
+from agent.intake import NotFixable, TestText, make_task, paste, site_folders
+from agent.result import Result, fold
+from agent.settings import Settings
+from llm import NoProvider
+
+if TYPE_CHECKING:
+    from agent.session import Session
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+T = TypeVar("T")
+
+
+class RunFault(Exception):
+    """A fault of ours ended the run; nothing can be said about the code."""
+
+
+class HealResult:
+    """What a run came to, by attribute and by subscript."""
+
+    def __init__(self, result: Result, task: Task, max_iterations: int) -> None:
+        self.result = result
+        self._task = task
+        self._max_iterations = max_iterations
+
+    @property
+    def success(self) -> bool:
+        """The user's tests pass, or without any the program was healthy as it came. A crash
+        that merely stops is no success."""
+        return self.result.healed
+
+    @property
+    def outcome(self) -> RunOutcome | None:
+        return self.result.outcome
+
+    @property
+    def proof(self) -> ProofLevel | None:
+        return self.result.proof
+
+    @property
+    def reason(self) -> str:
+        return self.result.reason
+
+    @property
+    def run_id(self) -> str:
+        return self.result.run_id
+
+    @property
+    def code(self) -> str:
+        """The program as the run leaves it."""
+        return self.result.code
+
+    @property
+    def diff(self) -> str:
+        """The patch from the program as it came; empty when it is unchanged."""
+        return self.result.diff
+
+    @property
+    def stdout(self) -> str:
+        """What the program printed, where it was run as a script."""
+        return self.result.stdout
+
+    @property
+    def report(self) -> Report | None:
+        return self.result.report
+
+    @property
+    def lessons(self) -> tuple[str, ...]:
+        return self.result.lessons
+
+    def __getitem__(self, key: str) -> object:
+        if key not in KEYS:
+            raise KeyError(f"{key!r}; the known keys are {', '.join(KEYS)}")
+        return KEYS[key](self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KEYS)
+
+    def __contains__(self, key: object) -> bool:
+        return key in KEYS
+
+    def keys(self) -> tuple[str, ...]:
+        """What a subscript takes; so `dict(result)` works."""
+        return tuple(KEYS)
+
+    def __repr__(self) -> str:
+        return f"<HealResult {self.outcome}, proof {self.proof}, run {self.run_id}>"
+
+    @property
+    def _error(self) -> str:
+        """How the program crashed, or what the first failing test saw; empty when all is well."""
+        report = self.report
+        if report is None:
+            return ""
+        if report.ending is not None and report.ending.crashed:
+            return report.ending.traceback or report.ending.message or report.ending.limit
+        return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
+
+
+KEYS: dict[str, Callable[[HealResult], object]] = {
+    "code": lambda found: found.code,
+    "specification": lambda found: found._task.text,
+    "execution_output": lambda found: found.stdout,
+    "execution_error": lambda found: found._error,
+    "critic_feedback": lambda found: found.result.critique.note if found.result.critique else "",
+    "iteration": lambda found: found.result.iterations,
+    "max_iterations": lambda found: found._max_iterations,
+    "is_complete": lambda found: found.success,
+    "success": lambda found: found.success,
+    "outcome": lambda found: found.outcome,
+    "proof": lambda found: found.proof,
+    "reason": lambda found: found.reason,
+    "diff": lambda found: found.diff,
+    "stdout": lambda found: found.stdout,
+    "report": lambda found: found.report,
+    "tests": lambda found: found.result.tests,
+    "lessons": lambda found: found.lessons,
+    "run_id": lambda found: found.run_id,
+    "provider": lambda found: found.result.provider,
+    "tokens": lambda found: found.result.tokens,
+    "cost_usd": lambda found: found.result.cost_usd,
+    "seconds": lambda found: found.result.seconds,
+}
+"""Subscript to value."""
+
+
+class SelfHealingAgent:
+    """Heals code that is handed to it as text, or writes it from a task in words.
+
+    `model_provider` is a provider's name, or `None` for the best of what is configured. One
+    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place.
+    """
+
+    def __init__(
+        self,
+        model_provider: str | None = None,
+        model_name: str | None = None,
+        max_iterations: int = 5,
+        data_dir: str | Path | None = None,
+        *,
+        budget_s: float | None = None,
+        open_session: OpenSession | None = None,
+    ) -> None:
+        self.model_provider = model_provider
+        self.model_name = model_name
+        self.max_iterations = max_iterations
+        self.data_dir = None if data_dir is None else Path(data_dir)
+        self.budget_s = budget_s
+        self._open_session = open_session
+
+    def run(
+        self,
+        code_or_task: str | None = None,
+        *,
+        code: str | None = None,
+        tests: str | Sequence[str] | None = None,
+        task: str | None = None,
+    ) -> HealResult:
+        """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
+
+        Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
+        cannot be used and `RunFault` for a fault of ours; every other end is in the result.
+        """
+        return _outside_any_loop(self.arun(code_or_task, code=code, tests=tests, task=task))
+
+    async def arun(
+        self,
+        code_or_task: str | None = None,
+        *,
+        code: str | None = None,
+        tests: str | Sequence[str] | None = None,
+        task: str | None = None,
+    ) -> HealResult:
+        """`run` for coroutines."""
+        if code_or_task is not None and task is not None:
+            raise TypeError("the task was given twice: as the first argument and as task=")
+        words = task if task is not None else code_or_task
+        if code is None and words is None:
+            raise TypeError("give code=, or a task in words")
+        settings = self._settings(with_drafts=code is None)
+        try:
+            brought = _brought(code, tests, words or "")
+        except NotFixable as error:
+            refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
+            return HealResult(refused, Task(text=words or ""), self.max_iterations)
+        result = fold(await self._log(settings, brought))
+        if result.error:
+            raise RunFault(result.error)
+        return HealResult(result, brought, self.max_iterations)
+
+    def _settings(self, *, with_drafts: bool) -> Settings:
+        read_dotenv()
+        return Settings.from_env(
+            provider=self.model_provider, max_iterations=self.max_iterations,
+            data_dir=self.data_dir, budget_s=self.budget_s,
+            drafts=by_words(read_drafts()) if with_drafts else None,
+        )
+
+    async def _log(self, settings: Settings, task: Task) -> tuple[Stamped, ...]:
+        """The whole log of one run. A cancelled caller cancels the run."""
+        async with self._opener()(settings) as session:
+            if self.model_name is not None and not session.plan.has_model:
+                raise NoProvider(
+                    f"The model {self.model_name!r} cannot be asked: {session.plan.why}. "
+                    "Leave model_name out, or name a provider that has it."
+                )
+            run = await session.start(task, title=_title(task))
+            try:
+                async for _ in session.follow(run):
+                    pass
+            except asyncio.CancelledError:
+                await session.cancel(run)
+                raise
+            return session.log(run)
+
+    def _opener(self) -> OpenSession:
+        if self._open_session is not None:
+            return self._open_session
+        # LangGraph is imported when a run starts, not when the library is.
+        from agent.session import open_session
+
+        return open_session
+
+
+def _brought(code: str | None, tests: str | Sequence[str] | None, words: str) -> Task:
+    """What was handed over as a task; several texts of tests know nothing of each other."""
+    if tests is None or isinstance(tests, str):
+        return paste(code or "", tests or "", words).task
+    texts = [
+        TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
+    ]
+    return make_task(code, words=words, tests=texts, sites=site_folders().sites).task
+
+
+def _title(task: Task) -> str:
+    return task.solution.entry if task.solution is not None else task.text[:80]
+
+
+def _outside_any_loop(work: Coroutine[object, object, T]) -> T:
+    """Runs a coroutine to its end, in a thread of its own where this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = []
+
+    async def noted() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        started.append((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
+        future = pool.submit(asyncio.run, noted())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            for loop, task in started:
+                loop.call_soon_threadsafe(task.cancel)
+            raise
