@@ -63,6 +63,8 @@ STEPS: dict[Step, Node] = {
     "finish": finish,
 }
 
+BARE: frozenset[Step] = frozenset({"gate", "finish"})
+
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
     """The node with its start, its finish and its time in the run's log."""
@@ -83,7 +85,8 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
 
 
 def bare(node: Node) -> Callable[..., Awaitable[State]]:
-    """The node without a log of its own: nothing may happen before it interrupts."""
+    """The node without a log of its own: nothing may happen before the gate interrupts, and
+    nothing may follow a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Surroundings]) -> State:
         return await node(state, runtime.context.context)
@@ -137,7 +140,7 @@ def build_graph() -> StateGraph[State, Surroundings]:
     """The graph, not yet compiled."""
     graph: StateGraph[State, Surroundings] = StateGraph(State, context_schema=Surroundings)
     for step, node in STEPS.items():
-        wrapped = bare(node) if step == "gate" else logged(step, node)
+        wrapped = bare(node) if step in BARE else logged(step, node)
         graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
     graph.add_edge(START, "recall")
     graph.add_conditional_edges("recall", after_recall, ["execute", "specify"])

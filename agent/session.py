@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -95,10 +95,11 @@ class Session:
         run_id: str | None = None,
         max_iterations: int | None = None,
         budget_s: float | None = None,
+        notices: Sequence[str] = (),
     ) -> str:
         """Starts a run in the background and returns its id at once.
 
-        Raises `ValueError` when `run_id` is known already.
+        `notices` are what the reading of the task found worth telling; they open the log. Raises `ValueError` when `run_id` is known already.
         """
         run = run_id or uuid.uuid4().hex
         options = Options(
@@ -117,8 +118,8 @@ class Session:
                 sandbox=self.sandbox.describe(),
             )
         )
-        if self._warning:
-            emit(Notice(level="warning", text=self._warning))
+        for text in (*([self._warning] if self._warning else []), *notices):
+            emit(Notice(level="warning", text=text))
         self._launch(run, {"iteration": 0})
         return run
 

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from agent import context
 from agent.domain import Report, Task
 from agent.events import RunFinished, Searched, StepFinished
-from agent.intake import make_task
+from agent.intake import paste
 from agent.session import Session, Settings, open_session
 from sandbox import Job, Json, open_sandbox
 
@@ -319,7 +319,7 @@ async def _in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
 
 
 def _task(code: str, tests: str) -> Task:
-    return make_task(code, tests=(tests,)).task
+    return paste(code, tests).task
 
 
 async def _finished(session: Session, task: Task) -> str:

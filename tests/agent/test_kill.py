@@ -1,0 +1,80 @@
+"""A process that is killed leaves runs which another one finishes from their last step."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.events import fold_attempts
+from agent.session import Settings, open_session
+
+ROOT = Path(__file__).parents[2]
+KILLS = 20
+RUNS = 3
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from agent.intake import paste
+from agent.session import Settings, open_session
+
+CODE = "def area(width, height):\\n    return width + height\\n"
+TESTS = "assert area(2, 5) == 10\\nassert area(1, 1) == 1"
+
+async def main(folder, count):
+    settings = Settings.from_env({}, provider="mock", data_dir=Path(folder))
+    async with open_session(settings) as session:
+        known = [row.id for row in session.runs()]
+        await session.recover()
+        for number in range(len(known), count):
+            await session.start(paste(CODE, TESTS).task, run_id=f"run{number}")
+        print("READY", flush=True)
+        await asyncio.sleep(60)
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+@pytest.mark.slow
+async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    for turn in range(KILLS):
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(tmp_path), str(1 + turn * RUNS // KILLS)],
+            cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"READY\n"
+        time.sleep(chance.random() * 0.25)
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        worker.stdout.close()
+
+    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
+    async with open_session(settings) as session:
+        await session.recover()
+        rows = session.runs()
+        assert len(rows) == RUNS
+        for row in rows:
+            async with asyncio.timeout(60):
+                async for _ in session.follow(row.id):
+                    pass
+            raw = session.log(row.id)
+            log = fold_attempts(raw)
+            ends = [entry.event for entry in raw if entry.final]
+            assert [getattr(end, "outcome", end) for end in ends] == ["healed"]
+            assert any(entry.event.kind == "resumed" for entry in raw)
+            # Each step that began in its last attempt has also ended there.
+            begun = collections.Counter(e.task for e in log if e.event.kind == "step_started")
+            ended = collections.Counter(e.task for e in log if e.event.kind == "step_finished")
+            assert begun == ended
+            assert set(begun.values()) == {1}

@@ -1,0 +1,226 @@
+"""Whole runs through the session, with the real sandbox, judge and search."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.domain import Task
+from agent.events import Event, RunFinished, Stamped, fold_attempts
+from agent.intake import make_task, paste
+from agent.session import NoProvider, Session, Settings, UnknownRun, open_session
+
+ONE_BUG = """\
+def area(width, height):
+    # the sides of a rectangle
+    return width + height
+"""
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
+
+
+def settings(folder: Path, **changes: object) -> Settings:
+    return Settings.from_env({}, provider="mock", data_dir=folder, **changes)
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    async with open_session(settings(tmp_path)) as opened:
+        yield opened
+
+
+async def finished(session: Session, task: Task, **given: object) -> tuple[Stamped, ...]:
+    run = await session.start(task, **given)  # type: ignore[arg-type]
+    async for _ in session.follow(run):
+        pass
+    return fold_attempts(session.log(run))
+
+
+def last(log: tuple[Stamped, ...]) -> RunFinished:
+    event = log[-1].event
+    assert isinstance(event, RunFinished), event
+    return event
+
+
+def of_kind(log: tuple[Stamped, ...], kind: str) -> list[Event]:
+    return [entry.event for entry in log if entry.event.kind == kind]
+
+
+async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) -> None:
+    log = await finished(session, paste(ONE_BUG, TESTS, "").task)
+    end = last(log)
+    assert (end.outcome, end.strategy, end.proof, end.tokens, end.cost_usd) == (
+        "healed", "search", "E1", 0, 0.0
+    )
+    changed = [
+        line for line in end.diff.split("\n")
+        if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+    assert changed == ["-    return width + height", "+    return width * height", ""]
+
+
+async def test_the_same_failure_again_is_healed_from_memory(session: Session) -> None:
+    first = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
+    again = await finished(session, paste(ONE_BUG, TESTS, "").task)
+    assert (last(again).strategy, last(again).candidates, last(again).code) == (
+        "memory", 0, first.code
+    )
+    assert of_kind(again, "recalled")[0].replayed is True  # type: ignore[union-attr]
+
+
+async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) -> None:
+    first = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
+    with sqlite3.connect(tmp_path / "memory.db") as memory:
+        memory.execute("update fixes set after = 'def area(w, h):\n    return 10\n'")
+    memory.close()
+    again = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
+    assert (again.strategy, again.code) == ("search", first.code)
+
+
+async def test_a_healthy_program_is_left_as_it_is(session: Session) -> None:
+    code = ONE_BUG.replace("+", "*")
+    end = last(await finished(session, paste(code, TESTS, "").task))
+    assert (end.outcome, end.diff, end.code, end.iterations) == ("healthy", "", code, 0)
+
+
+async def test_a_crash_without_a_test_merely_stops(session: Session) -> None:
+    code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
+    end = last(await finished(session, paste(code, "", "").task))
+    assert (end.outcome, end.proof) == ("crash_stopped", "E0")
+    assert "add a test" in end.reason
+
+
+async def test_the_same_crash_with_a_test_on_its_output_is_healed(session: Session) -> None:
+    code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
+    end = last(await finished(session, paste(code, "assert output == '3\\n'", "").task))
+    assert (end.outcome, end.proof, end.stdout) == ("healed", "E1", "3\n")
+
+
+async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
+    code = "def secret(number):\n    return number\n"
+    tests = (
+        "assert secret(1) == 917\nassert secret(2) == -3\nassert secret(3) == 55\n"
+        "assert secret(4) == 8812"
+    )
+    log = await finished(session, paste(code, tests, "").task, budget_s=30.0)
+    end = last(log)
+    assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
+    diagnosis = of_kind(log, "diagnosed")[0].diagnosis  # type: ignore[union-attr]
+    assert diagnosis.blamed[0].line == 2
+    judged = of_kind(log, "judged")[-1].report  # type: ignore[union-attr]
+    assert {v.got for v in judged.failing} >= {"1", "2"}
+
+
+async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
+    tests = TESTS + "\nassert area(4, 4) == 16\nassert area(5, 2) == 10"
+    log = await finished(session, paste(ONE_BUG, tests, "").task)
+    assert last(log).proof == "E2"
+    frozen = [test for event in of_kind(log, "tests_frozen") for test in event.tests]  # type: ignore[union-attr]
+    assert [test.origin for test in frozen].count("held-out") == 1
+
+
+async def test_a_task_in_words_needs_a_model_and_says_so(session: Session) -> None:
+    end = last(await finished(session, paste("", "", "Write a chess engine.").task))
+    assert end.outcome == "not_fixable"
+    assert "needs a model" in end.reason
+
+
+async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) -> None:
+    words = "Write triple(n). For example triple(2) returns 6 and triple(-1) returns -3."
+    drafts = {words: "def triple(n):\n    return n * 2\n"}
+    async with open_session(settings(tmp_path, drafts=drafts)) as session:
+        log = await finished(session, paste("", "", words).task)
+    assert last(log).outcome == "healed"
+    assert "n * 3" in last(log).code
+
+
+async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
+    code = "def spin(n):\n    while True:\n        n += 1\n"
+    run = await session.start(paste(code, "assert spin(1) == 2", "").task)
+    async for batch in session.follow(run):
+        if any(entry.event.kind == "step_started" for entry in batch):
+            break
+    await session.cancel(run)
+    assert last(session.log(run)).outcome == "cancelled"
+    assert not session._tasks
+
+
+async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
+    code = "def spin(n):\n    while True:\n        n += 1\n"
+    log = await finished(session, paste(code, "assert spin(1) == 2", "").task, budget_s=0.5)
+    assert last(log).outcome == "budget"
+
+
+async def test_many_runs_go_on_at_once(session: Session) -> None:
+    runs = [await session.start(paste(ONE_BUG, TESTS, "").task) for _ in range(8)]
+
+    async def follow(run: str) -> None:
+        async for _ in session.follow(run):
+            pass
+
+    await asyncio.gather(*(follow(run) for run in runs))
+    logs = [session.log(run) for run in runs]
+    assert [last(log).outcome for log in logs] == ["healed"] * 8
+    assert max(log[2].at for log in logs) < min(log[-1].at for log in logs)
+
+
+async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
+        run = await session.start(paste(ONE_BUG, TESTS, "").task)
+        async for _ in session.follow(run):
+            pass
+        question = session.waiting(run)
+        assert question is not None
+        assert session.log(run)[-1].event.kind == "waiting"
+        assert await session.answer(run, "stale", {"approve": True}) is False
+        assert await session.answer(run, question, {"approve": True}) is True
+        async for _ in session.follow(run, after=session.log(run)[-1].seq - 1):
+            pass
+        while not session.log(run)[-1].final:
+            async for _ in session.follow(run, after=session.log(run)[-1].seq):
+                pass
+        assert last(session.log(run)).outcome == "healed"
+        assert await session.answer(run, question, {"approve": True}) is False
+
+
+async def test_a_rejected_repair_is_not_kept(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
+        run = await session.start(paste(ONE_BUG, TESTS, "").task)
+        async for _ in session.follow(run):
+            pass
+        question = session.waiting(run)
+        assert question is not None
+        await session.answer(run, question, {"approve": False})
+        async for _ in session.follow(run, after=session.log(run)[-1].seq):
+            pass
+        end = last(session.log(run))
+        assert (end.outcome, end.code) == ("unresolved", ONE_BUG)
+        assert "rejected at the gate" in end.reason
+
+
+async def test_an_unknown_run_is_a_named_error(session: Session) -> None:
+    with pytest.raises(UnknownRun, match="there is no run 'x'"):
+        session.log("x")
+
+
+async def test_a_provider_that_is_not_built_in_is_refused_at_the_door(tmp_path: Path) -> None:
+    with pytest.raises(NoProvider, match="'ollama' is not built into this version"):
+        async with open_session(Settings.from_env({}, provider="ollama", data_dir=tmp_path)):
+            raise AssertionError("it opened")
+
+
+async def test_the_checkpoint_holds_addresses_only(session: Session, tmp_path: Path) -> None:
+    await finished(session, paste(ONE_BUG, TESTS, "").task)
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("checkpoints.db*"))
+    assert content
+    assert b"the sides of a rectangle" not in content
+
+
+async def test_the_users_own_asserts_are_judged_and_never_edited(session: Session) -> None:
+    code = ONE_BUG + "\n\nassert area(2, 5) == 10\nassert area(3, 3) == 9\n"
+    end = last(await finished(session, make_task(code).task))
+    assert end.outcome == "healed"
+    assert end.code == code.replace("width + height", "width * height")
