@@ -121,6 +121,10 @@ class Peer:
         except (ValueError, RecursionError) as error:
             raise Malformed(f"not JSON: {error}") from error
 
+    def fileno(self) -> int:
+        """The descriptor, for those who wait on several."""
+        return self._descriptor
+
     def _fill(self, size: int, deadline: float | None) -> bool:
         """Reads until `size` bytes are there; false when the end comes before the first byte."""
         while len(self._buffer) < size:
