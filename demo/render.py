@@ -88,6 +88,7 @@ def workbench(view: View) -> str:
         _proof(view),
         _learned(view),
         _program(view),
+        _where(view),
     )
     slug = word.lower().replace(" ", "-")
     return (
@@ -132,13 +133,15 @@ def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
         rest += f'<span class="clock" data-elapsed="{elapsed:.1f}"></span>'
     reason = view.finish.reason if view.finish is not None else ""
     line = f'<p class="reason">{_text(reason)}</p>' if reason else ""
-    where = ""
-    if view.start is not None:
-        where = place(view.start.provider, view.start.provider_why, view.start.sandbox)
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
-        f"<strong>{_text(word)}</strong>{rest}</p>{line}{where}{_downloads(view)}</header>"
+        f"<strong>{_text(word)}</strong>{rest}</p>{line}{_downloads(view)}</header>"
     )
+
+
+def _where(view: View) -> str:
+    start = view.start
+    return "" if start is None else place(start.provider, start.provider_why, start.sandbox)
 
 
 def _downloads(view: View) -> str:
@@ -183,7 +186,7 @@ def _timeline(view: View) -> str:
 
 def _moment(moment: Moment, now: bool) -> str:
     took = "" if moment.wall_ms is None else _duration(moment.wall_ms)
-    bad = moment.remarks and moment.remarks[-1].tone in ("bad", "warning")
+    bad = bool(moment.remarks) and moment.remarks[-1].tone == "bad"
     mark = "●" if now else "!" if bad else "✓" if moment.wall_ms is not None else "○"
     state = "now" if now else "bad" if bad else "done" if moment.wall_ms is not None else "left"
     turn = f' <small class="turn">{moment.iteration}</small>' if moment.iteration else ""
@@ -227,9 +230,22 @@ def _matrix(view: View) -> str:
     return _pane(
         "matrix", "Tests",
         f'<div class="table" {style}><div class="line head"><span>check</span>{head}</div>'
-        f"{body}</div>",
+        f"{body}</div>{_legend(columns)}",
         _count(view),
     )
+
+
+def _legend(columns: tuple[Column, ...]) -> str:
+    """What the small signs beside a mark say, for those that are used."""
+    verdicts = [verdict for column in columns for verdict in column.report.verdicts]
+    signs = []
+    if any(verdict.type_differs for verdict in verdicts):
+        signs.append("≈ equal, of another type")
+    if any(verdict.integrity == "observed" for verdict in verdicts):
+        signs.append("o the program's own word on its objects")
+    if any(verdict.integrity == "in-process" for verdict in verdicts):
+        signs.append("i judged in the program's process")
+    return f'<p class="legend">{"; ".join(signs)}</p>' if signs else ""
 
 
 def _count(view: View) -> str:
@@ -252,7 +268,8 @@ def _row(row: Row, columns: tuple[Column, ...]) -> str:
     )
     source = f'<pre class="source">{_text(row.code)}</pre>' if row.code else ""
     latest = row.latest
-    shown = latest.call if latest is not None and latest.call else row.name
+    alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
+    shown = (latest.call if latest is not None else "") or alone or row.name
     return (
         f'<details class="row" data-key="{key}"><summary class="line">'
         f'<span class="name">{_text(shown, 200)}</span>{cells}</summary>'
@@ -399,7 +416,7 @@ def _diagnosis(diagnosis: Diagnosis) -> str:
     evidence = "".join(f"<li>{_text(item, 600)}</li>" for item in diagnosis.evidence)
     blamed = "".join(
         f'<div class="blamed"><span class="number">{line.line}</span>'
-        f"<code>{_text(line.text, 300)}</code>"
+        f"<code>{_text(line.text.strip(), 300)}</code>"
         f'<meter min="0" max="1" value="{line.suspicion:.2f}" '
         f'aria-label="suspicion of line {line.line}">{line.suspicion:.0%}</meter>'
         f"{_values(line.values)}</div>"

@@ -21,6 +21,9 @@ FONT = "IBM Plex Sans"
 FONT_MONO = "IBM Plex Mono"
 """Both ship with the page; nothing is fetched from elsewhere."""
 
+WEIGHTS = (400, 700)
+"""The weights whose shipped files hold the whole alphabet; the semi-bold ones do not."""
+
 VARIABLES: dict[str, str] = {
     "body_background_fill": "*neutral_50",
     "body_background_fill_dark": "*neutral_950",

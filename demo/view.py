@@ -290,7 +290,7 @@ def _seen(report: Report) -> tuple[str, Tone]:
     if report.verdicts:
         passed = sum(verdict.passed for verdict in report.verdicts)
         count = len(report.verdicts)
-        tone: Tone = "good" if passed == count else "bad"
+        tone: Tone = "good" if passed == count else "warning" if report.passed else "bad"
         return f"{passed} of {count} {_plural(count, 'check')} pass", tone
     if report.ending is None:
         return "nothing was run", "warning"
@@ -358,7 +358,7 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.finish is not None:
         return _ended(view.finish)
     if view.waiting is not None:
-        return "WAITING", ("for your answer",)
+        return "WAITING", (view.waiting.question,)
     if not view.run:
         return "READY", ()
     facts: list[str] = []

@@ -159,8 +159,8 @@ class Look(gr.themes.Base):
             primary_hue=accent,
             secondary_hue=accent,
             neutral_hue=gr.themes.Color(*theme.NEUTRAL, name="mist"),
-            font=[gr.themes.LocalFont(theme.FONT), "ui-sans-serif", "system-ui", "sans-serif"],
-            font_mono=[gr.themes.LocalFont(theme.FONT_MONO), "ui-monospace", "monospace"],
+            font=[gr.themes.LocalFont(theme.FONT, theme.WEIGHTS), "system-ui", "sans-serif"],
+            font_mono=[gr.themes.LocalFont(theme.FONT_MONO, theme.WEIGHTS), "monospace"],
         )
         super().set(**theme.VARIABLES)
 
@@ -184,8 +184,8 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                     elem_id="code", buttons=[],
                 )
                 tests = gr.Code(
-                    label="Tests that should pass (asserts or a pytest file; optional)",
-                    language="python", lines=6, max_lines=6, elem_id="tests", buttons=[],
+                    label="Tests that should pass (optional)",
+                    lines=6, max_lines=6, elem_id="tests", buttons=[],
                 )
                 words = gr.Textbox(
                     label="Or a task in words, with examples", lines=3, max_lines=3,
@@ -200,6 +200,12 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                         1, 10, value=max_iterations, step=1, label="Repair attempts at most",
                         elem_id="iterations",
                     )
+            with gr.Column(scale=64, min_width=320, elem_id="output"):
+                with gr.Row(visible=False, elem_id="review") as review:
+                    approve = gr.Button("Approve the patch", variant="primary", elem_id="approve")
+                    reject = gr.Button("Reject it", elem_id="reject")
+                bench = gr.HTML(render.empty(), elem_id="bench")
+            with gr.Column(scale=36, min_width=320, elem_id="examples"):
                 gr.HTML(render.cards_title(), elem_classes="cards-title")
                 with gr.Column(elem_classes="cards"):
                     cards = [
@@ -211,11 +217,6 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                          ("", "", draft.task))
                         for draft in shown.drafts
                     ]
-            with gr.Column(scale=64, min_width=320, elem_id="output"):
-                with gr.Row(visible=False, elem_id="review") as review:
-                    approve = gr.Button("Approve the patch", variant="primary", elem_id="approve")
-                    reject = gr.Button("Reject it", elem_id="reject")
-                bench = gr.HTML(render.empty(), elem_id="bench")
 
         inputs = [code, tests, words]
         settled = [kept, heal, stop, review]

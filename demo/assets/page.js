@@ -4,6 +4,7 @@
   const opened = new Set();
   const scrolled = new Map();
   const root = document.documentElement;
+  let lastPhase = "";
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
   try {
@@ -32,6 +33,11 @@
     if (inner && live && live.textContent !== inner.dataset.announce) {
       live.textContent = inner.dataset.announce;
     }
+    const phase = inner ? inner.dataset.phase : "";
+    if (phase === "running" && lastPhase !== "running" && innerWidth <= 800) {
+      bench.scrollIntoView({ block: "start" });
+    }
+    lastPhase = phase;
     const clock = bench.querySelector(".clock");
     if (clock) clock.dataset.seen = performance.now();
     tick();
