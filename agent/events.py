@@ -70,6 +70,8 @@ class TestInfo(Value):
 class TestsFrozen(Value):
     """Tests that joined the suite; the suite only grows."""
 
+    __test__ = False
+
     kind: Literal["tests_frozen"] = "tests_frozen"
     tests: tuple[TestInfo, ...]
 
