@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from demo.pace import paced
+
+
+async def test_nothing_is_lost_and_the_order_is_kept() -> None:
+    async def source() -> AsyncIterator[tuple[int, ...]]:
+        for number in range(50):
+            yield (2 * number, 2 * number + 1)
+            if number % 7 == 0:
+                await asyncio.sleep(0)
+
+    batches = [batch async for batch in paced(source(), every_s=0.001)]
+    assert [number for batch in batches for number in batch] == list(range(100))
+    assert len(batches) < 50
+
+
+async def test_silence_gives_empty_beats_until_something_comes() -> None:
+    gate = asyncio.Event()
+
+    async def source() -> AsyncIterator[tuple[int, ...]]:
+        await gate.wait()
+        yield (1,)
+
+    batches = paced(source(), every_s=0.001, beat_s=0.001)
+    assert await anext(batches) == ()
+    gate.set()
+    assert (1,) in [batch async for batch in batches]
+
+
+async def test_a_failing_source_fails_the_reader_after_what_it_gave() -> None:
+    async def source() -> AsyncIterator[tuple[int, ...]]:
+        yield (1,)
+        raise KeyError("gone")
+
+    got = []
+    with pytest.raises(KeyError, match="gone"):
+        async for batch in paced(source(), every_s=0.001):
+            got.append(batch)
+    assert got == [(1,)]
+
+
+async def test_a_reader_that_leaves_ends_the_source() -> None:
+    left = asyncio.Event()
+
+    async def source() -> AsyncIterator[tuple[int, ...]]:
+        try:
+            yield (1,)
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    batches = paced(source(), every_s=0.001)
+    assert await anext(batches) == (1,)
+    await batches.aclose()
+    assert left.is_set()

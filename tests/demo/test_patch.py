@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain import unified
+from demo.patch import Piece, diff_lines
+
+LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@"]), max_size=8)
+
+
+@given(LINES, LINES)
+def test_a_diff_read_holds_both_sides_with_their_numbers(
+    before: list[str], after: list[str]
+) -> None:
+    diff = unified("x.py", "".join(f"{line}\n" for line in before),
+                   "".join(f"{line}\n" for line in after))
+    read = diff_lines(diff)
+    for line in read:
+        if line.old is not None:
+            assert before[line.old - 1] == line.text
+        if line.new is not None:
+            assert after[line.new - 1] == line.text
+    gone = [line.old for line in read if line.kind == "gone"]
+    came = [line.new for line in read if line.kind == "came"]
+    assert len(set(gone)) == len(gone)
+    assert len(before) - len(gone) == len(after) - len(came)
+
+
+def test_a_removed_line_that_looks_like_a_header_is_a_line() -> None:
+    read = diff_lines("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- a/x\n same\n")
+    assert [(line.kind, line.text) for line in read[3:]] == [("gone", "-- a/x"), ("same", "same")]
+
+
+def test_the_words_that_changed_are_marked_on_both_sides() -> None:
+    read = diff_lines("@@ -1 +1 @@\n-return low + 1\n+return high + 1\n")
+    assert read[1].pieces == (Piece("return "), Piece("low", True), Piece(" + 1"))
+    assert read[2].pieces == (Piece("return "), Piece("high", True), Piece(" + 1"))
+
+
+def test_lines_that_have_little_in_common_are_not_compared() -> None:
+    read = diff_lines("@@ -1 +1 @@\n-x = {}\n+raise SystemExit(message)\n")
+    assert [len(line.pieces) for line in read[1:]] == [1, 1]
+
+
+def test_the_note_on_a_missing_newline_is_kept() -> None:
+    read = diff_lines(unified("x", "a\n", "a"))
+    assert read[-1].kind == "note"
+    assert [line.kind for line in read if line.kind in ("gone", "came")] == ["gone", "came"]

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain import BlamedLine, Diagnosis, Ending, File, Report, Solution, Verdict
+from agent.events import (
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Event,
+    Judged,
+    LessonLearned,
+    ModelCalled,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    Recalled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Stamped,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+)
+from demo.render import empty, place, sentence, workbench
+from demo.view import fold
+
+Log = tuple[Stamped, ...]
+CANARIES = [
+    "<script>window.pwned=1</script>", '"><img src=x onerror=window.pwned=1>',
+    "`${window.pwned=1}`",
+    "{{value}} {{#each x}}", "' onmouseover='window.pwned=1", "</div></section>", r"\d+\n", "&lt;",
+    "</textarea><svg/onload=1>",
+]
+OUR_TAGS = {
+    "a", "b", "button", "code", "dd", "details", "div", "dl", "dt", "h2", "h3", "header", "i", "li",
+    "mark", "meter", "ol", "p", "pre", "section", "small", "span", "strong", "summary", "sup",
+    "time", "ul",
+}
+OUR_ATTRIBUTES = {
+    "aria-hidden", "aria-label", "class", "data-announce", "data-elapsed", "data-key",
+    "data-phase", "download", "href", "max", "min", "role", "style", "tabindex", "title", "type",
+    "value",
+}
+
+
+class Reader(HTMLParser):
+    """Reads what a browser would: tags, attribute names, links, and the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.links: set[str] = set()
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def everywhere(text: str, *, resolved: bool) -> Log:
+    """A log with `text` in every place where untrusted text may stand."""
+    diff = f"--- a/{text}\n+++ b/x\n@@ -1 +1 @@\n-{text}\n+{text}!\n"
+    solution = Solution(files=(File(path="x", text=text),), entry="x", note=text)
+    verdicts = tuple(
+        Verdict(
+            name=f"{text}{status}", test=text, origin="user", status=status, integrity=integrity,
+            reason=text, call=text, expected=text, got=text, message=text, type_differs=True,
+        )
+        for status in ("passed", "failed", "error", "timeout")
+        for integrity in ("in-process",)
+    )
+    ending = Ending(kind="raised", exception=text, message=text, line=1, traceback=text)
+    end: Event = RunFailed(error=text)
+    if resolved:
+        end = RunFinished(
+            outcome="unresolved", proof="E0", strategy="search", reason=text, diff=diff, code=text,
+            stdout=text, iterations=1, candidates=1, tokens=1, cost_usd=None, seconds=1.0,
+        )
+    events: list[Event] = [
+        RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text),
+        StepStarted(step="execute", iteration=1),
+        TestsFrozen(tests=(TestInfo(name=text, origin="user", code=text),)),
+        CodeWritten(iteration=0, solution=solution),
+        Judged(iteration=0, report=Report(solution="s", verdicts=verdicts, ending=ending)),
+        Diagnosed(iteration=0, diagnosis=Diagnosis(
+            category="crash", fixable=False, cause=text, evidence=(text,),
+            blamed=(BlamedLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
+        )),
+        Searched(candidates=1, plausible=0, best_passed=0, total=1, wall_s=1.0, note=text),
+        Recalled(hit=True, note=text),
+        PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
+        PartialFound(diff=diff, passed=0, total=1, note=text),
+        Critiqued(verdict="reject", note=text),
+        Proved(level="E1", why=text),
+        LessonLearned(text=text, category=text),
+        ModelCalled(role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0),
+        Notice(level="error", text=text),
+        Waiting(interrupt=text, question=text, diff=diff),
+        end,
+    ]
+    return tuple(
+        Stamped(run=text, seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(events, start=1)
+    )
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+@pytest.mark.parametrize("resolved", [True, False])
+def test_untrusted_text_stays_text_in_every_place(canary: str, resolved: bool) -> None:
+    log = everywhere(canary, resolved=resolved)
+    for length in range(len(log) + 1):
+        read = Reader(workbench(fold(log[:length])))
+        assert read.tags <= OUR_TAGS
+        assert read.attributes <= OUR_ATTRIBUTES
+        assert all(link.startswith("gradio_api/heal/") for link in read.links)
+        assert read.open == []
+    assert read.text.count(canary) > 8
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_any_text_at_all_renders_as_text_that_can_be_sent(text: str) -> None:
+    page = workbench(fold(everywhere(text, resolved=True)))
+    page.encode("utf-8")
+    read = Reader(page)
+    assert read.tags <= OUR_TAGS
+    assert read.attributes <= OUR_ATTRIBUTES
+
+
+def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
+    page = sentence("safe\u202eelbisreve\u200b")
+    assert "\\u202e" in page
+    assert "\u202e" not in page
+
+
+def test_long_text_is_cut_and_says_how_much_is_left() -> None:
+    assert "96,000 more characters" in sentence("a" * 100_000)
+
+
+def test_a_healed_run_shows_verdict_proof_matrix_patch_and_downloads(
+    recorded: Callable[[str], Log],
+) -> None:
+    read = Reader(workbench(fold(recorded("healed"))))
+    for said in ("HEALED", "proof E2", "no model, $0.00", "late_fee(14)", "Held out",
+                 "Learning log", "one edit on line 3", "Download patch", "Download run log"):
+        assert said in read.text
+    assert read.links == {"gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/log"}
+
+
+def test_only_the_changed_words_of_a_changed_line_are_marked(
+    recorded: Callable[[str], Log],
+) -> None:
+    page = workbench(fold(recorded("healed")))
+    assert page.count("<mark>") == 1
+    assert "<mark>=</mark>" in page
+
+
+def test_a_partial_patch_is_labelled_not_a_fix(recorded: Callable[[str], Log]) -> None:
+    read = Reader(workbench(fold(recorded("unresolved"))))
+    assert "not a fix" in read.text
+    assert "The smallest failing check" in read.text
+    assert "HEALED" not in read.text
+
+
+def test_a_healed_run_shows_no_failing_call(recorded: Callable[[str], Log]) -> None:
+    assert "smallest failing" not in workbench(fold(recorded("healed")))
+
+
+def test_a_crash_that_stopped_is_not_called_healed(recorded: Callable[[str], Log]) -> None:
+    read = Reader(workbench(fold(recorded("crash_stopped"))))
+    assert "CRASH STOPPED" in read.text
+    assert "There is no test" in read.text
+    assert "HEALED" not in read.text
+
+
+def test_every_mark_is_told_in_words_too(recorded: Callable[[str], Log]) -> None:
+    page = workbench(fold(recorded("healed")))
+    for word in ("passed", "failed", "error", "not run"):
+        assert f'<i class="sr">{word}' in page or word == "not run"
+    assert '<i class="sr">added</i>' in page
+
+
+def test_a_finished_run_offers_no_download_before_its_end(recorded: Callable[[str], Log]) -> None:
+    assert "Download" not in workbench(fold(recorded("healed")[:-1]))
+
+
+def test_the_empty_bench_says_what_to_do() -> None:
+    assert "choose an example" in Reader(empty()).text
+
+
+def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
+    assert Reader(place("mock", "no model: memory and search only", "s")).text.startswith(
+        "no model: memory and search only"
+    )

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain import Report, RunOutcome, Verdict
+from agent.events import (
+    Event,
+    Judged,
+    Notice,
+    RunFailed,
+    RunFinished,
+    Searched,
+    Stamped,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+)
+from demo.render import workbench
+from demo.view import cost, fold, headline
+
+Log = tuple[Stamped, ...]
+NAMES = ["healed", "unresolved", "crash_stopped", "waiting"]
+
+
+def log_of(*events: Event, task: str = "step", attempt: int = 1) -> Log:
+    return tuple(
+        Stamped(run="run", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
+        for seq, event in enumerate(events, start=1)
+    )
+
+
+def verdict(name: str, status: str, *, origin: str = "user", call: str = "f()") -> Verdict:
+    return Verdict.model_validate({
+        "name": name, "test": name, "origin": origin, "status": status, "integrity": "outside",
+        "call": call,
+    })
+
+
+def judged(iteration: int, solution: str, *verdicts: Verdict) -> Judged:
+    return Judged(iteration=iteration, report=Report(solution=solution, verdicts=verdicts))
+
+
+def finished(outcome: RunOutcome, **changes: object) -> RunFinished:
+    event = RunFinished(
+        outcome=outcome, proof="E1", strategy="search", reason="", diff="", iterations=1,
+        candidates=9, tokens=0, cost_usd=0.0, seconds=1.24,
+    )
+    return event.model_copy(update=changes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prefix_of_a_run_folds_and_renders(
+    recorded: Callable[[str], Log], name: str
+) -> None:
+    log = recorded(name)
+    for length in range(len(log) + 1):
+        view = fold(log[:length])
+        assert len(view.rows) >= len(view.tests)
+        assert fold(log[:length]) == view
+        assert view.phase == "empty" if length == 0 else view.phase != "empty"
+        assert workbench(view).count("<div") == workbench(view).count("</div>")
+
+
+@given(st.data())
+def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
+    events: list[Event] = [
+        StepStarted(step="execute", iteration=0),
+        StepFinished(step="execute", iteration=0, wall_ms=1.0),
+        StepFinished(step="repair", iteration=3, wall_ms=1.0),
+        TestsFrozen(tests=(TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
+        judged(0, "a", verdict("t", "failed", origin="spec")),
+        judged(1, "b", verdict("u", "timeout"), verdict("t", "passed", origin="spec")),
+        Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
+        Notice(level="warning", text="slow"),
+        Waiting(interrupt="i", question="keep it?"),
+        finished("healed"),
+        RunFailed(error="lost"),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
+    tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
+    log = tuple(
+        Stamped(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(chosen)
+    )
+    view = fold(log)
+    assert fold(log) == view
+    assert all(len(row.cells) == len(view.columns) for row in view.rows)
+    assert workbench(view)
+
+
+def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
+    first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
+    again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
+    view = fold((*first, *again))
+    assert [moment.remarks for moment in view.moments] == [()]
+    assert view.notices == ()
+
+
+def test_remarks_go_to_the_step_whose_task_they_name() -> None:
+    left = log_of(StepStarted(step="repair", iteration=1), task="left")
+    right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
+    late = log_of(Notice(level="info", text="from the left"), task="left")
+    view = fold((*left, *right, *late))
+    assert [[r.text for r in moment.remarks] for moment in view.moments] == [["from the left"], []]
+
+
+def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed")),
+        judged(0, "a", verdict("t", "failed"), verdict("u", "passed")),
+        judged(1, "b", verdict("t", "passed"), verdict("u", "passed")),
+    ))
+    assert [column.label for column in view.columns] == ["before", "try 1"]
+    assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
+        ["failed", "passed"], ["passed", "passed"],
+    ]
+
+
+def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "passed")),
+        judged(1, "b", verdict("t", "failed")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
+
+
+def test_rows_are_grouped_by_origin_with_the_users_own_first() -> None:
+    view = fold(log_of(
+        TestsFrozen(tests=(
+            TestInfo(name="edge", origin="adversarial", code=""),
+            TestInfo(name="mine", origin="user", code=""),
+        )),
+        judged(0, "a", verdict("edge", "error", origin="adversarial"), verdict("mine", "passed")),
+    ))
+    assert [row.name for row in view.rows] == ["mine", "edge"]
+
+
+def test_a_frozen_test_is_a_row_before_it_is_judged() -> None:
+    view = fold(log_of(TestsFrozen(tests=(TestInfo(name="t", origin="user", code="x"),))))
+    assert [(row.name, row.latest) for row in view.rows] == [("t", None)]
+
+
+def test_the_smallest_failing_call_is_that_of_the_program_as_given() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed", call="f([1, 2, 3])"), verdict("u", "failed"),
+               verdict("v", "failed", origin="adversarial", call="g")),
+        judged(1, "b", verdict("t", "failed", call="f")),
+    ))
+    assert view.smallest_failing is not None
+    assert view.smallest_failing.call == "f()"
+
+
+def test_the_headline_names_outcome_proof_cost_and_time() -> None:
+    assert headline(fold(log_of(finished("healed")))) == (
+        "HEALED",
+        ("proof E1 your tests pass", "search, no model, $0.00", "1 iteration", "1.2 s"),
+    )
+
+
+def test_an_unproven_end_claims_no_proof() -> None:
+    word, facts = headline(fold(log_of(finished("not_fixable", proof=None, strategy=None))))
+    assert word == "NOT FIXABLE"
+    assert not any("proof" in fact for fact in facts)
+
+
+def test_the_headline_of_a_running_search_counts_its_candidates() -> None:
+    view = fold(log_of(
+        StepStarted(step="repair", iteration=1),
+        Searched(candidates=1_200, plausible=0, best_passed=0, total=1, wall_s=0.1),
+    ))
+    assert headline(view) == ("RUNNING", ("repair", "1,200 candidates"))
+
+
+@pytest.mark.parametrize(("tokens", "dollars", "said"), [
+    (0, None, "$0.00"), (1_500, None, "1,500 tokens, cost unknown"), (10, 0.5, "$0.50"),
+    (10, 0.0004, "$0.0004"), (10, 0.0, "$0.00"),
+])
+def test_a_cost_is_told_only_where_it_is_known(
+    tokens: int, dollars: float | None, said: str
+) -> None:
+    assert cost(tokens, dollars) == said
+
+
+def test_an_answered_question_is_no_longer_waited_for(recorded: Callable[[str], Log]) -> None:
+    log = recorded("waiting")
+    asked = next(n for n, entry in enumerate(log) if isinstance(entry.event, Waiting))
+    assert fold(log[: asked + 1]).phase == "waiting"
+    assert fold(log).phase == "finished"
