@@ -26,13 +26,12 @@ import marshal
 import os
 import sys
 from types import CodeType, ModuleType
-from typing import NoReturn
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importing typing would take as long as the rest of the start
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
-    from typing import Any
+    from typing import Any, NoReturn
 
 CHANNEL = 3
 PEER = 4
@@ -240,7 +239,7 @@ def main() -> None:
     _limit(job["limits"])
     if job["user"] is not None:
         _become(job["user"], job["groups"])
-    os.umask(0o007 if job["shared"] else 0o077)
+    os.umask(0o002 if job["shared"] else 0o022)
     if sys.platform == "linux":
         _close_doors(job["host"])
     _limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
@@ -374,7 +373,14 @@ def _prepare_interpreter(job: dict[str, Any]) -> None:
     if job["peer"]:
         os.set_inheritable(PEER, False)
         first_free = PEER + 1
-    os.closerange(first_free, job["limits"]["open_files"])
+    for name in os.listdir("/dev/fd"):
+        # A library of the host may have opened files that a new program inherits.
+        if int(name) >= first_free:
+            try:
+                os.close(int(name))
+            except OSError as error:
+                if error.errno != errno.EBADF:  # the listing's own descriptor is closed by now
+                    raise
     sys.argv[:] = [""]
     sys.path.insert(0, job["folder"])
     sys.path.extend(job["sites"])

@@ -28,6 +28,7 @@ import stat
 import sys
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -80,7 +81,8 @@ class Quarters:
         self._home = _make_home(self.has_spare_users)
         self._lock_fds: list[int] = []
         self._folder = self._settle()
-        self._free: list[int] = []
+        self._free: deque[int] = deque()
+        self._resting: deque[int] = deque()
         self._shared: dict[str, _Lease] = {}
         self._sites: dict[str, str] = {}
         self._count = 0
@@ -131,7 +133,7 @@ class Quarters:
             raise
         return room
 
-    def leave(self, room: Room) -> None:
+    def leave(self, room: Room, left_orphans: bool = False) -> None:
         """Takes a room back once its folder is removed and none of its processes lives."""
         with self._lock:
             if room.shared_group is not None and room.shared is not None:
@@ -141,7 +143,7 @@ class Quarters:
                     del self._shared[room.shared]
                     self._free.append(lease.group)
             if room.user is not None:
-                self._free.append(room.user)
+                (self._resting if left_orphans else self._free).append(room.user)
 
     def sites(self, folders: tuple[str, ...]) -> list[str]:
         """The same folders where a job can read them."""
@@ -163,9 +165,16 @@ class Quarters:
             return self._sites[key]
 
     def _spare(self) -> int:
+        """A user with no process. The dead count until their new parent, the system's first
+        process, takes note of them, so a user whose job left orphans rests until then."""
+        if not self._free:
+            for _ in range(len(self._resting)):
+                user = self._resting.popleft()
+                any_left = next(_of_user(user, dead=True), None) is not None
+                (self._resting if any_left else self._free).append(user)
         if not self._free:
             self._free.extend(self._claim_block())
-        return self._free.pop()
+        return self._free.popleft()
 
     def _claim_block(self) -> Iterator[int]:
         import fcntl
@@ -292,13 +301,12 @@ def remove(folder: str, most: int | None = None) -> bool:
             os.rmdir(folder)
             return True
         for inner in folders:
-            os.chmod(inner, 0o700, follow_symlinks=False) if os.geteuid() else None
+            os.chmod(inner, 0o700)  # a job may have closed its folders even to itself
             with os.scandir(inner) as entries:
                 for entry in entries:
                     seen += 1
                     if entry.is_dir(follow_symlinks=False):
-                        if os.geteuid():
-                            os.chmod(entry.path, 0o700)
+                        os.chmod(entry.path, 0o700)
                         fresh += 1
                         os.rename(entry.path, str(Path(folder, f"moved-{os.getpid()}-{fresh}")))
                     else:
@@ -308,12 +316,12 @@ def remove(folder: str, most: int | None = None) -> bool:
             os.rmdir(inner)
 
 
-def _of_user(user: int) -> Iterator[int]:
+def _of_user(user: int, dead: bool = False) -> Iterator[int]:
     wanted = str(user).encode()
     for pid in _pids():
         status = _read(pid, "status")
         start = status.find(b"\nUid:")
-        if start < 0 or b"\nState:\tZ" in status:
+        if start < 0 or (not dead and b"\nState:\tZ" in status):
             continue
         if wanted in status[start + 5 : status.index(b"\n", start + 1)].split():
             yield pid

@@ -189,6 +189,7 @@ class _Running:
         self._outcome: Outcome | None = None
         self._failure: SandboxError | None = None
         self._exited = False
+        self._left_orphans = False
         self._cpu_s = 0.0
         self._status = 0
         self._started = time.monotonic()
@@ -439,6 +440,7 @@ class _Running:
             self._close_all()
             self._changed()
         elif left:
+            self._left_orphans = True
             kill_all(left)
             self._loop.call_later(0.002, self._sweep, deadline)
         else:
@@ -463,7 +465,7 @@ class _Running:
             self._close(descriptor)
 
     def _settle(self, trouble: BaseException | None = None) -> None:
-        self._quarters.leave(self._room)
+        self._quarters.leave(self._room, self._left_orphans)
         if trouble is not None:
             self._failure = SandboxError(f"the folder of a job cannot be removed: {trouble}")
         else:

@@ -1,0 +1,128 @@
+"""`python -m sandbox`: run one file in the jail, or see what the jail holds here.
+
+    python -m sandbox run FILE [--stdin TEXT|@FILE] [--json] [-- ARGS]
+    python -m sandbox selftest [--all] [--json]
+
+Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
+when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import signal
+import sys
+from pathlib import Path
+
+from sandbox.contract import RUN_AS_MAIN
+from sandbox.sandbox import BACKENDS, Sandbox, open_sandbox
+from sandbox.selftest import Finding, findings
+from sandbox.types import Job, Limits, Outcome, SandboxError
+
+_DEFAULT = Limits()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
+    ours, theirs = _parted(sys.argv[1:] if arguments is None else arguments)
+    chosen = _parser().parse_args(ours)
+    try:
+        sandbox = open_sandbox(chosen.backend)
+        if chosen.command == "run":
+            outcome = asyncio.run(sandbox.run(_job(chosen, theirs)))
+            return _show_outcome(outcome, as_json=chosen.json)
+        return asyncio.run(_selftest(sandbox, every=chosen.all, as_json=chosen.json))
+    except SandboxError as error:
+        print(f"sandbox: {error}", file=sys.stderr)
+        return 3
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"sandbox: {error}", file=sys.stderr)
+        return 2
+
+
+def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments and the program's; `--` stands between them."""
+    if "--" not in arguments:
+        return arguments, []
+    place = arguments.index("--")
+    return arguments[:place], arguments[place + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox",
+        description="Runs untrusted Python in a jail. After -- come the program's arguments.",
+    )
+    parser.add_argument("--backend", choices=sorted(BACKENDS), default="subprocess")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run one Python file in the jail")
+    run.add_argument("file", type=Path)
+    run.add_argument("--stdin", default="", metavar="TEXT|@FILE", help="its standard input")
+    run.add_argument("--site", action="append", default=[], help="a folder of packages")
+    run.add_argument("--seconds", type=float, default=_DEFAULT.wall_s, help="wall time allowed")
+    run.add_argument("--mebibytes", type=int, default=_DEFAULT.memory_mib, help="memory allowed")
+    run.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
+    selftest = commands.add_parser("selftest", help="try what the jail holds back here")
+    selftest.add_argument("--all", action="store_true", help="try the whole contract")
+    selftest.add_argument("--json", action="store_true")
+    return parser
+
+
+def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
+    stdin: str = chosen.stdin
+    if stdin.startswith("@"):
+        stdin = Path(stdin[1:]).read_text(encoding="utf-8")
+    path: Path = chosen.file
+    return Job(
+        RUN_AS_MAIN,
+        payload=[path.name, [*arguments]],
+        files={path.name: path.read_text(encoding="utf-8")},
+        stdin=stdin,
+        sites=tuple(chosen.site),
+        limits=Limits(
+            wall_s=chosen.seconds, cpu_s=chosen.seconds, memory_mib=chosen.mebibytes
+        ),
+    )
+
+
+def _show_outcome(outcome: Outcome, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(dataclasses.asdict(outcome), indent=2))
+    else:
+        sys.stdout.write(outcome.stdout)
+        sys.stdout.flush()
+        sys.stderr.write(outcome.stderr)
+        why = outcome.limit or outcome.signal or f"exit code {outcome.exit_code}"
+        print(f"[{outcome.ended}: {why}, {outcome.wall_s:.2f} s]", file=sys.stderr)
+    if outcome.ended == "timeout":
+        return 124
+    if outcome.exit_code is not None:
+        return outcome.exit_code
+    number = getattr(signal, outcome.signal, signal.SIGKILL)
+    return 128 + int(number)
+
+
+async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
+    found: list[Finding] = []
+    if not as_json:
+        print(sandbox.describe())
+    async for finding in findings(sandbox, every):
+        found.append(finding)
+        if not as_json:
+            print(f"{'holds' if finding.holds else 'FAILS':6} {finding.claim}", flush=True)
+            if not finding.holds:
+                print(f"       {finding.seen_wrong}")
+    held = sum(finding.holds for finding in found)
+    if as_json:
+        seen = [dataclasses.asdict(one) | {"holds": one.holds} for one in found]
+        print(json.dumps({"sandbox": sandbox.describe(), "findings": seen}, indent=2))
+    else:
+        print(f"{held} of {len(found)} hold")
+    return 0 if held == len(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
