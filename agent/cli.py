@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -19,6 +20,8 @@ from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
 
 if TYPE_CHECKING:
     from agent.commands import Face, Inputs, OpenSession
+    from agent.session import Session
+    from agent.settings import Settings
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
 
@@ -272,11 +275,14 @@ def _inputs(
 
 def _opener(context: typer.Context) -> OpenSession:
     """How a session is opened: as the caller of the app says, else the real one."""
-    if context.obj is not None:
-        return cast("OpenSession", context.obj)
+    return cast("OpenSession", context.obj or _open_session)
+
+
+def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
+    # LangGraph takes a while to import: bad input is told before that.
     from agent.session import open_session
 
-    return open_session
+    return open_session(settings)
 
 
 def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> None:

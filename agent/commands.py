@@ -171,7 +171,12 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
                 except KeyError as error:
                     raise Usage(f"There is no run {run_id} here; `resume` alone takes up all "
                                 "that were interrupted.") from error
-            return tuple([fold(await _watched(session, run, face)) for run in taken])
+            results: list[Result] = []
+            for run in taken:
+                results.append(fold(await _watched(session, run, face)))
+                if results[-1].outcome == "cancelled":
+                    break
+            return tuple(results)
 
     results = asyncio.run(drive())
     if face.json:

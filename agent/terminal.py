@@ -6,12 +6,13 @@ recolour or retitle the terminal.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Literal, Self, TextIO
 
 from rich.console import Console
 from rich.status import Status as Spinner
@@ -96,8 +97,10 @@ class Terminal:
     def __init__(self, *, verbose: bool = False) -> None:
         make_writable(sys.stdout)
         self.verbose = verbose
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.talk = Console(stderr=True, highlight=False, soft_wrap=True)
+        # rich alone would keep bold text where no colour is wanted; plain means plain.
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
+        self.talk = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
 
     def say(self, text: str, style: str = "") -> None:
         """One line of talk on standard error."""
@@ -130,6 +133,9 @@ class Terminal:
             self.say(result.reason)
         if result.error:
             self.say(f"The run ended by a fault of ours: {result.error}", "bold red")
+        if result.waiting is not None:
+            self.say(f"It waits for an answer: {result.waiting.question}")
+            self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)

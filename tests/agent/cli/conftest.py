@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,10 +22,10 @@ MENDED = "def add(a, b):\n    return a + b\n"
 
 @dataclass
 class ReplayedSession:
-    """Emits `events` for every run; `hangs` makes a run go on until it is cancelled."""
+    """Emits `events` for every run; with `interrupted` Ctrl-C is pressed while it goes on."""
 
     events: Sequence[Event] = ()
-    hangs: bool = False
+    interrupted: bool = False
     orphans: tuple[str, ...] = ()
     fault: Exception | None = None
     plan: Plan = field(default_factory=lambda: Plan("mock", "no model: memory and search only"))
@@ -52,7 +53,8 @@ class ReplayedSession:
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
         for stamped in self.log(run)[after:]:
             yield (stamped,)
-        if self.hangs and not self.cancelled:
+        if self.interrupted and not self.cancelled:
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
             await asyncio.Event().wait()
 
     async def cancel(self, run: str) -> None:

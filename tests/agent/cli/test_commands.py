@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from agent.cli import app
 from agent.domain import BlamedLine, Diagnosis
-from agent.events import Diagnosed, PartialFound, RunFailed, to_jsonl
+from agent.events import Diagnosed, PartialFound, RunFailed, Waiting, to_jsonl
 from agent.intake.errors import NotFixable
 from llm import NoProvider
 from sandbox import SandboxUnavailable
@@ -268,6 +268,44 @@ def test_a_file_that_changed_meanwhile_is_left_alone(program: Path, healing: Any
     assert "changed on disk" in json.loads(result.stdout)["error"]
     assert program.read_text() == "mine = 1\n"
     assert files(program.parent) == {"sum.py"}
+
+
+def test_ctrl_c_ends_the_run_cleanly_and_reports_what_was_found(
+    program: Path, healing: Any
+) -> None:
+    healing.events = healing.events[:2]
+    healing.interrupted = True
+
+    result = invoke(healing, "run", program, *TEST, "--apply", "--json", "--log", "run.jsonl")
+
+    document = json.loads(result.stdout)
+    assert result.exit_code == 130
+    assert healing.cancelled == ["r1"]
+    assert (document["outcome"], document["tests"][0]["got"]) == ("cancelled", "-1")
+    assert program.read_text() == BROKEN
+    assert (program.parent / "run.jsonl").read_text() == to_jsonl(healing.log("r1"))
+
+
+def test_ctrl_c_stops_the_runs_that_resume_has_yet_to_show(program: Path, healing: Any) -> None:
+    healing.events = healing.events[:2]
+    healing.orphans = ("a", "b")
+    healing.interrupted = True
+
+    assert invoke(healing, "resume").exit_code == 130
+    assert healing.cancelled == ["a"]
+
+
+def test_without_a_person_a_question_stays_open(program: Path, healing: Any) -> None:
+    question = Waiting(interrupt="i", question="Keep this repair?", diff="the diff")
+    healing.events = [*healing.events[:2], question]
+
+    result = invoke(healing, "run", program, *TEST)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "NOT FINISHED" in result.stderr
+    assert "It waits for an answer: Keep this repair?" in result.stderr
+    assert "resume r1" in result.stderr
 
 
 def test_a_program_on_standard_input_is_healed_to_out(program: Path, healing: Any) -> None:

@@ -1,0 +1,289 @@
+"""Whole processes: `python -m agent …` with the real engine, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+WRONG = """\
+def late_share(total, people):
+    # Everyone pays the same, rounded up to whole cents.
+    return -(-total * 100 // people) / 10
+"""
+WRONG_TESTS = (
+    "--tests", "assert late_share(10, 4) == 2.5", "--tests", "assert late_share(1, 3) == 0.34"
+)
+CRASHING = """\
+prices = {"tea": 3, "cake": 4}
+print("menu")
+print(prices["tee"])
+"""
+HOPELESS = "def riddle(word):\n    return word\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A place with a space and an accent in its name, since users have such."""
+    place = tmp_path / "mes idées"
+    place.mkdir()
+    return place
+
+
+def environment(folder: Path, **changes: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(folder),
+        "HEAL_DATA_DIR": str(folder / "data"), "HEAL_SEARCH_S": "5", **changes,
+    }
+
+
+def heal(
+    folder: Path, *arguments: object, typed: str = "", **changes: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "agent", *(str(argument) for argument in arguments)],
+        cwd=folder, env=environment(folder, **changes), input=typed, capture_output=True,
+        text=True, check=False, timeout=120,
+    )
+
+
+def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def write(folder: Path, text: str, name: str = "program.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_wrong_function_is_healed_and_its_patch_applies(folder: Path) -> None:
+    path = write(folder, WRONG)
+
+    done = heal(folder, "run", path.name, *WRONG_TESTS)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=done.stdout, text=True, check=True)
+    judged = heal(folder, "check", path.name, *WRONG_TESTS)
+
+    assert done.returncode == 0, done.stderr
+    assert "HEALED · proof E" in done.stderr
+    assert path.read_text() != WRONG
+    assert judged.returncode == 0, judged.stderr
+
+
+def test_check_repairs_nothing_and_says_which_test_fails(folder: Path) -> None:
+    path = write(folder, WRONG)
+
+    done = heal(folder, "check", path.name, *WRONG_TESTS, "--json")
+
+    found = document(done)
+    assert done.returncode == 1, done.stderr
+    assert (found["outcome"], found["diff"]) == ("unresolved", "")
+    assert [test["status"] for test in found["tests"]] == ["failed", "failed"]
+    assert {test["expected"] for test in found["tests"]} == {"2.5", "0.34"}
+    assert path.read_text() == WRONG
+
+
+def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
+    path = write(folder, CRASHING)
+
+    without = heal(folder, "run", path.name, "--json")
+    tested = heal(folder, "run", path.name, "--json", "--apply",
+                  "--tests", "assert output == 'menu\\n3\\n'")
+
+    assert without.returncode == 6, without.stderr
+    assert (document(without)["outcome"], document(without)["proof"]) == ("crash_stopped", "E0")
+    assert tested.returncode == 0, tested.stderr
+    assert document(tested)["outcome"] == "healed"
+    assert path.read_text() == CRASHING.replace('"tee"', '"tea"')
+    assert (folder / "program.py.heal-backup").read_text() == CRASHING
+
+
+def test_what_search_cannot_heal_ends_unresolved_with_its_evidence(folder: Path) -> None:
+    path = write(folder, HOPELESS)
+
+    done = heal(folder, "run", path.name, "--max-iterations", "1",
+                "--tests", "assert riddle('moon') == 'a7#kq'", "--apply", HEAL_SEARCH_S="1")
+
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == ""
+    assert "NOT HEALED" in done.stderr
+    assert "riddle('moon')\n  expected  'a7#kq'\n  got       'moon'" in done.stderr
+    assert path.read_text() == HOPELESS
+
+
+def test_time_that_is_up_exits_5(folder: Path) -> None:
+    path = write(folder, HOPELESS)
+
+    done = heal(folder, "run", path.name, "--tests", "assert riddle('moon') == 'a7#kq'", "--json",
+                HEAL_BUDGET_S="0.2")
+
+    assert done.returncode == 5, done.stderr
+    assert document(done)["outcome"] == "budget"
+
+
+def test_a_healthy_program_needs_nothing(folder: Path) -> None:
+    path = write(folder, "def double(x):\n    return 2 * x\n")
+
+    done = heal(folder, "run", path.name, "--tests", "assert double(4) == 8", "--json", "--apply")
+
+    found = document(done)
+    assert done.returncode == 0, done.stderr
+    assert (found["outcome"], found["diff"], found["strategy"]) == ("healthy", "", None)
+    assert {entry.name for entry in folder.iterdir()} == {"program.py", "data"}
+
+
+def test_a_saved_run_is_shown_again_word_for_word(folder: Path) -> None:
+    path = write(folder, WRONG)
+
+    live = heal(folder, "run", path.name, *WRONG_TESTS, "--log", "run.jsonl")
+    shown = heal(folder, "replay", "run.jsonl")
+
+    assert live.returncode == shown.returncode == 0, live.stderr + shown.stderr
+    assert shown.stdout == live.stdout
+    assert shown.stderr.strip() in live.stderr
+
+
+def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:
+    done = heal(folder, "example", "--json")
+
+    found = document(done)
+    assert done.returncode == 0, done.stderr
+    assert found["outcome"] == "healed"
+    assert found["diff"]
+
+
+def test_other_words_need_a_model_and_say_so(folder: Path) -> None:
+    done = heal(folder, "run", "--task", "write a chess engine", "--json")
+
+    found = document(done)
+    assert done.returncode == 4, done.stderr
+    assert found["outcome"] == "not_fixable"
+    assert "model" in found["reason"]
+
+
+def test_the_plan_without_anything_configured_is_mock(folder: Path) -> None:
+    found = document(heal(folder, "plan", "--json"))
+
+    assert found["provider"] == "mock"
+    assert "no model" in found["why"]
+
+
+def test_a_provider_that_is_not_built_in_is_refused(folder: Path) -> None:
+    write(folder, WRONG)
+
+    done = heal(folder, "run", "program.py", *WRONG_TESTS, "--provider", "nonesuch", "--json")
+
+    assert done.returncode == 2, done.stderr
+    assert "nonesuch" in document(done)["error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", 2), (b"# nothing\n", 2), (b"\x00\x01\x7fELF", 2), (b"x = '\xff'\n", 2),
+     (b"x = 1\n" * 900_000, 2), (b"import nonesuch_package\n", 4)],
+    ids=["empty", "comments", "binary", "undecodable", "5 MB", "missing package"],
+)
+def test_bad_input_is_one_sentence_and_the_file_stays(
+    folder: Path, content: bytes, code: int
+) -> None:
+    path = folder / "program.py"
+    path.write_bytes(content)
+
+    done = heal(folder, "run", path.name, "--tests", "assert x == 2", "--json", "--apply")
+
+    assert done.returncode == code, done.stderr
+    assert document(done)["error"]
+    assert "Traceback" not in done.stdout + done.stderr
+    assert path.read_bytes() == content
+
+
+def test_a_home_that_cannot_be_written_is_a_warning(folder: Path) -> None:
+    write(folder, "def double(x):\n    return 2 * x\n")
+
+    done = heal(folder, "run", "program.py", "--tests", "assert double(4) == 8",
+                HEAL_DATA_DIR="", HOME="/proc/nowhere")
+
+    assert done.returncode == 0, done.stderr
+    assert "warning" in done.stderr
+
+
+def test_a_pipe_gets_no_colour_and_no_spinner(folder: Path) -> None:
+    write(folder, WRONG)
+
+    done = heal(folder, "run", "program.py", *WRONG_TESTS)
+
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_ctrl_c_ends_a_run_at_once_and_leaves_the_file(folder: Path) -> None:
+    path = write(folder, HOPELESS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agent", "run", path.name, "--json", "--apply",
+         "--tests", "assert riddle('moon') == 'a7#kq'"],
+        cwd=folder, env=environment(folder, HEAL_SEARCH_S="60"), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("diagnosis"):
+            break
+
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    found = json.loads(stdout)
+    assert process.returncode == 130, stderr
+    assert (found["outcome"], found["tests"][0]["status"]) == ("cancelled", "failed")
+    assert "Traceback" not in stderr
+    assert path.read_text() == HOPELESS
+
+
+def test_a_killed_run_is_taken_up_again(folder: Path) -> None:
+    path = write(folder, HOPELESS)
+    arguments = [sys.executable, "-m", "agent", "run", path.name, "--max-iterations", "1",
+                 "--tests", "assert riddle('moon') == 'a7#kq'"]
+    process = subprocess.Popen(
+        arguments, cwd=folder, env=environment(folder, HEAL_SEARCH_S="60"), text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("diagnosis"):
+            break
+
+    process.kill()
+    process.communicate(timeout=60)
+    resumed = heal(folder, "resume", "--json", HEAL_SEARCH_S="1")
+    again = heal(folder, "resume", "--json")
+
+    runs = document(resumed)["runs"]
+    assert resumed.returncode == 1, resumed.stderr
+    assert [run["outcome"] for run in runs] == ["unresolved"]
+    assert "taken up again" in resumed.stderr
+    assert (again.returncode, document(again)["runs"]) == (0, [])
+
+
+def test_the_help_needs_no_engine_and_no_model_library() -> None:
+    program = """
+import sys
+for name in ("gradio", "anthropic", "torch", "transformers", "langgraph", "langchain_core"):
+    sys.modules[name] = None
+import agent.cli
+agent.cli.app(["run", "--help"])
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Exit codes" in done.stdout
