@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.intake.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     called_name,
@@ -27,19 +28,16 @@ from agent.intake.parsing import (
     statements_of,
     unique,
 )
-from agent.intake.snippets import keeps_state
 
 _PARSER = doctest.DocTestParser()
-_Docstring = tuple[str, str]
-"""The name of what it documents, and its text."""
 
 
 def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
     """The doctests of a program, those of its parts that parse when it does not as a whole."""
     taken: set[str] = set()
     tests: list[TestCase] = []
-    for owner, docstring in _docstrings(text):
-        tests += _tests(docstring, owner, "doctest", text, taken)
+    for docstring in _docstrings(text):
+        tests += _tests(docstring, "doctest", text, taken)
     return tuple(tests)
 
 
@@ -47,21 +45,19 @@ def tests_from_prompts(text: str, program: str = "", origin: Origin = "user") ->
     TestCase, ...
 ]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, "", origin, program, set()))
+    return tuple(_tests(text, origin, program, set()))
 
 
 def has_prompts(text: str) -> bool:
     return re.search(r"^\s*>>> ", text, re.MULTILINE) is not None
 
 
-def _docstrings(text: str) -> list[_Docstring]:
+def _docstrings(text: str) -> list[str]:
     try:
         module = parsed(text)
     except SyntaxError:
-        return [("", part) for part in _quoted(text)]
-    found: list[_Docstring] = []
-    _collect(module, "", found)
-    return found
+        return _quoted(text)
+    return list(_of_definitions(module))
 
 
 def _quoted(text: str) -> list[str]:
@@ -73,20 +69,19 @@ def _quoted(text: str) -> list[str]:
     ]
 
 
-def _collect(node: ast.AST, path: str, found: list[_Docstring]) -> None:
+def _of_definitions(node: ast.AST) -> Iterator[str]:
     if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         docstring = ast.get_docstring(node, clean=False)
         if docstring and ">>>" in docstring:
-            found.append((path, docstring))
+            yield docstring
         for child in node.body:
             if is_definition(child):
-                name = getattr(child, "name", "")
-                _collect(child, f"{path}.{name}" if path else name, found)
+                yield from _of_definitions(child)
 
 
 def _tests(
-    docstring: str, owner: str, origin: Origin, program: str, taken: set[str]
-) -> Iterable[TestCase]:
+    docstring: str, origin: Origin, program: str, taken: set[str]
+) -> Iterator[TestCase]:
     try:
         examples = _PARSER.get_examples(docstring.expandtabs())
     except ValueError:
@@ -94,6 +89,7 @@ def _tests(
         return
     earlier: list[doctest.Example] = []
     stateful = keeps_state(program)
+    silent = not prints(program)
     for example in examples:
         if example.options.get(doctest.SKIP):
             continue
@@ -106,7 +102,7 @@ def _tests(
             alone = not stateful and not earlier
             simple = _simple(example, body, name, origin, program) if alone else None
             yield simple or Script(
-                name=name, origin=origin, code=_script(earlier, example, owner)
+                name=name, origin=origin, code=_script(earlier, example, body, silent=silent)
             )
         if stateful or not _is_simple_call(body):
             earlier.append(example)
@@ -168,16 +164,30 @@ def _returns(name: str, program: str) -> bool:
     return False
 
 
-def _script(earlier: Sequence[doctest.Example], example: doctest.Example, owner: str) -> str:
-    """The example after its predecessors, compared as doctest compares."""
+def _script(
+    earlier: Sequence[doctest.Example],
+    example: doctest.Example,
+    body: Sequence[ast.stmt],
+    *,
+    silent: bool,
+) -> str:
+    """The example after its predecessors, compared as doctest compares.
+
+    Where nothing prints (`silent`), what doctest sees is the value's `repr` alone.
+    """
     before = _needed(earlier, example)
-    lines = ["import contextlib", "import io"]
     if example.exc_msg is not None:
-        return "\n".join([*lines[:0], *before, *_raising(example)])
+        return "\n".join([*before, *_raising(example)])
+    plain = not example.options and doctest.BLANKLINE_MARKER not in example.want
+    if silent and plain and len(body) == 1 and isinstance(body[0], ast.Expr) and not any(
+        called_name(part) == "print" for part in ast.walk(body[0])
+    ):
+        return "\n".join([*before, _value_check(ast.unparse(body[0].value), example.want.strip())])
+    lines = ["import contextlib", "import io"]
     displayed = _Display().visit(parsed(example.source))
     shows = any(isinstance(part, ast.Name) and part.id == "_show" for part in ast.walk(displayed))
     got = "_printed.getvalue()"
-    if example.options or doctest.BLANKLINE_MARKER in example.want:
+    if not plain:
         flags = sum(flag for flag, on in example.options.items() if on)
         lines.insert(1, "import doctest")
         check = (
@@ -192,6 +202,13 @@ def _script(earlier: Sequence[doctest.Example], example: doctest.Example, owner:
         *lines, *before, "_printed = io.StringIO()",
         "with contextlib.redirect_stdout(_printed):", *(f"    {line}" for line in inner), check,
     ])
+
+
+def _value_check(source: str, want: str) -> str:
+    value = expression(want)
+    if value is not None and is_literal(value) and repr(ast.literal_eval(value)) == want:
+        return f"assert ({source}) == {want}" if " " in source else f"assert {source} == {want}"
+    return f"assert repr({source}) == {want!r}"
 
 
 def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> list[str]:

@@ -3,10 +3,11 @@
 They are taken out as tests and stay in the text untouched: `protected_lines` says which
 lines no edit may change, `untouched` whether an edited text still holds them all.
 
-An own assert is judged where the program is imported, not run as a script, so it carries
-the plain statements it depends on (`stack = Stack()`, `stack.push(1)`); functions and
-classes it uses are the program's. Statements that read the program's surroundings
-(`input()`, `open`, `sys.argv`) are not repeated: their names keep the program's values.
+An own assert is judged after the program was imported, so it sees the values that its
+top-level statements left (`total`). Where a later statement changes such a value, the test
+makes it anew: it repeats the statements it depends on (`stack = Stack()`, `stack.push(1)`).
+Statements that read the program's surroundings (`input()`, `open`, `sys.argv`) are never
+repeated.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.domain import Origin, Script, TestCase
+from agent.intake.effects import changed_by
 from agent.intake.parsing import (
     Definition,
     any_node,
@@ -33,13 +35,12 @@ from agent.intake.parsing import (
     lines_of,
     names_in,
     own_walk,
-    root_name,
     statement_source,
     statements_of,
     toplevel,
 )
 from agent.intake.pytest_files import Collected, collected, is_fixture, needs_plugin
-from agent.intake.snippets import tests_from_snippet
+from agent.intake.snippets import located_tests
 
 _SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
 _PYTEST_FIXTURES = frozenset({
@@ -52,7 +53,12 @@ _PYTEST_FIXTURES = frozenset({
 def tests_from_program(text: str, entry: str = "solution.py") -> tuple[TestCase, ...]:
     """The program's own asserts and test functions, in its order."""
     body = statements_of(text)
-    return (*_asserts(text, body), *_functions(text, body, entry))
+    return (*(test for _, test in _asserts(text, body)), *_functions(text, body, entry))
+
+
+def lines_of_asserts(text: str) -> dict[str, int]:
+    """Test name to the line of the own assert that it was taken from."""
+    return {test.name: line for line, test in _asserts(text, statements_of(text))}
 
 
 def protected_lines(text: str) -> frozenset[int]:
@@ -87,54 +93,90 @@ def _own_tests(text: str, body: list[ast.stmt]) -> list[ast.stmt]:
     return sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno)
 
 
-def _asserts(text: str, body: list[ast.stmt]) -> list[TestCase]:
+def _asserts(text: str, body: list[ast.stmt]) -> list[tuple[int, TestCase]]:
     """Each own assert with what it needs, read as a snippet about the program."""
-    plain: list[ast.stmt] = []
+    part = set(map(id, _test_part(body)))
+    flat = [
+        inner
+        for node in body if id(node) not in part
+        for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
+    ]
     wanted = [
-        node for node in own_asserts(body)
+        node for node in own_asserts(flat)
         if not any(_reads_surroundings(inner) for inner in ast.walk(node))
     ]
     if not wanted:
         return []
-    tests_only = set(map(id, _test_part(body)))
-    flat = [
-        inner for node in body
-        for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
-    ]
+    kept = _repeated(flat, wanted, text)
+    code = _laid_out(text, kept)
+    made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
+    return list(located_tests(code, "user", text, made))
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    return not is_definition(node) and not is_import(node)
+
+
+def _repeated(
+    flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt], text: str
+) -> list[ast.stmt]:
+    """The asserts, and the statements that each test must repeat, in order.
+
+    Where a value stays as it was at the assert, the program's own is judged. Where a later
+    statement changes it, the test makes it anew.
+    """
+    changing = _changing_later(flat, wanted, text)
     needed: set[str] = set()
+    kept: list[ast.stmt] = []
     for node in reversed(flat):
-        if id(node) in tests_only:
-            continue
         names = names_in(node)
         if node in wanted:
-            plain.append(node)
+            kept.append(node)
             needed |= names.reads
         elif is_import(node):
             if _is_standard(node) and names.binds & needed:
-                plain.append(node)
-        elif not is_definition(node) and _matters(node, needed):
-            plain.append(node)
-            needed |= names.reads
-    code = "\n".join(statement_source(text, node) for node in reversed(plain))
-    return list(tests_from_snippet(code, "user", text))
-
-
-def _matters(node: ast.stmt, needed: set[str]) -> bool:
-    """Whether the statement makes or changes a needed name and can be repeated elsewhere."""
-    if any(_reads_surroundings(inner) for inner in ast.walk(node)) or is_docstring(node):
-        return False
-    if names_in(node).binds & needed:
-        return True
-    for inner in own_walk(node):
-        if isinstance(inner, (ast.Attribute, ast.Subscript)) and root_name(inner) in needed and (
-            not isinstance(inner.ctx, ast.Load)
+                kept.append(node)
+        elif _is_plain(node) and _can_be_repeated(node) and (
+            changed_by(node, text) & needed & changing
         ):
-            return True
-        if isinstance(inner, ast.Call) and called_name(inner) != "print":
-            roots = {root_name(inner.func), *(root_name(argument) for argument in inner.args)}
-            if roots & needed:
-                return True
-    return False
+            kept.append(node)
+            needed |= names.reads
+    return kept[::-1]
+
+
+def _changing_later(
+    flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt], text: str
+) -> frozenset[str]:
+    """Names that a statement after the first assert that needs them may change, and names
+    that such values are made of and that change too."""
+    first_need: dict[str, int] = {}
+    for index, node in enumerate(flat):
+        if node in wanted:
+            for name in names_in(node).reads:
+                first_need.setdefault(name, index)
+    changing: set[str] = set()
+    for index, node in enumerate(flat):
+        if node not in wanted and _is_plain(node):
+            changing |= {
+                name for name in changed_by(node, text)
+                if name in first_need and first_need[name] < index
+            }
+    return frozenset(changing)
+
+
+def _can_be_repeated(node: ast.stmt) -> bool:
+    return not is_docstring(node) and not any(
+        _reads_surroundings(inner) for inner in ast.walk(node)
+    )
+
+
+def _laid_out(text: str, kept: Sequence[ast.stmt]) -> str:
+    """The statements at column 0, each on its own line of the program where that is free."""
+    lines: list[str] = []
+    for node in kept:
+        lines += [""] * (lines_of(node).start - 1 - len(lines))
+        lines += statement_source(text, node).split("\n")
+    return "\n".join(lines)
 
 
 def _reads_surroundings(node: ast.AST) -> bool:

@@ -20,6 +20,7 @@ import ast
 from collections.abc import Sequence
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.intake.effects import keeps_state
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     BUILTIN_NAMES,
@@ -36,7 +37,6 @@ from agent.intake.parsing import (
     names_in,
     own_walk,
     parsed,
-    root_name,
     shortened,
     source_of,
     statement_source,
@@ -53,11 +53,6 @@ _READING_BUILTINS = frozenset({
     "len", "str", "repr", "type", "isinstance", "issubclass", "abs", "round", "int", "float",
     "bool", "hasattr", "callable", "id", "ord", "chr",
 })
-_MUTATING_METHODS = frozenset({
-    "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault",
-    "add", "discard", "sort", "reverse", "appendleft", "popleft", "extendleft", "send",
-    "__next__", "write", "put", "get_nowait",
-})
 
 
 def tests_from_snippet(
@@ -67,6 +62,19 @@ def tests_from_snippet(
 
     `program` is the text under test: whether it keeps state decides what checks carry.
     """
+    return tuple(test for _, test in located_tests(code, origin, program))
+
+
+def located_tests(
+    code: str,
+    origin: Origin = "user",
+    program: str = "",
+    outer: frozenset[str] = frozenset(),
+) -> tuple[tuple[int, TestCase], ...]:
+    """The tests of a snippet, each with the line of its check.
+
+    `outer` names values made outside the snippet which its checks may change.
+    """
     try:
         body = parsed(code).body
     except SyntaxError as error:
@@ -74,15 +82,19 @@ def tests_from_snippet(
             "invalid_tests",
             f"The tests are no valid Python ({where(error)}). Correct them and try again.",
         ) from None
-    snippet = _Snippet(code, origin, body, program)
-    return snippet.tests()
+    return tuple(_Snippet(code, origin, body, program, outer).tests())
 
 
 class _Snippet:
     """One snippet taken apart; `tests` puts its checks together again."""
 
     def __init__(
-        self, code: str, origin: Origin, body: Sequence[ast.stmt], program: str
+        self,
+        code: str,
+        origin: Origin,
+        body: Sequence[ast.stmt],
+        program: str,
+        outer: frozenset[str],
     ) -> None:
         self.code = code
         self.origin: Origin = origin
@@ -96,7 +108,7 @@ class _Snippet:
             )
         self.helpers = checking_helpers(body)
         self.stateful = self.stateful or _answers_change(self.body)
-        self.mutable = _mutable_names(self.body)
+        self.mutable = _mutable_names(self.body) | outer
         self.imports = names_in(*(node for node in self.body if is_import(node))).binds
         self.renamed = {
             alias.asname
@@ -110,16 +122,22 @@ class _Snippet:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         }
 
-    def tests(self) -> tuple[TestCase, ...]:
+    def tests(self) -> list[tuple[int, TestCase]]:
         checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
         if not checks_at:
-            return (self.script(shortened(self.code), self.code),) if self.body else ()
+            line = self.body[0].lineno if self.body else 1
+            whole = self.script(shortened(self.code), self.code)
+            return [(line, whole)] if self.body else []
+        first = self.body[checks_at[0]]
         carried = [index for index in checks_at[:-1] if self.changes_state(self.body[index])]
         if len(carried) > LONGEST_CARRY:
-            return (self.script(shortened(self.source(self.body[checks_at[0]])), self.whole()),)
+            return [(first.lineno, self.script(shortened(self.source(first)), self.whole()))]
         taken: set[str] = set()
-        tests = [self.test_at(index, set(carried), taken) for index in checks_at]
-        return (*tests, *self.trailing(checks_at[-1], taken))
+        tests = [
+            (self.body[index].lineno, self.test_at(index, set(carried), taken))
+            for index in checks_at
+        ]
+        return [*tests, *self.trailing(checks_at[-1], taken)]
 
     def is_check(self, node: ast.stmt) -> bool:
         return not is_definition(node) and (is_bare_check(node) or checks(node, self.helpers))
@@ -256,7 +274,7 @@ class _Snippet:
             for node in self.body
         )
 
-    def trailing(self, last: int, taken: set[str]) -> list[TestCase]:
+    def trailing(self, last: int, taken: set[str]) -> list[tuple[int, TestCase]]:
         """Statements after the last check, as a test that will be found to check nothing."""
         rest = [
             node for node in self.body[last + 1 :] if not _is_inert(node) and not _is_talk(node)
@@ -264,7 +282,7 @@ class _Snippet:
         if not rest:
             return []
         code = "\n".join(statement_source(self.code, node) for node in rest)
-        return [self.script(unique(shortened(code), taken), code)]
+        return [(rest[0].lineno, self.script(unique(shortened(code), taken), code))]
 
     def script(self, name: str, code: str) -> Script:
         return Script(name=name, origin=self.origin, code=code,
@@ -308,64 +326,6 @@ def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool
     """
     names = names_in(*parsed(code).body)
     return "output" in names.reads and "output" not in names.binds | program_names
-
-
-def keeps_state(program: str) -> bool:
-    """Whether functions of the program can see what earlier calls did."""
-    return any(_keeps_state(node) for node in statements_of(program))
-
-
-def _keeps_state(node: ast.AST) -> bool:
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.Global, ast.Nonlocal)):
-            return True
-        if isinstance(inner, ast.ClassDef) and any(
-            _is_mutable_display(statement.value)
-            for statement in inner.body
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
-        ):
-            return True
-        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
-            _has_mutable_default(inner) or _changes_outer(inner)
-        ):
-            return True
-    return False
-
-
-def _has_mutable_default(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
-    return any(_is_mutable_display(default) for default in defaults)
-
-
-def _is_mutable_display(node: ast.expr) -> bool:
-    return isinstance(
-        node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-    ) or called_name(node).rpartition(".")[2] in (
-        "list", "dict", "set", "defaultdict", "Counter", "deque", "OrderedDict", "count", "iter",
-    )
-
-
-def _changes_outer(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the function stores into, or calls a mutating method of, a name not its own."""
-    outer = names_in(*node.body).reads - names_in(*node.body).binds
-    arguments = node.args
-    outer -= {
-        argument.arg
-        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
-                         *(extra for extra in (arguments.vararg, arguments.kwarg) if extra)]
-    }
-    outer |= {"cls"}
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.Subscript, ast.Attribute)):
-            if not isinstance(inner.ctx, ast.Load) and root_name(inner) in outer:
-                return True
-        elif isinstance(inner, ast.Call):
-            method = inner.func.attr if isinstance(inner.func, ast.Attribute) else ""
-            if method in _MUTATING_METHODS and root_name(inner.func) in outer:
-                return True
-            if called_name(inner) == "next" and inner.args and root_name(inner.args[0]) in outer:
-                return True
-    return False
 
 
 def _answers_change(body: Sequence[ast.stmt]) -> bool:

@@ -24,10 +24,18 @@ from agent.intake.environment import (
     without_cookie,
 )
 from agent.intake.errors import BadInput, NotFixable
-from agent.intake.parsing import parsed, unique, visible_names, where
-from agent.intake.program import tests_from_program
+from agent.intake.parsing import (
+    checking_helpers,
+    checks,
+    is_definition,
+    parsed,
+    unique,
+    visible_names,
+    where,
+)
+from agent.intake.program import lines_of_asserts, tests_from_program
 from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
-from agent.intake.snippets import tests_from_snippet
+from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
 from agent.intake.vacuity import vacuous
 from agent.intake.words import tests_from_words
@@ -44,6 +52,10 @@ class Intake:
     source: SourceFile | None = None
 
 
+_Located = tuple[int | None, TestCase]
+"""A test, and the line of its check in the text it was taken from, where it is a snippet's."""
+
+
 @dataclass(frozen=True)
 class TestText:
     """Tests as text, and what to call them when they are wrong."""
@@ -52,6 +64,12 @@ class TestText:
 
     text: str
     name: str = "the tests"
+
+    def fails_to(self, verb: str) -> str:
+        """`The tests do not parse`, `test_sum.py does not parse`."""
+        if self.name == "the tests":
+            return f"The tests do not {verb}"
+        return f"{self.name} does not {verb}"
 
 
 def make_task(
@@ -81,8 +99,9 @@ def make_task(
     stem = PurePosixPath(entry).stem
     brought = _brought(tests, program, notices)
     found = _found(program, words, entry, code is not None)
-    every = _distinct([*brought, *found])
-    kept = _without_vacuous(every, len(_distinct(brought)), program, stem, notices)
+    kept = _without_vacuous(
+        _distinct([*brought, *found]), len(_distinct(brought)), program, stem, notices
+    )
     if code is not None:
         _refuse_foreign(tests, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
@@ -213,33 +232,38 @@ def _refuse_unusable(text: str) -> None:
 
 def _brought(
     tests: Sequence[TestText], program: str, notices: list[str]
-) -> list[TestCase]:
+) -> list[_Located]:
     """Tests that the user gave as such."""
-    found: list[TestCase] = []
+    found: list[_Located] = []
     for test in tests:
         if has_prompts(test.text) and not _parses(test.text):
-            found += tests_from_prompts(test.text, program)
+            found += [(None, one) for one in tests_from_prompts(test.text, program)]
             continue
         try:
             body = parsed(test.text).body
         except SyntaxError as error:
             raise NotFixable(
-                "invalid_tests",
-                f"{test.name[0].upper()}{test.name[1:]} do not parse: {where(error)}. Correct "
-                "the tests and try again." if test.name == "the tests"
-                else f"{test.name} does not parse: {where(error)}. Correct it and try again.",
+                "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
             ) from None
-        if collected(body) or test.name.endswith(".py"):
-            found += tests_from_file(test.text, test.name, program=program)
+        if collected(body) or (test.name.endswith(".py") and not _checks_at_top(body)):
+            found += [(None, one) for one in tests_from_file(test.text, test.name)]
             notices += notices_of_file(test.text, test.name)
         else:
-            found += tests_from_snippet(test.text, program=program)
+            found += located_tests(test.text, "user", program)
     if tests and not found:
         raise NotFixable(
             "invalid_tests",
             "The tests hold no code. Write an assert, such as: assert f(2) == 4",
         )
     return found
+
+
+def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
+    helpers = checking_helpers(body)
+    return any(
+        not is_definition(node) and (checks(node, helpers) or is_bare_check(node))
+        for node in body
+    )
 
 
 def _parses(text: str) -> bool:
@@ -250,35 +274,42 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _found(program: str, words: str, entry: str, has_code: bool) -> list[TestCase]:
+def _found(program: str, words: str, entry: str, has_code: bool) -> list[_Located]:
     """Tests that stand in the program and in the words."""
     names = visible_names(program) if has_code else None
+    lines = lines_of_asserts(program) if has_code else {}
     return [
-        *(tests_from_program(program, entry) if has_code else ()),
-        *(tests_from_doctests(program) if has_code else ()),
-        *(tests_from_words(words, names) if words else ()),
+        *(
+            (lines.get(test.name), test)
+            for test in (tests_from_program(program, entry) if has_code else ())
+        ),
+        *((None, test) for test in (tests_from_doctests(program) if has_code else ())),
+        *((None, test) for test in (tests_from_words(words, names) if words else ())),
     ]
 
 
-def _distinct(tests: Iterable[TestCase]) -> list[TestCase]:
+def _distinct(tests: Iterable[_Located]) -> list[_Located]:
     """The tests without repetitions, each by a name of its own."""
     taken: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    distinct: list[TestCase] = []
-    for test in tests:
+    distinct: list[_Located] = []
+    for line, test in tests:
         key = (test.code, test.node if test.kind == "script" else "")
         if key not in seen:
             seen.add(key)
-            distinct.append(test.model_copy(update={"name": unique(test.name, taken)}))
+            named = test.model_copy(update={"name": unique(test.name, taken)})
+            distinct.append((line, named))
     return distinct
 
 
 def _without_vacuous(
-    tests: list[TestCase], brought: int, program: str, stem: str, notices: list[str]
+    tests: list[_Located], brought: int, program: str, stem: str, notices: list[str]
 ) -> tuple[TestCase, ...]:
     """The tests that test something; the first `brought` were given by the user as tests."""
-    reasons = vacuous(tests, program, stem)
-    given = tests[:brought]
+    lines = {test.name: line for line, test in tests if line is not None}
+    every = [test for _, test in tests]
+    reasons = vacuous(every, program, stem, lines)
+    given = every[:brought]
     if given and all(test.name in reasons for test in given):
         sentences = list(dict.fromkeys(reasons[test.name] for test in given))
         more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
@@ -288,10 +319,10 @@ def _without_vacuous(
             "calls the program, such as: assert f(2) == 4",
         )
     notices += [
-        f"the test {test.name!r} is left out, for it tests nothing: {reasons[test.name]}"
-        for test in tests if test.name in reasons
+        f"The test {test.name!r} is left out, for it tests nothing: {reasons[test.name]}"
+        for test in every if test.name in reasons
     ]
-    return tuple(test for test in tests if test.name not in reasons)
+    return tuple(test for test in every if test.name not in reasons)
 
 
 def _refuse_foreign(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.domain import TestCase
 from agent.intake.parsing import (
@@ -32,22 +32,30 @@ _REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals
 _FRAMEWORKS = frozenset({"pytest", "unittest", "hypothesis", "doctest", "numpy", "math"})
 
 
-def vacuous(tests: Sequence[TestCase], program: str = "", stem: str = "solution") -> dict[str, str]:
+def vacuous(
+    tests: Sequence[TestCase],
+    program: str = "",
+    stem: str = "solution",
+    lines: Mapping[str, int] | None = None,
+) -> dict[str, str]:
     """Test name to a sentence saying why it tests nothing, for those that do not.
 
-    `program` is the text under test, `stem` its module's name.
+    `program` is the text under test, `stem` its module's name. `lines` gives, by test name,
+    the line of a snippet's check in the text it was taken from; without, lines count in the
+    test's own code.
     """
     own = visible_names(program) | {"output", stem, "solution"}
-    reasons = {test.name: _reason(test, own, stem) for test in tests}
+    known = lines or {}
+    reasons = {test.name: _reason(test, own, stem, known.get(test.name)) for test in tests}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _reason(test: TestCase, own: frozenset[str], stem: str) -> str:
+def _reason(test: TestCase, own: frozenset[str], stem: str, line: int | None) -> str:
     body = parsed(test.code).body
     if test.kind == "script" and test.node:
         entry = next((e for e in collected(body) if e.node == test.node), None)
         return _function_reason(entry, body, own, stem) if entry else ""
-    return _snippet_reason(body, own, stem)
+    return _snippet_reason(body, own, stem, line)
 
 
 def _function_reason(
@@ -71,7 +79,9 @@ def _surrounding(entry: Collected) -> list[ast.stmt]:
     return [entry.owner] if entry.owner is not None else []
 
 
-def _snippet_reason(body: Sequence[ast.stmt], own: frozenset[str], stem: str) -> str:
+def _snippet_reason(
+    body: Sequence[ast.stmt], own: frozenset[str], stem: str, known: int | None
+) -> str:
     helpers = checking_helpers(body) | _foreign_names(body, stem)
     found = _checks_of([node for node in body if not is_definition(node)], helpers)
     if not found:
@@ -83,13 +93,14 @@ def _snippet_reason(body: Sequence[ast.stmt], own: frozenset[str], stem: str) ->
                     node.name == uncalled[0] or isinstance(node, ast.ClassDef)
                 )
             )
+            line = line if known is None else known
             return f"{uncalled[0]} (line {line}) holds the checks, but nothing calls it"
         return "it checks nothing: there is no assert"
     real = [check for check in found if not always_true(check)]
     if not real:
-        return _truism(found)
+        return _truism(found, known)
     if not any(_touches(_closure([check], body), body, own, stem) for check in real):
-        return f"{_quoted(real[0])} never uses the program"
+        return f"{_quoted(real[0], known)} never uses the program"
     return ""
 
 
@@ -107,19 +118,19 @@ def always_true(node: ast.stmt) -> bool:
     return is_literal(test) and bool(ast.literal_eval(test))
 
 
-def _truism(checks_found: Sequence[ast.stmt]) -> str:
+def _truism(checks_found: Sequence[ast.stmt], known: int | None = None) -> str:
     node = checks_found[0]
     test = asserted(node)
     if isinstance(test, ast.Tuple):
         return (
-            f"{_quoted(node)} is always true, since a tuple is; write the message after a comma, "
-            "without brackets"
+            f"{_quoted(node, known)} is always true, since a tuple is; write the message after "
+            "a comma, without brackets"
         )
-    return f"{_quoted(node)} is always true"
+    return f"{_quoted(node, known)} is always true"
 
 
-def _quoted(node: ast.stmt) -> str:
-    return f"`{shortened(ast.unparse(node))}` (line {node.lineno})"
+def _quoted(node: ast.stmt, known: int | None) -> str:
+    return f"`{shortened(ast.unparse(node))}` (line {node.lineno if known is None else known})"
 
 
 def _checks_of(body: Sequence[ast.stmt], helpers: frozenset[str]) -> list[ast.stmt]:
@@ -215,11 +226,11 @@ def _touches(
             imported.add(name)
             if top in _REACHING_MODULES or top in (stem, "solution"):
                 reaching.add(name)
-    if needed & (reaching | (own - imported)):
+    bound = names_in(*body).binds - reaching
+    if needed & (reaching | (own - imported - bound)):
         return True
     # A name nobody binds may be the program's after a repair of its spelling.
-    bound = names_in(*body).binds | BUILTIN_NAMES | imported
-    return bool(needed - bound - _parameters(body))
+    return bool(needed - bound - imported - BUILTIN_NAMES - _parameters(body))
 
 
 def _parameters(body: Sequence[ast.stmt]) -> frozenset[str]:

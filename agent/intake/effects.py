@@ -1,0 +1,157 @@
+"""What running a piece of code may change, judged from its text.
+
+Errs towards "may change": a test that carries too much is longer, one that carries too
+little would be wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from agent.intake.parsing import (
+    BUILTIN_NAMES,
+    FunctionNode,
+    called_name,
+    is_function,
+    names_in,
+    own_walk,
+    root_name,
+    statements_of,
+)
+
+MUTATING_METHODS = frozenset({
+    "__next__", "add", "append", "appendleft", "clear", "discard", "extend", "extendleft",
+    "get_nowait", "insert", "pop", "popitem", "popleft", "put", "remove", "reverse", "send",
+    "setdefault", "sort", "update", "write",
+})
+_CHANGING_BUILTINS = frozenset({"next", "setattr", "delattr", "exec", "eval", "iter"})
+
+_PLAIN_METHODS = frozenset(
+    name
+    for kind in (str, bytes, list, dict, set, tuple, int, float)
+    for name in dir(kind)
+) - MUTATING_METHODS
+
+
+def keeps_state(program: str) -> bool:
+    """Whether functions of the program can see what earlier calls did."""
+    return any(_keeps_state(node) for node in statements_of(program))
+
+
+def prints(program: str) -> bool:
+    """Whether any function of the program, when called, may write to standard output."""
+    return any(
+        called_name(inner) in ("print", "pprint", "pprint.pprint")
+        or (isinstance(inner, ast.Attribute) and inner.attr == "stdout")
+        for node in statements_of(program)
+        for definition in ast.walk(node)
+        if is_function(definition)
+        for inner in ast.walk(definition)
+    )
+
+
+def changed_by(node: ast.stmt, program: str) -> frozenset[str]:
+    """Names that the statement binds, or whose value it may change."""
+    changed = set(names_in(node).binds)
+    for inner in own_walk(node):
+        if isinstance(inner, (ast.Attribute, ast.Subscript)):
+            if not isinstance(inner.ctx, ast.Load):
+                changed.add(root_name(inner))
+        elif isinstance(inner, ast.Call):
+            changed |= _changed_by_call(inner, _Functions(program))
+    return frozenset(changed - {""})
+
+
+class _Functions:
+    """The functions and methods of a program by name."""
+
+    def __init__(self, program: str) -> None:
+        self.by_name: dict[str, list[FunctionNode]] = {}
+        for statement in statements_of(program):
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    self.by_name.setdefault(node.name, []).append(node)
+
+    def change_arguments(self, name: str) -> bool:
+        """Whether a function of that name may change what it is given; unknown ones may."""
+        if name not in self.by_name:
+            return True
+        return any(_changes(node, _argument_names(node)) for node in self.by_name[name])
+
+
+def _changed_by_call(call: ast.Call, functions: _Functions) -> set[str]:
+    name = called_name(call)
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = {root_name(value) for value in values}
+    if isinstance(call.func, ast.Attribute):
+        receiver = {root_name(call.func)}
+        method = call.func.attr
+        if method in functions.by_name:
+            return (receiver if functions.change_arguments(method) else set()) | given
+        return set() if method in _PLAIN_METHODS else receiver
+    if name in functions.by_name:
+        return given if functions.change_arguments(name) else set()
+    if name in BUILTIN_NAMES:
+        return given if name in _CHANGING_BUILTINS else set()
+    return given
+
+
+def _keeps_state(node: ast.AST) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Global, ast.Nonlocal)):
+            return True
+        if isinstance(inner, ast.ClassDef) and any(
+            _is_mutable_display(statement.value)
+            for statement in inner.body
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
+        ):
+            return True
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            _has_mutable_default(inner) or _changes(inner, _outer_names(inner))
+        ):
+            return True
+    return False
+
+
+def _has_mutable_default(node: FunctionNode) -> bool:
+    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+    return any(_is_mutable_display(default) for default in defaults)
+
+
+def _is_mutable_display(node: ast.expr) -> bool:
+    return isinstance(
+        node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+    ) or called_name(node).rpartition(".")[2] in (
+        "list", "dict", "set", "defaultdict", "Counter", "deque", "OrderedDict", "count", "iter",
+    )
+
+
+def _argument_names(node: FunctionNode) -> frozenset[str]:
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
+    return frozenset(argument.arg for argument in every)
+
+
+def _outer_names(node: FunctionNode) -> frozenset[str]:
+    """Names the function reads and does not make itself; a class it is given is shared too."""
+    names = names_in(*node.body)
+    return (names.reads - names.binds - _argument_names(node)) | {"cls"}
+
+
+def _changes(node: FunctionNode, names: frozenset[str]) -> bool:
+    """Whether the function stores into, or calls a mutating method of, one of the names."""
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Subscript, ast.Attribute)):
+            if not isinstance(inner.ctx, ast.Load) and root_name(inner) in names:
+                return True
+        elif isinstance(inner, ast.AugAssign):
+            if root_name(inner.target) in names:
+                return True
+        elif isinstance(inner, ast.Call):
+            method = inner.func.attr if isinstance(inner.func, ast.Attribute) else ""
+            if method in MUTATING_METHODS and root_name(inner.func) in names:
+                return True
+            if called_name(inner) == "next" and inner.args and root_name(inner.args[0]) in names:
+                return True
+    return False
