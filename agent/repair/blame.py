@@ -1,0 +1,59 @@
+"""Where the fault may be: how suspicious each line is, from what the tests ran."""
+
+from __future__ import annotations
+
+import math
+
+from agent.domain import BlamedLine
+from agent.repair.facts import Crash, Trace
+
+WRONG_ANSWERS = frozenset({"AssertionError", ""})
+
+
+def ochiai(trace: Trace) -> dict[int, float]:
+    """Suspicion of each line that ran, 0 to 1, the most suspicious being 1.
+
+    Ochiai, Abreu et al., "On the Accuracy of Spectrum-based Fault Localization", 2007.
+    """
+    failing = [test for test in trace.tests if not test.passed]
+    lines = sorted({line for test in trace.tests for line in test.covered})
+    raw: dict[int, float] = {}
+    for line in lines:
+        failed = sum(line in test.covered for test in failing)
+        passed = sum(line in test.covered for test in trace.tests if test.passed)
+        raw[line] = failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
+    most = max(raw.values(), default=0.0)
+    return {line: value / most for line, value in raw.items()} if most else {}
+
+
+def crash_of(trace: Trace) -> Crash | None:
+    """The first failing test's exception, if it was the program's own and no wrong answer."""
+    for test in trace.tests:
+        own = test.line is not None or test.exception == "TimeoutError"
+        if not test.passed and own and test.exception not in WRONG_ANSWERS:
+            return Crash(test.exception, test.message, test.line)
+    # A name the tests ask for but the program does not have has no line of its own.
+    for test in trace.tests:
+        if not test.passed and test.exception in ("NameError", "AttributeError", "ImportError"):
+            return Crash(test.exception, test.message, None)
+    return None
+
+
+def blamed(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
+    """The most suspicious lines, with the values seen where the first failing test went wrong."""
+    suspicion = ochiai(trace)
+    lines = text.splitlines()
+    failing = [test for test in trace.tests if not test.passed]
+    raising = failing[0].line if failing else None
+    ranked = sorted(suspicion, key=lambda line: (line != raising, -suspicion[line], line))
+    found = []
+    for line in ranked[:most]:
+        if suspicion[line] <= 0 or not 0 < line <= len(lines):
+            continue
+        here = line == raising or (raising is None and line == ranked[0])
+        values = failing[0].values if failing and here else ()
+        found.append(
+            BlamedLine(line=line, suspicion=round(suspicion[line], 3),
+                       text=lines[line - 1].strip(), values=values)
+        )
+    return tuple(found)

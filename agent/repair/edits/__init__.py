@@ -1,0 +1,153 @@
+"""The table of edit operators, and all single edits of a program in the order of their cost."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.repair.edits import (
+    calls,
+    constants,
+    crashes,
+    expressions,
+    names,
+    operators,
+    sequences,
+    statements,
+)
+from agent.repair.program import Program, Splice
+
+Propose = Callable[[Program, Any], Iterator[Splice]]
+"""Proposes edits of a node; `Any` because each row of the table has its own kind of node."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A row of the table: what it is called, which nodes it looks at, what it proposes."""
+
+    name: str
+    kinds: tuple[type[ast.AST], ...]
+    propose: Propose
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A splice, the operator that proposed it, and its cost at this place of this program."""
+
+    splice: Splice
+    operator: str
+    cost: float
+
+
+_FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_VALUES: tuple[type[ast.AST], ...] = (ast.expr,)
+"""Operators of any expression see only those that are read."""
+
+EDITS: tuple[Operator, ...] = (
+    Operator("comparison", (ast.Compare,), operators.comparison),
+    Operator("comparison and bound", (ast.Compare,), operators.comparison_bound),
+    Operator("sides of a comparison", (ast.Compare,), operators.comparison_sides),
+    Operator("arithmetic", (ast.BinOp,), operators.arithmetic),
+    Operator("operands", (ast.BinOp,), operators.operands),
+    Operator("augmented assignment", (ast.AugAssign,), operators.augmented),
+    Operator("and, or", (ast.BoolOp,), operators.connective),
+    Operator("sign or not", (ast.UnaryOp,), operators.unary),
+    Operator("negation", _VALUES, operators.negation),
+    Operator("constant condition", _VALUES, operators.constant_condition),
+    Operator("conditional expression", (ast.IfExp,), operators.ternary),
+    Operator("number", (ast.Constant,), constants.number),
+    Operator("True, False", (ast.Constant,), constants.truth),
+    Operator("None", (ast.Constant,), constants.nothing),
+    Operator("string", (ast.Constant,), constants.string),
+    Operator("constant everywhere", _FUNCTIONS, constants.everywhere),
+    Operator("variable", (ast.Name,), names.variable),
+    Operator("assigned variable", (ast.Name,), names.target),
+    Operator("variable everywhere", _FUNCTIONS, names.renamed),
+    Operator("function", (ast.Name,), names.function),
+    Operator("method", (ast.Attribute,), names.method),
+    Operator("attribute", (ast.Attribute,), names.attribute),
+    Operator("attribute of", (ast.Name,), names.attribute_of),
+    Operator("element of", (ast.Name,), names.element_of),
+    Operator("arguments", (ast.Call,), calls.arguments),
+    Operator("idiom", (ast.Call,), calls.idiom),
+    Operator("range", (ast.Call,), calls.ranges),
+    Operator("call unwrapped", (ast.Call,), calls.unwrapped),
+    Operator("value wrapped", _VALUES, calls.wrapped),
+    Operator("index", (ast.Subscript,), sequences.index),
+    Operator("slice", (ast.Slice,), sequences.bounds),
+    Operator("elements", (ast.List, ast.Tuple), sequences.display),
+    Operator("initial value", (ast.List, ast.Dict), sequences.empty),
+    Operator("filter", (ast.comprehension,), sequences.filtered),
+    Operator("off by one", _VALUES, expressions.off_by_one),
+    Operator("operand added", _VALUES, expressions.operand),
+    Operator("expression from nearby", _VALUES, expressions.donor),
+    Operator("simpler expression", _VALUES, expressions.simpler),
+    Operator("condition", _VALUES, expressions.condition),
+    Operator("negative", _VALUES, expressions.negative),
+    Operator("neutral if empty", _VALUES, expressions.chosen),
+    Operator("assignment", (ast.Assign,), statements.assignment),
+    Operator("returned value", (ast.Return,), statements.returned),
+    Operator("unused value", (ast.Expr,), statements.expression),
+    Operator("jump", (ast.Break, ast.Continue, ast.Pass), statements.jump),
+    Operator("kind of branch", (ast.If, ast.While), statements.branch_kind),
+    Operator("statement dropped", (ast.stmt,), statements.dropped),
+    Operator("statement moved", (ast.stmt,), statements.moved),
+    Operator("branches", (ast.If,), statements.flattened),
+    Operator("missing return", _FUNCTIONS, statements.missing_return),
+    Operator("guard at the start", _FUNCTIONS, statements.guarded_start),
+    Operator("guard", (ast.stmt,), statements.guarded),
+    Operator("statement inserted", (ast.stmt,), statements.inserted),
+    Operator("mutable default", _FUNCTIONS, statements.mutable_default),
+    Operator("outer variable", _FUNCTIONS, statements.outer_variable),
+    Operator("crash", (ast.Module,), crashes.crash),
+)
+
+UNTRACED = 1.0
+"""Suspicion of every line where nothing is known of them."""
+PER_SUSPICION = 2.5
+RAISING_LINE = 0.7
+
+
+def single_edits(
+    program: Program,
+    suspicion: Mapping[int, float],
+    protected: tuple[tuple[int, int], ...] = (),
+    operators: tuple[Operator, ...] = EDITS,
+) -> list[Edit]:
+    """Every single edit once, cheapest first; equal costs keep the order of the table."""
+    raising = program.crash.line if program.crash else None
+    guarded = [
+        (program.line_start(first), program.line_start(last + 1)) for first, last in protected
+    ]
+    seen: set[tuple[int, int, str]] = set()
+    edits: list[Edit] = []
+    for node in ast.walk(program.tree):
+        if node in program.hidden:
+            continue
+        read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        is_value = read and not isinstance(node, ast.Slice | ast.Starred)
+        for operator in operators:
+            if not isinstance(node, operator.kinds):
+                continue
+            if operator.kinds == _VALUES and not is_value:
+                continue
+            for splice in operator.propose(program, node):
+                start, end, text = splice.start, splice.end, splice.text
+                key = (start, end, text)
+                if key in seen or program.data[start:end] == text.encode("utf-8", "surrogatepass"):
+                    continue
+                seen.add(key)
+                if any(start < last and max(end, start + 1) > first for first, last in guarded):
+                    continue
+                known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
+                cost = splice.cost + PER_SUSPICION * (1.0 - known)
+                cost -= RAISING_LINE * (splice.line == raising)
+                edits.append(Edit(splice, operator.name, cost))
+    edits.sort(key=lambda edit: edit.cost)
+    return edits
+
+
+__all__ = ["EDITS", "Edit", "Operator", "single_edits"]

@@ -1,0 +1,168 @@
+"""Edits of constants. No constant ever comes from a test: only neutral or neighbouring ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
+
+_BRACKETS = {
+    "(": ("[", "{", ")"), "[": ("(", "{", "]"), "{": ("(", "[", "}"), ")": ("]", "}", "("),
+    "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),
+    "-": ("+", "_"), "*": ("/",), "/": ("*",), ",": (", ", ";"), ", ": (",",), "_": ("-",),
+}
+_ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
+
+
+def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """A number that is one off, or one of the numbers programs are full of."""
+    value = node.value
+    if type(value) not in (int, float) or node in program.hidden:
+        return
+    assert isinstance(value, int | float)
+    parent = program.parents.get(node)
+    indexes = isinstance(parent, ast.Subscript | ast.Slice) or _is_range(parent)
+    for near in (value + 1, value - 1):
+        odd = near < 0 <= value and not isinstance(parent, ast.Assign)
+        yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * odd)
+    for common in (0, 1, -1, 2, -value, 3, 10):
+        yield program.replace(node, repr(common), 2.8)
+    for near in (value + 2, value - 2):
+        yield program.replace(node, repr(near), 3.4)
+    for other in (*program.constants(node, int), *program.constants(node, float)):
+        yield program.replace(node, repr(other), 3.3)
+    if value:
+        half = value / 2 if isinstance(value, float) else value // 2
+        tenth = value / 10 if isinstance(value, float) else value // 10
+        for scaled in (value * 2, half, value * 10, tenth):
+            yield program.replace(node, repr(scaled), 4.0)
+    if value in (0, 1, -1):
+        for text in ("float('inf')", "float('-inf')"):
+            yield program.replace(node, text, 4.2)
+    for name in program.variables(node):
+        seen = program.seen(name)
+        if not seen or seen & NUMBERS:
+            yield program.replace(node, name, 3.8)
+        if seen & (SEQUENCES | {"dict", "set"}):
+            yield program.replace(node, f"len({name})", 4.6)
+            if isinstance(parent, ast.Assign | ast.Return) and seen & SEQUENCES:
+                yield program.replace(node, f"{name}[0]", 4.4)
+    if isinstance(parent, ast.Assign | ast.Return | ast.Call):
+        for neutral in ("True", "False", "None", "''", "[]"):
+            yield program.replace(node, neutral, 4.2)
+
+
+def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """`True` for `False`, or a condition in their place."""
+    if not isinstance(node.value, bool):
+        return
+    yield program.replace(node, repr(not node.value), 1.5)
+    for neutral in ("None", "0", "1"):
+        yield program.replace(node, neutral, 4.2)
+    parent = program.parents.get(node)
+    for name in program.variables(node):
+        yield program.replace(node, name, 4.2)
+        if isinstance(parent, ast.Return | ast.Assign):
+            yield program.replace(node, f"not {name}", 4.4)
+            if program.may_be(name, NUMBERS):
+                for test in ("== 0", "> 0", "== 1", "!= 0", ">= 0", "> 1"):
+                    yield program.replace(node, f"{name} {test}", 4.6)
+            for other in program.variables(node):
+                seen = program.seen(name) & program.seen(other)
+                if other != name and seen:
+                    yield program.replace(node, f"{name} == {other}", 5.0)
+                if other != name and program.seen(other) & {"str", "list", "dict", "set"}:
+                    yield program.replace(node, f"{name} in {other}", 5.0)
+
+
+def nothing(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """A neutral value for `None`."""
+    if node.value is None:
+        for neutral in ("0", "[]", "''", "True", "False", "{}"):
+            yield program.replace(node, neutral, 3.5)
+        for name in program.variables(node):
+            yield program.replace(node, name, 4.2)
+
+
+def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """A string slightly changed, or another string of the program."""
+    value = node.value
+    if not isinstance(value, str) or node in program.hidden:
+        return
+
+    def put(text: str, cost: float) -> Splice:
+        return program.replace(node, _quoted(text, program.code(node)), cost)
+
+    for other in _BRACKETS.get(value, ()):
+        yield put(other, 2.8)
+    for other in ("", " ", value.strip(), value.lower(), value.upper()):
+        yield put(other, 3.2)
+    for other in program.constants(node, str):
+        yield put(str(other), 3.0)
+    for other in (
+        value[::-1], value + " ", " " + value, value[:-1], value[1:], value.title(),
+        value.capitalize(), value + "\n", value + value, ", ", ",", "-", "_", "0", "1", ".", "\n",
+    ):
+        yield put(other, 4.0)
+    for name in program.variables(node):
+        if program.may_be(name, frozenset({"str"})):
+            yield program.replace(node, name, 4.2)
+    if 3 <= len(value) <= 40:
+        for alphabet in _ALPHABETS:
+            if sum(letter in value for letter in alphabet) >= len(alphabet) / 2:
+                for letter in alphabet:
+                    if letter not in value:
+                        yield put(value + letter, 4.2)
+        for index in range(len(value)):
+            yield put(value[:index] + value[index + 1 :], 4.4)
+        for index in range(len(value) - 1):
+            swapped = value[:index] + value[index + 1] + value[index] + value[index + 2 :]
+            yield put(swapped, 4.6)
+
+
+def everywhere(program: Program, node: Function) -> Iterator[Splice]:
+    """The same constant changed at all its places in a function."""
+    places: dict[tuple[type, object], list[ast.Constant]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and type(inner.value) in (int, str):
+            if inner not in program.hidden and program.scope(inner) is node:
+                places.setdefault((type(inner.value), inner.value), []).append(inner)
+    for (kind, value), found in places.items():
+        if len(found) < 2:
+            continue
+        others = [other for same, other in places if same is kind and other != value]
+        near = [value + 1, value - 1, 0, 1] if isinstance(value, int) else []
+        for other in dict.fromkeys([*near, *others]):
+            if other != value:
+                splices = [(program.start(one), program.end(one), repr(other)) for one in found]
+                yield together(program, splices, 4.6, found[0].lineno)
+
+
+def together(
+    program: Program, replacements: list[tuple[int, int, str]], cost: float, line: int
+) -> Splice:
+    """Several replacements as one splice over the text between the first and the last."""
+    replacements = sorted(replacements)
+    first, last = replacements[0][0], replacements[-1][1]
+    text, at = "", first
+    for start, end, new in replacements:
+        text += program.between(at, start) + new
+        at = end
+    return Splice(first, last, text, cost, line)
+
+
+def _quoted(text: str, like: str) -> str:
+    """A literal in the quotes of the one it replaces."""
+    shown = repr(text)
+    if like[:1] == '"' and like[:3] != '"""' and "'" not in text and '"' not in text:
+        return f'"{shown[1:-1]}"'
+    return shown
+
+
+def _is_range(parent: ast.AST | None) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Name)
+        and parent.func.id == "range"
+    )

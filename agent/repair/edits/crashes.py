@@ -1,0 +1,579 @@
+"""Edits suggested by the exception that ended a failing run, at the line where it arose."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TypeVar
+
+from agent.repair.edits.names import attribute_name
+from agent.repair.edits.statements import NEUTRAL, in_loop
+from agent.repair.program import ATOM, BUILTINS, NOT, Function, Program, Splice
+from agent.repair.facts import Crash
+
+_STANDARD: dict[str, str] = {
+    name: module
+    for module, names in {
+        "math": "sqrt floor ceil gcd pi inf factorial log log2 log10 sin cos tan comb prod isqrt",
+        "collections": "Counter defaultdict deque OrderedDict namedtuple ChainMap",
+        "itertools": "permutations combinations product chain accumulate groupby zip_longest "
+        "cycle islice",
+        "functools": "reduce lru_cache cache partial wraps cmp_to_key",
+        "typing": "List Dict Tuple Set Optional Any Union Callable Iterable Iterator Sequence",
+        "heapq": "heappush heappop heapify nlargest nsmallest",
+        "bisect": "bisect_left bisect_right insort bisect",
+        "string": "ascii_lowercase ascii_uppercase ascii_letters digits punctuation",
+        "random": "randint choice shuffle sample",
+        "datetime": "datetime timedelta date",
+        "copy": "deepcopy",
+        "operator": "itemgetter attrgetter",
+        "statistics": "mean median mode stdev",
+        "decimal": "Decimal",
+        "fractions": "Fraction",
+        "dataclasses": "dataclass field",
+        "enum": "Enum",
+        "pathlib": "Path",
+        "abc": "ABC abstractmethod",
+        "time": "sleep perf_counter",
+    }.items()
+    for name in names.split()
+}
+"""Names that are usually imported from a module of the standard library."""
+
+_FOREIGN = {
+    "true": "True", "false": "False", "null": "None", "none": "None", "nil": "None",
+    "undefined": "None", "NULL": "None", "this": "self", "println": "print", "string": "str",
+    "integer": "int", "boolean": "bool", "unicode": "str", "xrange": "range",
+    "raw_input": "input", "unichr": "chr", "basestring": "str", "long": "int",
+}
+"""What other languages, and Python 2, call it."""
+
+_METHODS = {
+    "push": "append", "push_back": "append", "add": "append", "append": "add",
+    "toLowerCase": "lower", "toUpperCase": "upper", "trim": "strip", "indexOf": "index",
+    "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "put": "append",
+    "enqueue": "append", "dequeue": "popleft", "remove": "pop", "update": "extend",
+    "substring": "strip", "contains": "__contains__", "has_key": "__contains__",
+}
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+_LENGTH = frozenset({"length", "size", "count", "len"})
+
+
+def crash(program: Program, node: ast.Module) -> Iterator[Splice]:
+    """All edits the crash suggests; nothing where there was none."""
+    found = program.crash
+    if found is None:
+        return
+    for names, template in TEMPLATES:
+        if found.exception in names:
+            yield from template(program, found)
+
+
+def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A name that does not exist: a close one, an import, or an initial value."""
+    match = re.search(r"(?:name|variable) '(\w+)'", crash.message)
+    if match is None:
+        return
+    name = match.group(1)
+    places = [
+        node for node in ast.walk(program.tree)
+        if isinstance(node, ast.Name) and node.id == name
+    ]
+    if not places:
+        return
+    if crash.exception == "NameError":
+        yield from _imports(program, name)
+        reachable = dict.fromkeys(
+            (*program.variables(places[0]), *program.functions, *program.imported,
+             *program.importable)
+        )
+        pool = [*reachable, *sorted(BUILTINS)]
+        close = difflib.get_close_matches(name, pool, 6, 0.5)
+        if name in _FOREIGN:
+            close.insert(0, _FOREIGN[name])
+        ranked = [(other, 0.0 + 0.15 * place) for place, other in enumerate(dict.fromkeys(close))]
+        ranked += [(other, 1.4) for other in reachable if other not in close]
+        for other, cost in ranked:
+            if other != name:
+                yield from _renamed(program, places, other, cost)
+        for one in places[:4]:
+            yield program.replace(one, f"self.{name}", 0.9)
+            yield program.replace(one, repr(name), 1.4)
+            for neutral in NEUTRAL:
+                yield program.replace(one, neutral, 2.0)
+        if name in _STANDARD or name in close:
+            return
+        for other in difflib.get_close_matches(name, sorted(_STANDARD), 2, 0.75):
+            for one in places[:1]:
+                line = f"from {_STANDARD[other]} import {other}{program.newline}"
+                at = _import_place(program)
+                text = line + program.between(at, program.start(one)) + other
+                yield Splice(at, program.end(one), text, 1.2, one.lineno)
+    yield from _initial_values(program, name, places)
+
+
+def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
+    """An attribute that does not exist: a close one, a function, or a guard against `None`."""
+    match = re.search(r"'(\w+)' object has no attribute '(\w+)'", crash.message) or re.search(
+        r"module '(\w+)' has no attribute '(\w+)'", crash.message
+    )
+    if match is None:
+        return
+    kind, name = match.groups()
+    own = [
+        one.name for one in ast.walk(program.tree) if isinstance(one, Function)
+        and isinstance(program.parents[one], ast.ClassDef)
+    ]
+    pool = list(dict.fromkeys((*_members(kind, "module" in crash.message[:6]), *own,
+                               *program.attributes)))
+    close = difflib.get_close_matches(name, pool, 6, 0.4)
+    if _METHODS.get(name) in pool:
+        close.insert(0, _METHODS[name])
+    for node in _nodes(program, ast.Attribute, None):
+        if node.attr != name or crash.line not in (None, node.lineno, node.end_lineno):
+            continue
+        base = program.code(node.value)
+        for place, other in enumerate(dict.fromkeys(close)):
+            if not other.startswith("__"):
+                yield attribute_name(program, node, other, 0.2 + 0.1 * place)
+        for other in pool:
+            yield attribute_name(program, node, other, 2.8)
+        parent = program.parents.get(node)
+        if isinstance(parent, ast.Call) and parent.func is node:
+            given = [program.code(one) for one in parent.args]
+            for function in (name, "len", "sorted", "str", "list", "int", "sum", "max", "min",
+                             "set", "reversed"):
+                if function in BUILTINS:
+                    text = f"{function}({', '.join([base, *given])})"
+                    cost = 0.3 if function == name or name in _LENGTH and function == "len" else 2.2
+                    yield program.replace(parent, text, cost)
+            if given:
+                for sign in ("in", "not in", "+", "|", "&", "-", "=="):
+                    yield program.replace(parent, f"{given[0]} {sign} {base}", 2.4)
+                    yield program.replace(parent, f"{base} {sign} {given[0]}", 2.6)
+                yield program.replace(parent, f"{base}[{given[0]}]", 2.2)
+            yield program.replace(parent, base, 2.4)
+        else:
+            yield program.replace(node, f"len({base})", 0.4 if name in _LENGTH else 2.4)
+        for cast in ("str", "list", "set", "dict", "int"):
+            yield program.replace(node.value, f"{cast}({base})", 2.2)
+        if kind == "NoneType":
+            yield from _ways_out(program, node, f"{base} is None", 2.2)
+            yield from _only_if(program, node, f"{base} is not None", 1.8)
+
+
+def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
+    """Values of the wrong type converted, calls for indices, missing arguments, `self`."""
+    message = crash.message
+    for node in _nodes(program, ast.expr, crash.line):
+        parent = program.parents.get(node)
+        context = getattr(node, "ctx", None)
+        if isinstance(node, ast.Slice | ast.Starred) or isinstance(context, ast.Store | ast.Del):
+            continue
+        text = program.code(node)
+        called = isinstance(parent, ast.Call) and parent.func is node
+        if not called and isinstance(
+            parent, ast.BinOp | ast.Call | ast.Compare | ast.Subscript | ast.AugAssign | ast.Return
+            | ast.For | ast.Assign
+        ):
+            for cast in ("str", "int", "float", "list", "tuple", "len", "sum"):
+                likely = f"not {cast}" in message or cast in ("str", "int")
+                if cast == "str" and "concatenate str" in message:
+                    likely = not isinstance(node, ast.Constant)
+                yield program.replace(node, f"{cast}({text})", 1.4 if likely else 2.0)
+            base = program.grouped(node, ATOM)
+            for view in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
+                yield program.replace(node, base + view, 2.2)
+            iterated = isinstance(parent, ast.For) and parent.iter is node
+            yield program.replace(node, f"range({text})", 0.6 if iterated else 2.4)
+            yield program.replace(node, f"range(len({text}))", 0.8 if iterated else 2.4)
+        if isinstance(node, ast.Call) and "not callable" in message:
+            given = ", ".join(program.code(one) for one in node.args)
+            function = program.code(node.func)
+            yield program.replace(node, f"{function}[{given}]", 0.6)
+            yield program.replace(node, function, 0.8)
+            yield program.replace(node, f"{function} * ({given})", 1.2)
+        is_value = isinstance(node, ast.Attribute) or (
+            isinstance(node, ast.Name) and node.id in program.functions
+        )
+        if is_value and not called:
+            yield program.replace(node, f"{text}()", 1.2)
+        if isinstance(node, ast.Subscript) and "not subscriptable" in message:
+            inner = program.code(node.slice)
+            yield program.replace(node, f"{program.code(node.value)}({inner})", 0.8)
+        if isinstance(node, ast.Name | ast.Attribute) and "NoneType" in message:
+            yield from _ways_out(program, node, f"{text} is None", 2.6)
+            yield program.replace(node, f"({text} or 0)", 2.2)
+            yield program.replace(node, f"({text} or [])", 2.4)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and "str" in message:
+            left, right = program.code(node.left), program.code(node.right)
+            yield program.replace(node, f"str({left}) + str({right})", 1.8)
+    if "positional argument" in message or "required" in message:
+        yield from _signatures(program)
+
+
+def outside(program: Program, crash: Crash) -> Iterator[Splice]:
+    """An index out of range: a condition on it, or a way out before it."""
+    for node in _nodes(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, place = program.code(node.value), program.grouped(node.slice, 6)
+        if isinstance(node.ctx, ast.Load):
+            value = program.grouped(node, 2)
+            for neutral in ("None", "0", "''"):
+                yield program.replace(
+                    node, f"{value} if {place} < len({base}) else {neutral}", 2.6
+                )
+        yield from _only_if(program, node, f"{place} < len({base})", 1.8)
+        yield from _only_if(program, node, base, 2.0)
+        yield from _ways_out(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
+        yield from _ways_out(program, node, f"{place} >= len({base})", 2.6)
+    for call in _nodes(program, ast.Call, crash.line):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("pop", "popleft"):
+            base = program.code(call.func.value)
+            yield from _only_if(program, call, base, 1.6)
+            yield from _ways_out(program, call, f"not {base}", 2.0)
+
+
+def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A key that is not there: `get`, an initial value, or a way out."""
+    for node in _nodes(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, key = program.code(node.value), program.code(node.slice)
+        statement = program.statement(node)
+        if isinstance(statement, ast.AugAssign) and statement.target is node:
+            sign = program.between(program.end(node), program.start(statement.value))
+            sign = sign.strip().removesuffix("=")
+            value = program.grouped(statement.value, 11)
+            for neutral in ("0", "[]", "''", "1"):
+                text = f"{base}[{key}] = {base}.get({key}, {neutral}) {sign} {value}"
+                yield program.replace_statement(statement, text, 0.4)
+        if isinstance(node.ctx, ast.Load):
+            for rank, neutral in enumerate(("0", "None", "[]", "''", "{}", "False", "1")):
+                yield program.replace(node, f"{base}.get({key}, {neutral})", 0.8 + 0.05 * rank)
+            parent = program.parents.get(node)
+            if isinstance(parent, ast.Attribute):
+                for neutral in ("[]", "set()", "{}"):
+                    yield program.replace(node, f"{base}.setdefault({key}, {neutral})", 0.7)
+            keys = [name for name in program.constants(node, str) if f"'{name}'" != crash.message]
+            missing = crash.message.strip("'\"")
+            for other in difflib.get_close_matches(missing, [str(one) for one in keys], 3, 0.6):
+                if isinstance(node.slice, ast.Constant):
+                    yield program.replace(node.slice, repr(other), 0.3)
+        if program.alone(statement) and not _in_elif(program, node):
+            for neutral in ("0", "[]", "set()", "''", "{}"):
+                lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
+                yield program.insert_before(statement, lines, 1.4)
+        yield from _ways_out(program, node, f"{key} not in {base}", 2.2)
+        yield from _only_if(program, node, f"{key} in {base}", 1.8)
+
+
+def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A division by zero: an answer for the empty case."""
+    for node in _nodes(program, ast.BinOp, crash.line):
+        if not isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+            continue
+        divisor, whole = program.code(node.right), program.code(node)
+        for neutral in ("0", "0.0", "None", "1"):
+            yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
+        yield from _ways_out(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
+        yield from _only_if(program, node, divisor, 2.0)
+
+
+def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A value that cannot be taken: cleaned, converted by another function, or skipped."""
+    for node in _nodes(program, ast.Call, crash.line):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        given = [program.code(one) for one in node.args]
+        if name == "int" and len(given) == 1:
+            yield program.replace(node, f"int(float({given[0]}))", 1.2)
+            yield program.replace(node, f"float({given[0]})", 1.6)
+        if name in ("int", "float") and len(given) == 1:
+            base = program.grouped(node.args[0], ATOM)
+            yield program.replace(node, f"{name}({base}.strip())", 1.6)
+            yield program.replace(node, f"{name}({given[0]} or 0)", 1.4)
+            yield from _ways_out(program, node, f"not {given[0]}", 2.0)
+            yield from _ways_out(program, node, f"not {base}.isdigit()", 2.2)
+        if name in ("max", "min") and len(given) == 1:
+            for neutral in ("0", "None"):
+                yield program.replace(node, f"{name}({given[0]}, default={neutral})", 0.8)
+            yield from _ways_out(program, node, f"not {given[0]}", 1.4)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("remove", "index") and given:
+            base = program.code(node.func.value)
+            yield from _only_if(program, node, f"{given[0]} in {base}", 1.2)
+            yield from _ways_out(program, node, f"{given[0]} not in {base}", 1.8)
+            if node.func.attr == "index":
+                yield program.replace(node, f"{base}.find({given[0]})", 1.6)
+
+
+def endless(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A loop that does not end: a step towards its end."""
+    for loop in _nodes(program, ast.While, None):
+        tested = [
+            one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)
+            and one.id in program.variables(loop)
+        ]
+        last = loop.body[-1]
+        if not program.alone(last) or last.lineno == loop.lineno:
+            continue
+        indent = program.indent(loop.body[0])
+        steps = []
+        for name in dict.fromkeys(tested):
+            seen = program.seen(name)
+            if not seen or seen & {"int", "float"}:
+                steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
+            if not seen or seen & {"list", "set", "dict"}:
+                steps.append(f"{name}.pop()")
+            if seen & {"list", "str"}:
+                steps.append(f"{name} = {name}[1:]")
+            for attribute in program.attributes:
+                steps.append(f"{name} = {name}.{attribute}")
+        for step in steps:
+            yield program.insert_after(last, [step], 1.8, indent)
+            for inner in ast.walk(loop):
+                if isinstance(inner, ast.If) and program.alone(inner.body[-1]):
+                    if inner.body[-1].lineno > inner.lineno:
+                        yield program.insert_after(inner.body[-1], [step], 2.6)
+                        yield program.insert_before(inner.body[-1], [step], 2.6)
+        yield program.insert_after(last, ["break"], 2.4, indent)
+
+
+def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A function that calls itself for ever: an answer for the smallest case."""
+    for function in _nodes(program, ast.FunctionDef, None):
+        calls = any(
+            isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+            and one.func.id == function.name for one in ast.walk(function)
+        )
+        body = [one for one in function.body if not (
+            isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        if not calls or not body or body[0].lineno == function.lineno:
+            continue
+        for argument in function.args.args:
+            name = argument.arg
+            tests = [f"not {name}"]
+            if program.may_be(name, frozenset({"int"})):
+                tests += [f"{name} <= 0", f"{name} <= 1", f"{name} < 2"]
+            if program.may_be(name, frozenset({"list", "str", "tuple"})):
+                tests += [f"len({name}) <= 1"]
+            for test in tests:
+                for answer in ("0", "1", name, "[]", "''", "None", "True", "False", "{}"):
+                    lines = [f"if {test}:", f"{program.step}return {answer}"]
+                    yield program.insert_before(body[0], lines, 1.6)
+
+
+def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
+    """Too many or too few values: pairs made by `items`, `enumerate` or `zip`."""
+    for node in ast.walk(program.tree):
+        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Tuple):
+            if crash.line in (None, node.iter.lineno):
+                text = program.code(node.iter)
+                base = program.grouped(node.iter, ATOM)
+                yield program.replace(node.iter, f"{base}.items()", 0.8)
+                yield program.replace(node.iter, f"enumerate({text})", 0.8)
+                yield program.replace(node.iter, f"zip({text})", 2.0)
+
+
+def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A module with a misspelt name."""
+    match = re.search(r"No module named '([\w.]+)'", crash.message)
+    named = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", crash.message)
+    standard = sorted(sys.stdlib_module_names)
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        if match is not None and match.group(1) in program.code(node):
+            name = match.group(1)
+            for place, other in enumerate(difflib.get_close_matches(name, standard, 4, 0.6)):
+                text = program.code(node).replace(name, other, 1)
+                yield program.replace_statement(node, text, 0.2 + 0.2 * place)
+        if named is not None and isinstance(node, ast.ImportFrom) and node.module == named.group(2):
+            members = _members(named.group(2), True)
+            for place, other in enumerate(
+                difflib.get_close_matches(named.group(1), members, 4, 0.5)
+            ):
+                text = re.sub(rf"\b{named.group(1)}\b", other, program.code(node))
+                yield program.replace_statement(node, text, 0.2 + 0.2 * place)
+
+
+TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Splice]]], ...] = (
+    (("NameError", "UnboundLocalError"), unknown_name),
+    (("AttributeError",), unknown_attribute),
+    (("TypeError",), wrong_type),
+    (("IndexError",), outside),
+    (("KeyError",), missing_key),
+    (("ZeroDivisionError",), zero_division),
+    (("ValueError",), bad_value),
+    (("ValueError", "TypeError"), unpacking),
+    (("TimeoutError", "MemoryError"), endless),
+    (("RecursionError", "TimeoutError"), endless_recursion),
+    (("ModuleNotFoundError", "ImportError"), missing_module),
+)
+"""Which edits an exception suggests."""
+
+
+def _nodes(
+    program: Program, kind: type[_Node], line: int | None
+) -> Iterator[_Node]:
+    """Nodes of a kind, on a line if there is one."""
+    for node in ast.walk(program.tree):
+        if isinstance(node, kind) and node not in program.hidden:
+            first = getattr(node, "lineno", None)
+            last = getattr(node, "end_lineno", None)
+            if line is None or (first is not None and last is not None and first <= line <= last):
+                yield node
+
+
+def _import_place(program: Program) -> int:
+    """Where an import may be added: after the docstring and `from __future__`."""
+    at = 0
+    if program.text.startswith("#!"):
+        at = program.line_start(2)
+    for statement in program.tree.body:
+        is_doc = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        if not (is_doc or is_future):
+            break
+        at = program.whole_lines(statement)[1]
+    return at
+
+
+def _imports(program: Program, name: str) -> Iterator[Splice]:
+    at = _import_place(program)
+    line = program.crash.line if program.crash and program.crash.line else 1
+    if name in _STANDARD:
+        text = f"from {_STANDARD[name]} import {name}{program.newline}"
+        yield Splice(at, at, text, -0.5, line)
+    if name in sys.stdlib_module_names:
+        yield Splice(at, at, f"import {name}{program.newline}", -0.4, line)
+
+
+def _renamed(
+    program: Program, places: list[ast.Name], other: str, cost: float
+) -> Iterator[Splice]:
+    for one in places:
+        yield program.replace(one, other, cost + 0.2)
+    if len(places) > 1:
+        first, last = program.start(places[0]), 0
+        ordered = sorted(places, key=program.start)
+        first, last = program.start(ordered[0]), program.end(ordered[-1])
+        text, at = "", first
+        for one in ordered:
+            text += program.between(at, program.start(one)) + other
+            at = program.end(one)
+        yield Splice(first, last, text, cost, ordered[0].lineno)
+
+
+def _initial_values(
+    program: Program, name: str, places: list[ast.Name]
+) -> Iterator[Splice]:
+    scopes = dict.fromkeys(program.scope(one) for one in places)
+    for scope in scopes:
+        if not isinstance(scope, Function):
+            continue
+        body = [one for one in scope.body if not (
+            isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        if not body or body[0].lineno == scope.lineno:
+            continue
+        values = ("0", "[]", "''", "None", "{}", "1", "set()", "False", "True", "float('inf')",
+                  "float('-inf')", "-1", *(one.arg for one in scope.args.args))
+        for value in values:
+            yield program.insert_before(body[0], [f"{name} = {value}"], 1.8)
+        for text, _ in program.expressions(scope):
+            if not re.search(rf"\b{name}\b", text):
+                yield program.insert_before(body[0], [f"{name} = {text}"], 3.2)
+        if program.crash is not None and program.crash.exception == "UnboundLocalError":
+            if name in program.module_values:
+                yield program.insert_before(body[0], [f"global {name}"], 0.2)
+            if isinstance(program.scope(scope), Function):
+                yield program.insert_before(body[0], [f"nonlocal {name}"], 0.3)
+
+
+def _signatures(program: Program) -> Iterator[Splice]:
+    """A missing `self`, a missing argument."""
+    for function in _nodes(program, ast.FunctionDef, None):
+        owner = program.parents[function]
+        names = [one.arg for one in function.args.args]
+        if isinstance(owner, ast.ClassDef) and names[:1] not in (["self"], ["cls"]):
+            opening = program.data.find(b"(", program.start(function))
+            text = "self, " if names else "self"
+            yield Splice(opening + 1, opening + 1, text, 0.4, function.lineno)
+    for call in _nodes(program, ast.Call, None):
+        if program.crash and program.crash.line not in (None, call.lineno):
+            continue
+        opening = program.data.find(b"(", program.end(call.func)) + 1
+        given = [program.code(one) for one in call.args]
+        if call.keywords:
+            continue
+        for i in range(len(given) + 1):
+            for name in (*program.variables(call), "0", "1", "[]", "''", "None"):
+                text = ", ".join([*given[:i], name, *given[i:]])
+                yield Splice(opening, program.end(call) - 1, text, 2.4, call.lineno)
+
+
+def _ways_out(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
+    """`if test: return …` before the node's statement."""
+    statement = program.statement(node)
+    if not program.alone(statement) or _in_elif(program, node):
+        return
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return
+    leaves = ["continue", "break"] if in_loop(program, statement) else []
+    if program.scope(node) is not program.tree:
+        leaves += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
+    for rank, leave in enumerate(leaves):
+        yield program.insert_before(
+            statement, [f"if {test}:", f"{program.step}{leave}"], cost + 0.02 * rank
+        )
+
+
+def _only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
+    """The node's statement done only if `test` holds, or its condition extended by it."""
+    statement = program.statement(node)
+    if isinstance(statement, ast.If | ast.While):
+        condition = program.grouped(statement.test, NOT)
+        yield program.replace(statement.test, f"{test} and {condition}", cost)
+        yield program.replace(
+            statement.test, f"not ({test}) or {program.grouped(statement.test, 3)}", cost + 0.2
+        )
+        return
+    simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
+    if simple and statement.lineno == statement.end_lineno and program.alone(statement):
+        indent = program.indent(statement)
+        start, end = program.whole_lines(statement)
+        line = program.between(start, end).lstrip()
+        head = f"{indent}if {test}:{program.newline}{indent}{program.step}"
+        yield Splice(start, end, head + line, cost + 0.3, statement.lineno)
+
+
+def _in_elif(program: Program, node: ast.AST) -> bool:
+    statement = program.statement(node)
+    start = program.start(statement)
+    return program.between(start, start + 4) == "elif"
+
+
+def _members(name: str, is_module: bool) -> list[str]:
+    """Public names of a built-in type or a module of the standard library."""
+    if is_module:
+        if name.split(".")[0] not in sys.stdlib_module_names or name not in sys.modules:
+            found = importlib.util.find_spec(name) if name in sys.stdlib_module_names else None
+            if found is None:
+                return []
+        module: ModuleType = importlib.import_module(name)
+        return [one for one in dir(module) if not one.startswith("_")]
+    kinds = {one.__name__: one for one in (list, dict, set, str, int, float, tuple, bytes, bool,
+                                           frozenset)}
+    import collections
+
+    kinds |= {"deque": collections.deque, "Counter": collections.Counter,
+              "defaultdict": collections.defaultdict}
+    kind = kinds.get(name)
+    return [] if kind is None else [one for one in dir(kind) if not one.startswith("_")]

@@ -1,0 +1,209 @@
+"""Edits that put something into an expression: one off, an operand, a donor, a condition."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from agent.repair.program import (
+    AND,
+    ATOM,
+    NOT,
+    NUMBERS,
+    OR,
+    SEQUENCES,
+    UNARY,
+    Program,
+    Splice,
+)
+
+_PLACES = (
+    ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
+    ast.AugAssign, ast.keyword,
+)
+_LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
+
+
+def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """One more or one less."""
+    kinds = program.type_of(node)
+    parent = program.parents.get(node)
+    if isinstance(node, ast.Constant | ast.Lambda) or (kinds and not kinds & NUMBERS):
+        return
+    if not isinstance(parent, _PLACES) or _is_called(parent, node):
+        return
+    if isinstance(parent, ast.Subscript) and node is parent.value:
+        return
+    indexes = isinstance(parent, ast.Subscript | ast.Slice) or _in_range(parent)
+    cost = 1.8 if indexes else 2.4 if isinstance(parent, ast.Compare | ast.Return) else 3.0
+    cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
+    text = program.grouped(node, 10)
+    for shift in ("+ 1", "- 1"):
+        yield program.replace(node, f"{text} {shift}", cost)
+
+
+def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A further operand."""
+    parent = program.parents.get(node)
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda) or isinstance(
+        parent, ast.Attribute | ast.Expr
+    ):
+        return
+    if _is_called(parent, node):
+        return
+    kinds, text = program.type_of(node), program.code(node)
+    names = program.variables(node)
+    if not kinds or kinds & NUMBERS:
+        added, times = program.grouped(node, 10), program.grouped(node, 11)
+        numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
+        known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
+        for other in (*known, *numbers):
+            yield program.replace(node, f"{added} + {other}", 5.0)
+            yield program.replace(node, f"{added} - {other}", 5.0)
+            yield program.replace(node, f"{times} * {other}", 5.6)
+            yield program.replace(node, f"{other} - {program.grouped(node, 11)}", 5.6)
+        if not isinstance(node, ast.Constant):
+            for other in dict.fromkeys(("2", *numbers)):
+                for sign in ("*", "//", "%", "/"):
+                    yield program.replace(node, f"{times} {sign} {other}", 5.5)
+                yield program.replace(node, f"{program.grouped(node, ATOM)} ** {other}", 5.5)
+            for other in known:
+                yield program.replace(node, f"{times} % {other}", 6.0)
+                yield program.replace(node, f"max({text}, {other})", 6.0)
+                yield program.replace(node, f"min({text}, {other})", 6.0)
+    if kinds & SEQUENCES:
+        joined = program.grouped(node, 10)
+        for other in names:
+            if program.seen(other) & kinds and other != text:
+                yield program.replace(node, f"{joined} + {other}", 5.0)
+                yield program.replace(node, f"{other} + {program.grouped(node, 11)}", 5.2)
+            if "list" in kinds and other != text:
+                yield program.replace(node, f"{joined} + [{other}]", 5.2)
+                yield program.replace(node, f"[{other}] + {program.grouped(node, 11)}", 5.2)
+
+
+def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Another expression of the same function."""
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Expr | ast.Attribute) or _is_called(parent, node):
+        return
+    kinds, text = program.type_of(node), program.code(node)
+    for other, source in program.expressions(program.scope(node)):
+        if other == text or (isinstance(source, ast.Name) and isinstance(node, ast.Name)):
+            continue
+        if isinstance(source, ast.Constant) and isinstance(node, ast.Constant):
+            continue
+        cost = 4.6 + 0.4 * isinstance(node, ast.Constant) - 0.3 * (type(source) is type(node))
+        there = program.type_of(source)
+        if kinds and there:
+            cost += -0.4 if kinds & there else 1.4
+        if abs(len(other) - len(text)) > 25:
+            cost += 0.5
+        yield program.replace(node, other, cost)
+
+
+def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A variable or a neutral constant in place of an expression."""
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Expr) or _is_called(parent, node):
+        return
+    if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
+        for name in program.variables(node):
+            yield program.replace(node, name, 4.0)
+    if not isinstance(node, ast.Constant) and isinstance(
+        parent, ast.Assign | ast.Return | ast.Call | ast.AugAssign | ast.Compare | ast.Subscript
+    ):
+        kinds = program.type_of(node)
+        for text in ("0", "1", "[]", "''", "True", "False", "None", "-1"):
+            if not kinds or text not in ("0", "1", "-1") or kinds & NUMBERS:
+                yield program.replace(node, text, 5.0)
+
+
+def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition with a further part, or another condition."""
+    returned = isinstance(program.parents.get(node), ast.Return)
+    if not program.is_tested(node) and not (returned and program.type_of(node) == {"bool"}):
+        return
+    if isinstance(program.parents.get(node), ast.BoolOp | ast.UnaryOp):
+        return
+    text = program.code(node)
+    extra = 0.5 * returned
+    for atom, cost in atoms(program, node):
+        if atom == text:
+            continue
+        both = f"({atom})" if _LOOSE.search(atom) else atom
+        yield program.replace(node, f"{program.grouped(node, NOT)} and {both}", 4.8 + cost + extra)
+        yield program.replace(node, f"{program.grouped(node, AND)} or {both}", 4.8 + cost + extra)
+        yield program.replace(node, f"{both} and {program.grouped(node, NOT)}", 5.1 + cost + extra)
+        yield program.replace(node, atom, 5.0 + cost + extra)
+
+
+def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
+    """Conditions that could be asked at a place, with how far-fetched each is."""
+    names = program.variables(node)
+    for text in program.conditions(program.scope(node)):
+        if len(text) < 60:
+            yield text, 0.0
+    for name in names:
+        seen = program.seen(name)
+        yield f"not {name}", 0.2
+        yield name, 0.4
+        if not seen or "NoneType" in seen:
+            yield f"{name} is None", 0.5
+            yield f"{name} is not None", 0.5
+        if not seen or seen & NUMBERS:
+            for test in ("> 0", "== 0", "< 0", ">= 0", "== 1", "> 1", "!= 0", "<= 0", "<= 1"):
+                yield f"{name} {test}", 0.6
+            for other in names:
+                if other != name and program.may_be(other, NUMBERS):
+                    for sign in ("<", "<=", "==", "!="):
+                        yield f"{name} {sign} {other}", 0.9
+        if seen & {"list", "str", "tuple", "set", "dict"}:
+            for other in names:
+                if other != name:
+                    yield f"{other} in {name}", 0.7
+                    yield f"{other} not in {name}", 0.7
+            yield f"len({name}) == 1", 0.9
+            yield f"len({name}) > 1", 0.9
+        if "str" in seen:
+            for test in ("isdigit()", "isalpha()", "isupper()", "islower()"):
+                yield f"{name}.{test}", 0.9
+        plain = {"int", "float", "str", "list", "tuple", "dict", "set", "bool"}
+        if not seen or not seen <= plain:
+            for attribute in program.attributes:
+                yield f"{name}.{attribute}", 0.9
+                yield f"not {name}.{attribute}", 0.9
+                yield f"{name}.{attribute} is None", 0.9
+
+
+def negative(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A sign put before a number that is computed."""
+    kinds = program.type_of(node)
+    parent = program.parents.get(node)
+    if isinstance(node, ast.BinOp | ast.Name | ast.Call) and (not kinds or kinds & NUMBERS):
+        if isinstance(parent, ast.Return | ast.Call | ast.keyword) and not _is_called(parent, node):
+            yield program.replace(node, f"-{program.grouped(node, UNARY)}", 4.0)
+
+
+def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A neutral value where the value is returned under no condition."""
+    if not isinstance(program.parents.get(node), ast.Return) or isinstance(node, ast.Constant):
+        return
+    text = program.grouped(node, OR)
+    for name in program.variables(node):
+        if program.may_be(name, frozenset({"list", "str", "tuple", "dict", "set", "NoneType"})):
+            for neutral in ("0", "None", "''", "[]", "False", name):
+                yield program.replace(node, f"{text} if {name} else {neutral}", 5.4)
+
+
+def _is_called(parent: ast.AST | None, node: ast.expr) -> bool:
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _in_range(parent: ast.AST | None) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Name)
+        and parent.func.id == "range"
+    )

@@ -1,0 +1,86 @@
+"""Which of several plausible candidates to believe first, and what each one did, in words."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import tokenize
+from collections.abc import Iterable
+
+from agent.repair.facts import Candidate
+
+WRONG_TYPE = 2.0
+"""Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
+
+
+def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Best first: cheap edits whose results have the types the tests expect."""
+    once: dict[str, Candidate] = {}
+    for candidate in candidates:
+        known = once.get(candidate.text)
+        if known is None or candidate.cost < known.cost:
+            once[candidate.text] = candidate
+    return tuple(sorted(once.values(), key=lambda one: (weight(one), one.text)))
+
+
+def weight(candidate: Candidate) -> float:
+    return candidate.cost + WRONG_TYPE * bool(candidate.types)
+
+
+def described(before: str, after: str) -> str:
+    """What changed from one text to another: ``changed `<` to `<=` in line 4``."""
+    old, new = before.splitlines(), after.splitlines()
+    parts = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        if kind == "insert":
+            parts.append(f"added {_shown(new[c:d])} {_after(a)}")
+        elif kind == "delete":
+            parts.append(f"removed {_shown(old[a:b])} from {_lines(a, b)}")
+        elif b - a == d - c == 1:
+            parts.append(_within(old[a], new[c], a + 1))
+        else:
+            parts.append(f"changed {_lines(a, b)} to {_shown(new[c:d])}")
+    return " and ".join(parts) or "changed only line ends"
+
+
+def _within(old: str, new: str, line: int) -> str:
+    before, after = _tokens(old), _tokens(new)
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    blocks = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    if not blocks:
+        return f"changed the indentation of line {line}"
+    a, b = blocks[0][1], blocks[-1][2]
+    c, d = blocks[0][3], blocks[-1][4]
+    was, now = " ".join(before[a:b]), " ".join(after[c:d])
+    if len(blocks) > 1:
+        # Several places of a line: the tokens between them are shown as they stand.
+        was, now = old.strip(), new.strip()
+    if not was:
+        return f"inserted `{now}` in line {line}"
+    if not now:
+        return f"removed `{was}` from line {line}"
+    return f"changed `{was}` to `{now}` in line {line}"
+
+
+def _tokens(line: str) -> list[str]:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(line.strip()).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return line.split()
+    return [token.string for token in tokens if token.string.strip()]
+
+
+def _shown(lines: list[str]) -> str:
+    text = "; ".join(line.strip() for line in lines if line.strip())
+    return f"`{text}`" if len(text) <= 80 else f"`{text[:77]}...`"
+
+
+def _after(line: int) -> str:
+    return f"after line {line}" if line else "at the start"
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first + 1}" if last - first == 1 else f"lines {first + 1} to {last}"

@@ -1,0 +1,349 @@
+"""The search for a repair, without a model and without running anything.
+
+A generator: it yields questions, is sent their answers, and returns its findings.
+
+    text does not compile    syntax edits until it does, then go on with the best of them
+    examine the base         suspicion of each line, the crash, the types of the variables
+    single edits             all of them, cheapest first, until some pass every test
+    partial fixes            edits that make a failing test pass, each with a second edit
+    cheap pairs              two cheap edits at different places
+
+Whenever a stage finds something it is offered; if nothing of it is accepted the search
+goes on. Within its budget the result depends on the input alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from agent.repair.blame import crash_of, ochiai
+from agent.repair.edits import Edit, single_edits
+from agent.repair.facts import (
+    Answer,
+    Budget,
+    Candidate,
+    Examine,
+    Facts,
+    Findings,
+    Mode,
+    Offer,
+    Question,
+    Screen,
+    Screened,
+    Trace,
+)
+from agent.repair.program import Program, spliced
+from agent.repair.rank import described, ranked, weight
+from agent.repair.syntax import compiles, mended
+
+Steps = Generator[Question, Answer, None]
+
+FIRST_CHUNK, CHUNK = 40, 200
+BEYOND = 1.2
+"""After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
+MOST_BEYOND = 1_500
+PARTIALS = 12
+PER_PARTIAL = 1_500
+CHEAP, CHEAP_COUNT = 4.5, 140
+KEPT = 60
+SYNTAX_BASES = 3
+
+
+def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
+    """Searches for texts that pass every test; see the module for the questions it asks."""
+    state = _State(source, facts, budget)
+    bases = [Candidate(source, 0.0, "")]
+    if not compiles(source):
+        bases = yield from _mend(state)
+        if state.accepted or not bases:
+            return state.findings()
+    for base in bases:
+        yield from _repair(state, base)
+        if state.accepted or state.spent:
+            break
+    return state.findings()
+
+
+@dataclass
+class _Partial:
+    """A candidate that passes more than its base, and the traces of how it came to be."""
+
+    candidate: Candidate
+    gained: int
+    kept: bool
+    line: int
+    operator: str
+
+
+@dataclass
+class _State:
+    """What the search has seen so far."""
+
+    source: str
+    facts: Facts
+    budget: Budget
+    tried: int = 0
+    accepted: bool = False
+    seen: set[str] = field(default_factory=set)
+    plausible: dict[str, Candidate] = field(default_factory=dict)
+    offered: set[str] = field(default_factory=set)
+    partials: list[_Partial] = field(default_factory=list)
+    base_passed: int = 0
+    total: int = 0
+
+    @property
+    def spent(self) -> bool:
+        return self.tried >= self.budget.candidates
+
+    def findings(self) -> Findings:
+        fresh = [one for one in self.plausible.values() if one.text not in self.offered]
+        best = max(
+            (one.candidate for one in self.partials),
+            key=lambda one: (one.passed, -one.cost),
+            default=None,
+        )
+        partial = best if best is not None and best.passed > self.base_passed else None
+        return Findings(
+            plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
+            partial=None if partial is None else self._told(partial),
+            tried=self.tried,
+            base_passed=self.base_passed,
+            total=self.total,
+        )
+
+    def progress(self) -> Findings:
+        """The findings without words, for questions that nobody may read."""
+        return Findings(
+            plausible=tuple(self.plausible.values())[:KEPT],
+            partial=max(
+                (one.candidate for one in self.partials),
+                key=lambda one: (one.passed, -one.cost),
+                default=None,
+            ),
+            tried=self.tried,
+            base_passed=self.base_passed,
+            total=self.total,
+        )
+
+    def _told(self, candidate: Candidate) -> Candidate:
+        return Candidate(
+            candidate.text, candidate.cost, candidate.operator,
+            described(self.source, candidate.text), candidate.passed, candidate.types,
+        )
+
+
+def _repair(state: _State, base: Candidate) -> Steps:
+    """All stages on one base text."""
+    try:
+        program = Program(base.text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    trace = yield from _examine(state, base.text)
+    if trace is None:
+        trace = Trace(())
+    failing = set(trace.failing) or {0}
+    passing = {index for index in range(len(trace.tests)) if index not in failing}
+    if base.text == state.source:
+        state.base_passed, state.total = len(passing), max(1, len(trace.tests))
+    crash = crash_of(trace)
+    program = Program(base.text, types=trace.types, crash=crash, names=state.facts.names)
+    edits = single_edits(program, ochiai(trace), state.facts.protected)
+    singles = (
+        (Candidate(spliced(program.data, [edit.splice]), base.cost + edit.cost, edit.operator), edit)
+        for edit in edits
+    )
+    yield from _screen(state, singles, failing, passing, state.budget.candidates)
+    yield from _offer(state)
+    if state.accepted or state.spent:
+        return
+    limit = min(state.budget.candidates, state.tried + state.budget.pairs)
+    seeds = _seeds(state)
+    pairs: list[tuple[Candidate, Edit]] = []
+    for place, seed in enumerate(seeds):
+        pairs += yield from _second_edits(state, seed, place)
+    pairs += _cheap_pairs(program, base, edits)
+    pairs.sort(key=lambda pair: pair[0].cost)
+    yield from _screen(state, pairs, failing, passing, limit)
+    yield from _offer(state)
+
+
+def _mend(state: _State) -> Generator[Question, Answer, list[Candidate]]:
+    """Texts that compile; those that pass everything are offered, the best go on as bases."""
+    texts = mended(state.source, state.budget.syntax)
+    found = [Candidate(text, cost, "syntax") for cost, text in texts]
+    answers = yield Screen(tuple(one.text for one in found), "full", state.progress())
+    scored: list[tuple[int, Candidate]] = []
+    assert isinstance(answers, tuple)
+    for candidate, answer in zip(found, answers, strict=True):
+        state.tried += 1
+        state.seen.add(candidate.text)
+        if answer is None:
+            continue
+        state.total = max(state.total, len(answer.passed))
+        told = Candidate(candidate.text, candidate.cost, "syntax", "", answer.score, answer.types)
+        if answer.ended == "ok":
+            state.plausible[told.text] = told
+        else:
+            state.partials.append(_Partial(told, answer.score, True, 0, "syntax"))
+            scored.append((answer.score, told))
+    yield from _offer(state)
+    scored.sort(key=lambda one: (-one[0], one[1].cost))
+    return [candidate for _, candidate in scored[:SYNTAX_BASES]]
+
+
+def _examine(state: _State, text: str) -> Generator[Question, Answer, Trace | None]:
+    answer = yield Examine(text, state.progress())
+    return answer if isinstance(answer, Trace) else None
+
+
+def _offer(state: _State) -> Steps:
+    """Shows what is plausible and was not shown before."""
+    findings = state.findings()
+    if findings.plausible:
+        accepted = yield Offer(findings)
+        state.offered.update(one.text for one in findings.plausible)
+        state.accepted = accepted is True
+
+
+def _screen(
+    state: _State,
+    candidates: Iterable[tuple[Candidate, Edit]],
+    failing: set[int],
+    passing: set[int],
+    limit: int,
+) -> Steps:
+    """Screens candidates in order, a little beyond the first that pass every test."""
+    pending = iter(candidates)
+    size = FIRST_CHUNK
+    stop_cost: float | None = None
+    stop_at = limit
+    while state.tried < min(limit, stop_at):
+        chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
+        if not chunk:
+            return
+        mode: Mode = "fit" if stop_cost is None else "early"
+        answers = yield Screen(tuple(one.text for one, _ in chunk), mode, state.progress())
+        assert isinstance(answers, tuple)
+        for (candidate, edit), answer in zip(chunk, answers, strict=True):
+            state.tried += 1
+            if answer is not None:
+                _note(state, candidate, edit, answer, failing, passing)
+        if stop_cost is None and any(one not in state.offered for one in state.plausible):
+            best = min(weight(c) for t, c in state.plausible.items() if t not in state.offered)
+            stop_cost, stop_at = best + BEYOND, state.tried + MOST_BEYOND
+        size = CHUNK
+
+
+def _chunk(
+    state: _State,
+    pending: Iterator[tuple[Candidate, Edit]],
+    size: int,
+    stop_cost: float | None,
+) -> list[tuple[Candidate, Edit]]:
+    chunk: list[tuple[Candidate, Edit]] = []
+    for candidate, edit in pending:
+        if stop_cost is not None and candidate.cost > stop_cost:
+            break
+        if candidate.text not in state.seen:
+            state.seen.add(candidate.text)
+            chunk.append((candidate, edit))
+            if len(chunk) >= size:
+                break
+    return chunk
+
+
+def _note(
+    state: _State,
+    candidate: Candidate,
+    edit: Edit,
+    answer: Screened,
+    failing: set[int],
+    passing: set[int],
+) -> None:
+    told = Candidate(
+        candidate.text, candidate.cost, candidate.operator, "", answer.score, answer.types
+    )
+    if answer.ended == "ok":
+        state.plausible[told.text] = told
+        return
+    gained = sum(1 for index in failing if index < len(answer.passed) and answer.passed[index])
+    if gained:
+        kept = all(answer.passed[index] for index in passing if index < len(answer.passed))
+        state.partials.append(_Partial(told, gained, kept, edit.splice.line, edit.operator))
+
+
+def _seeds(state: _State) -> list[_Partial]:
+    """The best partial fixes, not all of one kind."""
+    seeds: list[_Partial] = []
+    counts: dict[tuple[int, str], int] = {}
+    order = sorted(
+        state.partials,
+        key=lambda one: (-(one.gained + (0.5 if one.kept else -1.0)), one.candidate.cost),
+    )
+    for one in order:
+        key = (one.line, one.operator)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= 2 and one.operator != "syntax":
+            seeds.append(one)
+        if len(seeds) == PARTIALS:
+            break
+    return seeds
+
+
+def _second_edits(
+    state: _State, seed: _Partial, place: int
+) -> Generator[Question, Answer, list[tuple[Candidate, Edit]]]:
+    """A partial fix, each with one more edit."""
+    trace = yield from _examine(state, seed.candidate.text)
+    try:
+        program = Program(
+            seed.candidate.text,
+            types=trace.types if trace else None,
+            crash=crash_of(trace) if trace else None,
+            names=state.facts.names,
+        )
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    protected = _shifted(state.facts.protected, state.source, seed.candidate.text)
+    found = []
+    for edit in single_edits(program, ochiai(trace) if trace else {}, protected)[:PER_PARTIAL]:
+        cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.gained
+        operator = f"{seed.operator}, {edit.operator}"
+        text = spliced(program.data, [edit.splice])
+        found.append((Candidate(text, cost, operator), edit))
+    return found
+
+
+def _cheap_pairs(
+    program: Program, base: Candidate, edits: list[Edit]
+) -> list[tuple[Candidate, Edit]]:
+    """Two cheap edits at places that do not overlap."""
+    cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]
+    found = []
+    for place, first in enumerate(cheap):
+        for second in cheap[place + 1 :]:
+            a, b = first.splice, second.splice
+            if a.end <= b.start or b.end <= a.start:
+                text = spliced(program.data, [a, b])
+                cost = base.cost + first.cost + second.cost + 2.0
+                operator = f"{first.operator}, {second.operator}"
+                found.append((Candidate(text, cost, operator), second))
+    return found
+
+
+def _shifted(
+    protected: tuple[tuple[int, int], ...], source: str, text: str
+) -> tuple[tuple[int, int], ...]:
+    """Protected lines of the source where they stand after an edit."""
+    if not protected:
+        return ()
+    old, new = source.splitlines(), text.splitlines()
+    same = 0
+    while same < min(len(old), len(new)) and old[same] == new[same]:
+        same += 1
+    shift = len(new) - len(old)
+    return tuple(
+        (first, last) if last <= same else (first + shift, last + shift)
+        for first, last in protected
+    )

@@ -1,0 +1,200 @@
+"""Drives the search for a repair: its questions go to the sandbox, its winners to the judge."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from agent.checks.screening import Screener, screening
+from agent.checks.tracing import trace
+from agent.domain import Report, Solution, Task, TestCase
+from agent.repair.facts import (
+    Answer,
+    Budget,
+    Candidate,
+    Examine,
+    Facts,
+    Findings,
+    Offer,
+    Screen,
+    Screened,
+)
+from agent.repair.search import search
+from agent.repair.syntax import compiles
+from sandbox.sandbox import Sandbox
+
+PROGRESS_S = 0.2
+MOST_VERIFIED = 8
+"""Winners of one offer that are put before the judge."""
+
+Verify = Callable[[Solution], Awaitable[Report]]
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search has come."""
+
+    candidates: int
+    plausible: int
+    best_passed: int
+    total: int
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search came to; `solution` has passed the judge."""
+
+    solution: Solution | None
+    report: Report | None
+    candidates: int
+    partial: Solution | None = None
+    partial_passed: int = 0
+    note: str = ""
+    operator: str = ""
+
+
+Progress = Callable[[SearchProgress], Awaitable[None] | None]
+
+
+async def heal_by_search(
+    task: Task,
+    base: Solution,
+    tests: Sequence[TestCase],
+    report: Report,
+    sandbox: Sandbox,
+    *,
+    budget_s: float,
+    max_candidates: int,
+    progress: Progress,
+    verify: Verify,
+) -> SearchResult:
+    """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
+
+    A base that does not compile is screened against the same tests as any other.
+    """
+    shell = _Shell(task, base, tests, sandbox, time.monotonic() + budget_s, progress, verify)
+    facts = Facts(
+        tests=tuple(test.code for test in tests), protected=_own_asserts(base.text)
+    )
+    # What was judged healthy by its own tests needs no search.
+    if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
+        return SearchResult(None, None, 0, note="nothing to repair")
+    return await shell.run(facts, Budget(candidates=max_candidates))
+
+
+class _Shell:
+    """One search's surroundings and what came of it."""
+
+    def __init__(
+        self, task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, end: float,
+        progress: Progress, verify: Verify,
+    ) -> None:
+        self.task = task
+        self.base = base
+        self.tests = tests
+        self.sandbox = sandbox
+        self.started = time.monotonic()
+        self.end = end
+        self.progress = progress
+        self.verify = verify
+        self.told = 0.0
+        self.found: SearchResult | None = None
+        self.latest = Findings()
+
+    async def run(self, facts: Facts, budget: Budget) -> SearchResult:
+        steps = search(self.base.text, facts, budget)
+        async with AsyncExitStack() as stack:
+            screener = await stack.enter_async_context(
+                screening(self.task, self.base, self.tests, self.sandbox)
+            )
+            try:
+                question = next(steps)
+                while time.monotonic() < self.end and self.found is None:
+                    self.latest = question.so_far
+                    await self._tell()
+                    answer: Answer
+                    match question:
+                        case Examine(text=text):
+                            solution = self.base.with_text(text)
+                            answer = await trace(solution, self.tests, self.task, self.sandbox)
+                        case Screen():
+                            answer = await self._screened(screener, question)
+                        case Offer(so_far=findings):
+                            answer = await self._verified(findings)
+                    question = steps.send(answer)
+                self.latest = question.so_far
+            except StopIteration as stop:
+                self.latest = stop.value
+            finally:
+                steps.close()
+        await self._tell(last=True)
+        if self.found is None and self.latest.plausible:
+            # The time ran out between finding and offering: what was found is still verified.
+            await self._verified(self.latest)
+        return self.found or self._unfound()
+
+    async def _screened(self, screener: Screener, question: Screen) -> tuple[Screened | None, ...]:
+        results: list[Screened | None] = [None] * len(question.candidates)
+        async for index, screened in screener.screen(question.candidates, mode=question.mode):
+            results[index] = screened
+            if time.monotonic() > self.end:
+                break
+        return tuple(results)
+
+    async def _verified(self, findings: Findings) -> bool:
+        """Whether the judge confirms one of the best candidates."""
+        for candidate in findings.plausible[:MOST_VERIFIED]:
+            solution = self._solution(candidate)
+            report = await self.verify(solution)
+            if report.passed:
+                self.found = SearchResult(
+                    solution, report, findings.tried, note=solution.note,
+                    operator=candidate.operator,
+                )
+                return True
+        return False
+
+    def _solution(self, candidate: Candidate) -> Solution:
+        return self.base.with_text(candidate.text, origin="search", note=candidate.note)
+
+    def _unfound(self) -> SearchResult:
+        partial = self.latest.partial
+        return SearchResult(
+            None,
+            None,
+            self.latest.tried,
+            partial=None if partial is None else self._solution(partial),
+            partial_passed=0 if partial is None else partial.passed,
+            note="" if partial is None else partial.note,
+            operator="" if partial is None else partial.operator,
+        )
+
+    async def _tell(self, last: bool = False) -> None:
+        now = time.monotonic()
+        if now - self.told < PROGRESS_S and not last:
+            return
+        self.told = now
+        seen = self.latest
+        best = seen.total if seen.plausible else max(
+            seen.base_passed, seen.partial.passed if seen.partial else 0
+        )
+        waiting = self.progress(
+            SearchProgress(seen.tried, len(seen.plausible), best, seen.total, now - self.started)
+        )
+        if waiting is not None:
+            await waiting
+
+
+def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:
+    """Lines of asserts at module level: they are tests and are never edited."""
+    if not compiles(text):
+        return ()
+    return tuple(
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assert)
+    )
