@@ -1,0 +1,428 @@
+"""Values as JSON: what crosses between the process of the tests and that of the solution.
+
+Only plain values are ever rebuilt: the builtins and a few closed classes of the standard
+library. Nothing is unpickled, evaluated or imported because the other side says so; a message
+of any other shape is `Garbled`. Whatever is not plain is handed to the `refer` hook, which
+keeps the object where it is and sends a name for it.
+
+Wire form: `None`, `bool`, `str`, small `int` and finite `float` are themselves; all else is a
+list whose first item is a tag. Mutable containers carry an object id, so both sides can keep
+them equal; a repeated or cyclic mention is `["@", id]`.
+
+    CodecError
+      Unplain   a value cannot cross: nested too deeply, or too large
+      Garbled   a message is not of this form
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+from uuid import UUID
+
+# A wire value is JSON, an object anything at all; both are checked where they are used.
+Wire = Any
+Object = Any
+
+MAX_DEPTH = 120
+MAX_ITEMS = 2_000_000
+MAX_TEXT = 32_000_000
+SMALL_INT = 2**53
+
+
+class CodecError(Exception):
+    """A value or a message that cannot cross."""
+
+
+class Unplain(CodecError):
+    """A value is too deep or too large to cross."""
+
+
+class Garbled(CodecError):
+    """A message is not of our form."""
+
+
+DICTS: dict[str, type] = {
+    "d": dict, "od": OrderedDict, "dd": defaultdict, "ct": Counter,
+}
+MUTABLE: dict[type, str] = {
+    list: "l", set: "s", bytearray: "ba", deque: "q",
+    **{kind: tag for tag, kind in DICTS.items()},
+}
+"""Containers that both sides keep equal, and their tags."""
+
+VIEWS: dict[type, str] = {type({}.keys()): "dk", type({}.values()): "dv", type({}.items()): "di"}
+
+PATHS: dict[str, type[PurePath]] = {
+    "Path": Path, "PosixPath": PosixPath, "PurePath": PurePath,
+    "PurePosixPath": PurePosixPath, "PureWindowsPath": PureWindowsPath,
+}
+
+PLAIN_TYPES: dict[str, type] = {
+    f"{kind.__module__}.{kind.__qualname__}": kind
+    for kind in (
+        object, type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict,
+        set, frozenset, range, slice, type, Counter, OrderedDict, defaultdict, deque, Decimal,
+        Fraction, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
+        datetime.timezone, UUID, Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath,
+    )
+}
+"""Classes that mean the same on both sides and whose instances cross as values."""
+
+
+def contents(value: Object) -> list[Object]:
+    """The items of a mutable container as its builtin base holds them, keys and values in turn.
+
+    Overridden methods of a subclass are passed over: the base knows what is there.
+    """
+    if isinstance(value, list):
+        return list(list.__iter__(value))
+    if isinstance(value, dict):
+        items: list[Object] = []
+        for key, item in dict.items(value):
+            items += (key, item)
+        return items
+    if isinstance(value, set):
+        return list(set.__iter__(value))
+    if isinstance(value, bytearray):
+        return [bytes(value)]
+    return list(deque.__iter__(value))
+
+
+def refill(value: Object, items: list[Object]) -> None:
+    """Makes a mutable container hold `items`, in the form `contents` gives, in place."""
+    if isinstance(value, list):
+        list.__setitem__(value, slice(None), items)
+    elif isinstance(value, dict):
+        dict.clear(value)
+        for key, item in zip(items[::2], items[1::2], strict=True):
+            dict.__setitem__(value, key, item)
+    elif isinstance(value, set):
+        set.clear(value)
+        set.update(value, items)
+    elif isinstance(value, bytearray):
+        value[:] = b"".join(items)
+    else:
+        deque.clear(value)
+        deque.extend(value, items)
+
+
+def array_content(value: Object) -> list[Wire] | None:
+    """The type, shape and numbers of a numpy array of plain numbers, else `None`."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(value) is not numpy.ndarray or value.dtype.kind not in "biufc":
+        return None
+    if value.dtype.kind == "c":
+        pairs = value.astype("complex128").view("float64")
+        return [value.dtype.str, list(value.shape), [x.hex() for x in pairs.ravel().tolist()]]
+    if value.dtype.kind == "f":
+        numbers = [float(x).hex() for x in value.ravel().tolist()]
+    else:
+        numbers = value.ravel().tolist()
+    return [value.dtype.str, list(value.shape), numbers]
+
+
+def array_from(content: list[Wire]) -> Object:
+    """The numpy array that `array_content` described."""
+    import numpy
+
+    kind, shape, numbers = content
+    dtype = numpy.dtype(kind)
+    if dtype.kind not in "biufc" or len(numbers) > MAX_ITEMS:
+        raise Garbled("an array of no plain number type")
+    if dtype.kind == "c":
+        pairs = numpy.array([float.fromhex(x) for x in numbers], dtype="float64")
+        return pairs.view("complex128").astype(dtype).reshape(shape)
+    if dtype.kind == "f":
+        numbers = [float.fromhex(x) for x in numbers]
+    return numpy.array(numbers, dtype=dtype).reshape(shape)
+
+
+class Encoder:
+    """Turns the values of one message into wire form.
+
+    `known(value)` gives the id of a container the other side holds already, or `None`;
+    `adopt(value)` registers a new one; `refer(value, encoder)` names what is not plain.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[Object], str | None],
+        adopt: Callable[[Object], str],
+        refer: Callable[[Object, Encoder], Wire],
+    ) -> None:
+        self._known = known
+        self._adopt = adopt
+        self._refer = refer
+        self._depth = 0
+        self._items = 0
+        self._text = 0
+
+    def encode(self, value: Object) -> Wire:
+        """The wire form of any value; raises `Unplain` where it is too deep or too large."""
+        self._items += 1
+        if self._items > MAX_ITEMS:
+            raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            self._text += len(value)
+            if self._text > MAX_TEXT:
+                raise Unplain(f"a value has more than {MAX_TEXT:,} characters")
+            return value
+        if kind is int:
+            return value if -SMALL_INT < value < SMALL_INT else self._big(value)
+        if kind is float:
+            # nan is unequal to itself; infinities have no JSON form.
+            return value if value == value and abs(value) != float("inf") else ["f", value.hex()]
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Unplain(f"a value is nested more than {MAX_DEPTH} levels deep")
+        try:
+            return self._compound(value, kind)
+        finally:
+            self._depth -= 1
+
+    def content(self, value: Object) -> Wire:
+        """The wire form of what a mutable container holds."""
+        array = array_content(value)
+        if array is not None:
+            return array
+        if isinstance(value, bytearray):
+            return value.hex()
+        return [self.encode(item) for item in contents(value)]
+
+    def _big(self, value: int) -> Wire:
+        self._text += value.bit_length() // 4
+        if self._text > MAX_TEXT:
+            raise Unplain(f"a number has more than {MAX_TEXT:,} digits")
+        return ["i", hex(value)]
+
+    def _all(self, values: Iterable[Object]) -> list[Wire]:
+        return [self.encode(value) for value in values]
+
+    def _compound(self, value: Object, kind: type) -> Wire:
+        if kind in MUTABLE or array_content_possible(value):
+            return self.container(value, MUTABLE.get(kind, "np"))
+        if kind is tuple:
+            return ["t", self._all(value)]
+        if kind is frozenset:
+            return ["z", self._all(value)]
+        if kind is bytes:
+            self._text += len(value) * 2
+            if self._text > MAX_TEXT:
+                raise Unplain(f"a value has more than {MAX_TEXT:,} characters")
+            return ["b", value.hex()]
+        if kind is complex:
+            return ["c", value.real.hex(), value.imag.hex()]
+        if kind is range or kind is slice:
+            return ["r", kind.__name__, *self._all((value.start, value.stop, value.step))]
+        if kind is type(Ellipsis) or kind is type(NotImplemented):
+            return ["k", str(value)]
+        if kind in VIEWS:
+            return [VIEWS[kind], self._all(value)]
+        closed = _closed(value, kind)
+        if closed is not None:
+            return closed
+        return self._refer(value, self)
+
+    def container(self, value: Object, tag: str) -> Wire:
+        """A mutable container: its content on first mention, its id ever after."""
+        oid = self._known(value)
+        if oid is not None:
+            return ["@", oid]
+        oid = self._adopt(value)
+        extra: list[Wire] = []
+        if tag == "dd":
+            extra = [self.encode(value.default_factory)]
+        elif tag == "q":
+            extra = [value.maxlen]
+        return [tag, oid, self.content(value), *extra]
+
+
+def array_content_possible(value: Object) -> bool:
+    """Whether a value is a numpy array that crosses as a value."""
+    numpy = sys.modules.get("numpy")
+    return (
+        numpy is not None and type(value) is numpy.ndarray and value.dtype.kind in "biufc"
+    )
+
+
+def _closed(value: Object, kind: type) -> Wire:
+    """The wire form of the closed classes of the standard library, else `None`."""
+    if kind is Decimal:
+        return ["D", str(value)]
+    if kind is Fraction:
+        return ["F", hex(value.numerator), hex(value.denominator)]
+    if kind is datetime.timedelta:
+        return ["td", value.days, value.seconds, value.microseconds]
+    if kind is datetime.date:
+        return ["dt", "date", value.isoformat(), None, 0]
+    if kind is datetime.timezone:
+        return _zone(value)
+    if kind is datetime.datetime or kind is datetime.time:
+        zone = None if value.tzinfo is None else _zone(value.tzinfo)
+        if value.tzinfo is not None and zone is None:
+            return None
+        return ["dt", kind.__name__, value.replace(tzinfo=None).isoformat(), zone, value.fold]
+    if kind is UUID:
+        return ["u", value.hex]
+    if kind.__name__ in PATHS and kind is PATHS[kind.__name__]:
+        return ["p", kind.__name__, str(value)]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biufc":
+        return ["n", array_content(numpy.array(value))]
+    return None
+
+
+def _zone(zone: datetime.tzinfo) -> Wire:
+    if type(zone) is datetime.timezone:
+        offset = zone.utcoffset(None)
+        name = zone.tzname(None)
+        given = datetime.timezone(offset).tzname(None) != name
+        return ["tz", offset.days, offset.seconds, offset.microseconds, name if given else None]
+    if type(zone).__module__ == "zoneinfo" and getattr(zone, "key", None):
+        return ["zi", str(zone.key)]  # type: ignore[attr-defined]  # only ZoneInfo gets here
+    return None
+
+
+class Decoder:
+    """Rebuilds values from wire form; every oddity is `Garbled`.
+
+    `adopt(oid, value)` registers a container before its content is read, so that cycles
+    close; `settle(oid)` tells that it is whole; `lookup(oid)` finds one known already;
+    `resolve(wire, decoder)` takes the tags that `Encoder.refer` made.
+    """
+
+    def __init__(
+        self,
+        adopt: Callable[[str, Object], None],
+        settle: Callable[[str], None],
+        lookup: Callable[[str], Object],
+        resolve: Callable[[list[Wire], Decoder], Object],
+    ) -> None:
+        self._adopt = adopt
+        self._settle = settle
+        self._lookup = lookup
+        self._resolve = resolve
+
+    def decode(self, wire: Wire) -> Object:
+        """The value of a wire form; raises `Garbled` for anything that is none."""
+        try:
+            return self._value(wire)
+        except (
+            TypeError, ValueError, LookupError, AttributeError, ArithmeticError, ImportError,
+            RecursionError,
+        ) as error:
+            raise Garbled(f"a value that is none: {type(error).__name__}: {error}") from error
+
+    def refill(self, value: Object, content: Wire) -> None:
+        """Gives a known container the content the other side sent."""
+        try:
+            if array_content_possible(value):
+                value[...] = array_from(content)
+            elif isinstance(value, bytearray):
+                refill(value, [bytes.fromhex(content)])
+            else:
+                refill(value, [self._value(item) for item in content])
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            raise Garbled(f"a content that is none: {type(error).__name__}: {error}") from error
+
+    def _value(self, wire: Wire) -> Object:
+        if wire is None or isinstance(wire, bool | str | int | float):
+            return wire
+        if not isinstance(wire, list) or not wire or not isinstance(wire[0], str):
+            raise Garbled("a value that is none")
+        tag, *rest = wire
+        if tag == "@":
+            return self._lookup(rest[0])
+        if tag in _CONTAINERS:
+            return self._container(tag, rest)
+        if tag in _SIMPLE:
+            return _SIMPLE[tag](*rest)
+        if tag == "t":
+            return tuple([self._value(item) for item in rest[0]])
+        if tag == "z":
+            return frozenset([self._value(item) for item in rest[0]])
+        if tag == "r":
+            kind = {"range": range, "slice": slice}[rest[0]]
+            return kind(*[self._value(item) for item in rest[1:]])
+        if tag == "dk":
+            return dict.fromkeys([self._value(item) for item in rest[0]]).keys()
+        if tag == "dv":
+            return dict(enumerate(self._value(item) for item in rest[0])).values()
+        if tag == "di":
+            return dict([self._value(item) for item in rest[0]]).items()
+        return self._resolve(wire, self)
+
+    def _container(self, tag: str, rest: list[Wire]) -> Object:
+        oid, content = rest[0], rest[1]
+        value: Object
+        if tag == "np":
+            value = array_from(content)
+            self._adopt(oid, value)
+        else:
+            if tag == "dd":
+                value = defaultdict(self._value(rest[2]))
+            elif tag == "q":
+                value = deque(maxlen=rest[2])
+            else:
+                value = _CONTAINERS[tag]()
+            self._adopt(oid, value)
+            self.refill(value, content)
+        self._settle(oid)
+        return value
+
+
+def _moment(name: str, text: str, zone: Wire, fold: int) -> Object:
+    if name == "date":
+        return datetime.date.fromisoformat(text)
+    if name == "time":
+        return datetime.time.fromisoformat(text).replace(tzinfo=_zone_from(zone), fold=fold)
+    if name != "datetime":
+        raise Garbled("a moment that is none")
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=_zone_from(zone), fold=fold)
+
+
+def _zone_from(zone: Wire) -> datetime.tzinfo | None:
+    if zone is None:
+        return None
+    tag, *rest = zone
+    if tag == "zi":
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(rest[0])
+    if tag != "tz":
+        raise Garbled("a time zone that is none")
+    days, seconds, micros, name = rest
+    offset = datetime.timedelta(days, seconds, micros)
+    return datetime.timezone(offset) if name is None else datetime.timezone(offset, name)
+
+
+_CONTAINERS: dict[str, Callable[[], Object]] = {
+    "l": list, "s": set, "ba": bytearray, "q": deque, "np": list, **DICTS,
+}
+
+_SIMPLE: dict[str, Callable[..., Object]] = {
+    "i": lambda text: int(text, 16),
+    "f": float.fromhex,
+    "b": bytes.fromhex,
+    "c": lambda real, imag: complex(float.fromhex(real), float.fromhex(imag)),
+    "k": {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}.__getitem__,
+    "D": Decimal,
+    "F": lambda above, below: Fraction(int(above, 16), int(below, 16)),
+    "td": datetime.timedelta,
+    "dt": _moment,
+    "tz": lambda *rest: _zone_from(["tz", *rest]),
+    "zi": lambda key: _zone_from(["zi", key]),
+    "u": UUID,
+    "p": lambda name, text: PATHS[name](text),
+    "n": lambda content: array_from(content)[()],
+}

@@ -1,0 +1,461 @@
+"""Judges a solution by its tests, outside of it; the only room that knows both sides.
+
+The tests run in one jail and the solution in another, joined by a channel (`remote`): the
+first never holds the solution, the second never an expected value. Verdicts come from the
+tests' process alone. Whatever the solution does is a verdict; `SandboxError` is raised only
+when the jail itself is broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from agent.checks.masking import mask
+from agent.checks.screening import run_in_process
+from agent.checks.transform import unsupported
+from agent.domain import (
+    VETOING_ORIGINS,
+    Ending,
+    Integrity,
+    Report,
+    Script,
+    Solution,
+    Status,
+    Task,
+    TestCase,
+    Verdict,
+)
+from sandbox.sandbox import Process, Sandbox
+from sandbox.types import Job, Json, Limits, Outcome, SandboxError
+
+START_S = 30.0
+"""A busy machine may take this long to start two interpreters."""
+GRACE_S = 4.0
+"""The tests' process stops a test by itself; this much later the host does."""
+SHOWN = 2_000
+SCRIPT_WALL_FACTOR = 2.0
+
+_PROGRAM = "from _judge.programs.{name} import main\n\nmain(jail)\n"
+_SHIPPED = (
+    "codec", "remote", "transform", "programs.observe_tests", "programs.observe_pytest",
+    "programs.observe_solution", "programs.script",
+)
+
+Row = Mapping[str, Any]
+
+
+async def check(
+    solution: Solution,
+    tests: Sequence[TestCase],
+    task: Task,
+    sandbox: Sandbox,
+    *,
+    run_program: bool | None = None,
+    wall_s: float = 5.0,
+) -> Report:
+    """What the tests show of the solution: one verdict per test, or per pytest node.
+
+    The program is also run as a script where `run_program` says so; left open, where a test
+    reads its output or nothing else could speak of it. `wall_s` is each test's deadline.
+    """
+    reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
+    if run_program is None:
+        run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
+    bench = _Bench(solution, task, sandbox, wall_s)
+    ending: Ending | None = None
+    if run_program or reads_output:
+        if reads_output:
+            ending = await bench.ending()
+            verdicts = await bench.verdicts(tests, ending.stdout)
+        else:
+            ending, verdicts = await _both(bench, tests)
+    else:
+        verdicts = await bench.verdicts(tests, "")
+    return Report(solution=solution.id, verdicts=_unique(verdicts), ending=ending)
+
+
+async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
+    """The program's run and the tests', side by side."""
+    async with asyncio.TaskGroup() as group:
+        ending = group.create_task(bench.ending())
+        verdicts = group.create_task(bench.verdicts(tests, ""))
+    return ending.result(), verdicts.result()
+
+
+@dataclass
+class _Ask:
+    """One snippet, or one node of a test file, and what came of it."""
+
+    test: TestCase
+    rows: list[tuple[str, Row]] = field(default_factory=list)
+    in_process: str = ""
+    """Why it must be judged in one process with the solution."""
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A solution on its way through all its tests."""
+
+    solution: Solution
+    task: Task
+    sandbox: Sandbox
+    wall_s: float
+
+    async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
+        """A verdict for each test, in the order of the tests."""
+        asks = [_Ask(test) for test in tests]
+        modules = {*self._modules, self._name, "solution"}
+        for ask in asks:
+            ask.in_process = unsupported(ask.test.code, modules)
+        outside = [ask for ask in asks if not ask.in_process]
+        snippets = [ask for ask in outside if not _node(ask.test)]
+        if snippets:
+            await self._observe_snippets(snippets, output)
+        by_file: dict[str, list[_Ask]] = {}
+        for ask in outside:
+            if _node(ask.test):
+                by_file.setdefault(ask.test.code, []).append(ask)
+        for code, group in by_file.items():
+            await self._observe_file(code, group)
+        await self._fall_back([ask for ask in asks if ask.in_process])
+        return [
+            _verdict(ask.test, name, row) for ask in asks for name, row in ask.rows
+        ]
+
+    async def ending(self) -> Ending:
+        """Runs the program as a script, in a jail of its own."""
+        job = Job(
+            program=_PROGRAM.format(name="script"),
+            payload={
+                "entry": self.solution.entry, "text": mask(self.solution.text),
+                "argv": list(self.task.argv),
+            },
+            modules=_sources(),
+            files=self._files,
+            stdin=self.task.stdin,
+            sites=self.task.sites,
+            limits=Limits(
+                wall_s=self.wall_s * SCRIPT_WALL_FACTOR, cpu_s=self.wall_s * SCRIPT_WALL_FACTOR
+            ),
+        )
+        return _ending(await self.sandbox.run(job))
+
+    async def _observe_snippets(self, asks: list[_Ask], output: str) -> None:
+        waiting = dict(enumerate(asks))
+        while waiting:
+            payload: dict[str, Json] = {
+                "tests": [
+                    {
+                        "name": str(number), "code": ask.test.code,
+                        "output": output if _uses_output(ask.test) else None,
+                        "loose": not isinstance(ask.test, Script),
+                    }
+                    for number, ask in waiting.items()
+                ],
+            }
+            rows, _ = await self._session(payload, len(waiting), shared=None)
+            if not rows:
+                raise SandboxError("the tests' process ended before it began a test")
+            for name, row in rows.items():
+                ask = waiting.pop(int(name))
+                _settle(ask, ask.test.name, row)
+
+    async def _observe_file(self, code: str, asks: list[_Ask]) -> None:
+        """One test file; a session of pytest for as long as no test ends the solution."""
+        done: list[str] = []
+        stem = self._name.rpartition(".")[2]
+        file = f"test_{stem}.py" if f"test_{stem}" not in self._modules else "test_it.py"
+        support = {f.path: f.text for f in self.task.support if _is_conftest(f.path)}
+        found: dict[str, Row] = {}
+        while True:
+            payload: dict[str, Json] = {
+                "file": file, "code": code, "nodes": [_node(ask.test) for ask in asks],
+                "done": list(done), "conftest": bool(support),
+            }
+            shared = await asyncio.to_thread(_shared_folder)
+            try:
+                rows, last = await self._session(
+                    payload, len(asks), shared, {**support, file: code}
+                )
+            finally:
+                await asyncio.to_thread(shutil.rmtree, shared, ignore_errors=True)
+            found |= rows
+            done += rows
+            if "unloaded" in last:
+                _all(asks, last["unloaded"])
+                return
+            if "done" in last or not rows:
+                problem = str(last.get("problem") or last.get("ended") or "")
+                break
+        for ask in asks:
+            node = _node(ask.test)
+            mine = {name: row for name, row in found.items() if _of(node, name)}
+            for name, row in mine.items():
+                if row.get("status") != "skipped":
+                    _settle(ask, ask.test.name + name.removeprefix(node), row)
+            if not mine:
+                said = f": {problem}" if problem else ""
+                message = f"pytest collected no test {node}{said}"
+                ask.rows.append((ask.test.name, {"status": "error", "message": message}))
+
+    async def _session(
+        self, payload: dict[str, Json], count: int, shared: str | None,
+        test_files: Mapping[str, str] | None = None,
+    ) -> tuple[dict[str, Row], Row]:
+        """One pair of processes: verdicts by name, and the last message that is none."""
+        common: dict[str, Json] = {"name": self._name, "modules": list(self._modules)}
+        total_s = START_S + count * (self.wall_s + GRACE_S)
+        limits = Limits(wall_s=total_s, cpu_s=total_s)
+        tests_job = Job(
+            program=_PROGRAM.format(name="observe_tests"),
+            payload={**common, **payload, "wall_s": self.wall_s},
+            modules=_sources(),
+            files=test_files or {},
+            shared=shared,
+            sites=_test_sites(self.task.sites),
+            limits=limits,
+        )
+        solution_job = Job(
+            program=_PROGRAM.format(name="observe_solution"),
+            payload={
+                **common, "entry": self.solution.entry, "text": mask(self.solution.text),
+                "stdin": self.task.stdin, "argv": list(self.task.argv),
+            },
+            modules=_sources(),
+            files=self._files,
+            shared=shared,
+            sites=self.task.sites,
+            limits=limits,
+        )
+        async with self.sandbox.pair(tests_job, solution_job) as (court, defendant):
+            return await _listen(court, defendant, self.wall_s)
+
+    async def _fall_back(self, asks: list[_Ask]) -> None:
+        """Tests that cannot be judged outside share a process with the solution, and say so."""
+        if not asks:
+            return
+        screened = await run_in_process(
+            self.solution, [ask.test for ask in asks], self.task, self.sandbox, wall_s=self.wall_s
+        )
+        for ask, seen in zip(asks, screened, strict=True):
+            passed = bool(seen.passed and seen.passed[0])
+            said = f"{seen.exception}: {seen.message}".strip(": ")
+            where = f" at line {seen.line}" if seen.line and said else ""
+            status = "passed" if passed else "timeout" if seen.ended == "timeout" else "failed"
+            row = {
+                "status": status, "message": "" if passed else (said or seen.ended) + where,
+                "in_process": ask.in_process,
+            }
+            ask.rows = [(ask.test.name, row)]
+
+    @property
+    def _name(self) -> str:
+        return _module_name(self.solution.entry)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
+        """Every importable name of the program and of what it came with."""
+        names: set[str] = set()
+        for file in (*self.solution.files, *self.task.support):
+            if file.path.endswith(".py") and not _is_conftest(file.path):
+                parts = _module_name(file.path).split(".")
+                names |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+        return tuple(sorted(names))
+
+    @property
+    def _files(self) -> dict[str, str]:
+        laid = {file.path: file.text for file in self.task.support}
+        laid |= {file.path: file.text for file in self.solution.files}
+        laid[self.solution.entry] = mask(self.solution.text)
+        return laid
+
+
+async def _listen(
+    court: Process, defendant: Process, wall_s: float
+) -> tuple[dict[str, Row], Row]:
+    """Takes the verdicts of one session as they come, until it ends or a test ends it."""
+    rows: dict[str, Row] = {}
+    begun = ""
+    patience_s = START_S
+    while True:
+        message = await court.receive(patience_s)
+        if isinstance(message, Outcome):
+            if begun:
+                rows[begun] = _cut_off(message, wall_s)
+                return rows, {}
+            return rows, {"ended": message.stderr.strip()[-300:] or message.ended}
+        if not isinstance(message, dict):
+            raise SandboxError("the tests' process sent what is no message of ours")
+        match message:
+            case {"begin": str(name)}:
+                begun, patience_s = name, wall_s + GRACE_S
+            case {"skipped": said, "name": str(name), "marked": marked}:
+                status = "skipped" if marked else "error"
+                rows[name] = {"status": status, "message": f"skipped: {said}"}
+                begun = ""
+            case {"verdict": dict(verdict), "name": str(name), "broken": broken}:
+                rows[name] = await _with_end(verdict, defendant) if broken else verdict
+                begun = ""
+                patience_s = START_S
+                if broken or verdict.get("status") == "timeout":
+                    return rows, {}
+            case {"unloaded": dict(verdict)}:
+                return rows, {"unloaded": await _with_end(verdict, defendant)}
+            case _:
+                return rows, message
+
+
+async def _with_end(verdict: Mapping[str, Json], defendant: Process) -> Row:
+    """A verdict on a process that is gone, with how it ended as the host saw it."""
+    if verdict.get("status") != "error" or "process ended" not in str(verdict.get("message")):
+        return verdict
+    end = await defendant.receive(1.0)
+    if not isinstance(end, Outcome):
+        return verdict
+    how = end.limit or (end.signal and f"signal {end.signal}") or (
+        f"exit code {end.exit_code}" if end.exit_code is not None else end.ended
+    )
+    return {**verdict, "message": f"the solution ended its process ({how})"}
+
+
+def _cut_off(outcome: Outcome, wall_s: float) -> Row:
+    """The verdict on a test in whose midst its own process was gone."""
+    if outcome.ended == "timeout":
+        return {"status": "timeout", "message": f"no end within {wall_s:g} s"}
+    how = outcome.limit or outcome.signal or outcome.ended
+    return {"status": "error", "message": f"the process of the tests ended: {how}"}
+
+
+def _settle(ask: _Ask, name: str, row: Row) -> None:
+    if row.get("status") == "unsettled":
+        ask.in_process = str(row.get("message"))
+    ask.rows.append((name, row))
+
+
+def _all(asks: list[_Ask], row: Row) -> None:
+    for ask in asks:
+        ask.rows.append((ask.test.name, row))
+
+
+def _verdict(test: TestCase, name: str, row: Row) -> Verdict:
+    """A row of the tests' process as a value; anything odd in it is an error."""
+    status: Status = "error"
+    if row.get("status") in ("passed", "failed", "error", "timeout"):
+        status = row["status"]
+    integrity: Integrity = "outside"
+    reason = _text(row, "reason")
+    observed = row.get("observed")
+    if row.get("in_process"):
+        integrity, reason = "in-process", _text(row, "in_process")
+    elif isinstance(observed, list) and observed:
+        integrity, reason = "observed", "; ".join(str(why) for why in observed)[:SHOWN]
+    wall_s = row.get("wall_s")
+    return Verdict(
+        name=name, test=test.name, origin=test.origin, status=status, integrity=integrity,
+        reason=reason, call=_text(row, "call"), expected=_text(row, "expected"),
+        got=_text(row, "got"), message=_text(row, "message"),
+        type_differs=row.get("type_differs") is True,
+        wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
+    )
+
+
+def _text(row: Row, key: str) -> str:
+    value = row.get(key)
+    return value[:SHOWN] if isinstance(value, str) else ""
+
+
+def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
+    """Two tests of one name get numbers, since names are keys."""
+    seen: dict[str, int] = {}
+    unique = []
+    for verdict in verdicts:
+        count = seen[verdict.name] = seen.get(verdict.name, 0) + 1
+        name = verdict.name if count == 1 else f"{verdict.name} ({count})"
+        unique.append(verdict.model_copy(update={"name": name}))
+    return tuple(unique)
+
+
+def _ending(outcome: Outcome) -> Ending:
+    """How a script ended: the host's word first, then what the process told of itself."""
+    told = outcome.messages[-1] if outcome.messages else None
+    row: Row = told if isinstance(told, dict) else {}
+    kind: Literal["completed", "raised", "exited", "timeout", "killed"]
+    exit_code = outcome.exit_code
+    if outcome.ended == "timeout":
+        kind = "timeout"
+    elif outcome.ended in ("output", "killed", "garbled"):
+        kind = "killed"
+    elif "raised" in row:
+        kind, exit_code = "raised", 1
+    elif "exited" in row and isinstance(row["exited"], int):
+        kind, exit_code = "exited", row["exited"]
+    else:
+        kind = "completed" if outcome.ended == "completed" else "exited"
+    raised = kind == "raised"
+    line = row.get("line")
+    return Ending(
+        kind=kind, exit_code=exit_code,
+        exception=_text(row, "raised") if raised else "",
+        message=_text(row, "message") if raised else "",
+        line=line if raised and isinstance(line, int) else None,
+        traceback=str(row.get("traceback", "")) if raised else "",
+        stdout=outcome.stdout, stderr=outcome.stderr,
+        truncated=outcome.ended == "output",
+        limit=outcome.limit or outcome.signal if kind in ("timeout", "killed") else "",
+    )
+
+
+def _node(test: TestCase) -> str:
+    return test.node if isinstance(test, Script) else ""
+
+
+def _uses_output(test: TestCase) -> bool:
+    return isinstance(test, Script) and test.uses_output
+
+
+def _of(node: str, name: str) -> bool:
+    """Whether a collected name is the node, one of its parameters, or in its class."""
+    return name == node or name.startswith((f"{node}[", f"{node}::"))
+
+
+def _is_conftest(path: str) -> bool:
+    return PurePosixPath(path).name == "conftest.py"
+
+
+def _module_name(path: str) -> str:
+    parts = PurePosixPath(path).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+def _shared_folder() -> str:
+    return tempfile.mkdtemp(prefix="judged-")
+
+
+def _test_sites(sites: tuple[str, ...]) -> tuple[str, ...]:
+    """The user's packages first, then ours, where pytest is."""
+    spec = importlib.util.find_spec("pytest")
+    if spec is None or spec.origin is None:
+        raise SandboxError("pytest is not installed; install this package's dependencies")
+    ours = str(Path(spec.origin).parent.parent)
+    return tuple(dict.fromkeys((*sites, ours)))
+
+
+@cache
+def _sources() -> dict[str, str]:
+    """The modules that go into the jails, under a name no program has."""
+    root = files("agent.checks")
+    sources = {"_judge": "", "_judge.programs": ""}
+    for name in _SHIPPED:
+        sources[f"_judge.{name}"] = root.joinpath(
+            *name.split(".")[:-1], f"{name.split('.')[-1]}.py"
+        ).read_text("utf-8")
+    return sources

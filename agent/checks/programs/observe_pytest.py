@@ -1,0 +1,202 @@
+"""Inside the tests' jail: one test file under the real pytest, its verdicts as they come."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import io
+import os
+import signal
+import sys
+import types
+import unittest
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from ..remote import Broken
+from ..transform import COMPARE, HOLDS, imported_from, instrument
+from .observe_tests import Court, Deadline, Surroundings
+
+SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
+"""Plugins that are loaded only where the file uses what they give; none loads by itself."""
+
+
+class _File(pytest.Module):
+    """The test file, compiled from the tree whose asserts are recorded."""
+
+    court: Court
+    code: types.CodeType
+
+    def _getobj(self) -> types.ModuleType:
+        module = types.ModuleType(self.path.stem)
+        module.__file__ = str(self.path)
+        vars(module)[COMPARE] = self.court.recorder.compare
+        vars(module)[HOLDS] = self.court.recorder.holds
+        sys.modules[module.__name__] = module
+        exec(self.code, vars(module))
+        return module
+
+
+class _Plugin:
+    """Tells the court of each test's begin and end."""
+
+    def __init__(self, court: Court, payload: dict[str, Any], tree: ast.Module) -> None:
+        self._court = court
+        self._wanted: set[str] = set(payload["nodes"])
+        self._done: set[str] = set(payload["done"])
+        self._errors: list[BaseException] = []
+        self._reports: list[pytest.TestReport] = []
+        self._skips_are_ours = not _decorated_by_program(tree, court.modules)
+        self._code = compile(tree, payload["file"], "exec", dont_inherit=True)
+        self.problem = ""
+        self.seen: list[str] = []
+
+    def pytest_pycollect_makemodule(self, module_path: Any, parent: Any) -> pytest.Module:
+        file: _File = _File.from_parent(parent, path=module_path)
+        file.court, file.code = self._court, self._code
+        return file
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.problem:
+            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
+            told = [line[1:].strip() for line in lines if line.startswith("E ")]
+            self.problem = (told or lines or ["the file cannot be collected"])[0]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.seen = [_node(item) for item in items]
+        items[:] = [
+            item for item in items
+            if _wanted(_node(item), self._wanted) and _node(item) not in self._done
+        ]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self._errors, self._reports = [], []
+        name = _node(item)
+        self._court.begin(name)
+        try:
+            return (yield)
+        except Deadline as late:
+            # Between two phases, where pytest catches nothing.
+            self._errors.append(late)
+            return True
+        finally:
+            self._end(name, item)
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        if call.excinfo is not None:
+            self._errors.append(call.excinfo.value)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._reports.append(report)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self.problem = "the run was interrupted"
+
+    def _end(self, name: str, item: pytest.Item) -> None:
+        failed = [report for report in self._reports if report.failed]
+        skipped = [report for report in self._reports if report.skipped]
+        ran = any(r.when == "call" and r.passed for r in self._reports)
+        errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
+        fatal = [e for e in errors if isinstance(e, Deadline | Broken)]
+        if fatal:
+            self._court.end(name, fatal[0])
+            item.session.shouldstop = "the solution's process is gone"
+        elif failed or (errors and not skipped):
+            text = str(failed[0].longrepr) if failed else ""
+            self._court.end(name, errors[0] if errors else None, text or "failed")
+        elif skipped:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            marked = self._skips_are_ours and (
+                hasattr(skipped[0], "wasxfail") or skipped[0].when == "setup"
+            ) and not any(self._court.link.oid_of(e) for e in self._errors)
+            reason = skipped[0].longrepr
+            said = reason[2] if isinstance(reason, tuple) else str(reason)
+            self._court.jail.send({"skipped": said[:300], "name": name, "marked": marked})
+        elif ran:
+            self._court.end(name, None)
+        else:
+            self._court.end(name, None, "the test did not run")
+
+
+def _node(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[2]
+
+
+def _wanted(node: str, wanted: set[str]) -> bool:
+    base = node.partition("[")[0]
+    return base in wanted or node in wanted or any(base.startswith(w + "::") for w in wanted)
+
+
+def _decorated_by_program(tree: ast.Module, modules: set[str]) -> bool:
+    """Whether a decorator reads the program, so that a skip could be its doing."""
+    own = set(imported_from(tree, modules))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for decorator in node.decorator_list:
+                if any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(decorator)):
+                    return True
+    return False
+
+
+def _watch_unittest(court: Court) -> None:
+    """Lets the recorder see what assertEqual compares."""
+    original = unittest.TestCase.assertEqual
+
+    def assertEqual(self: Any, first: Any, second: Any, msg: Any = None) -> None:
+        court.recorder.equal(first, second)
+        original(self, first, second, msg)
+
+    unittest.TestCase.assertEqual = assertEqual  # type: ignore[method-assign]
+
+
+def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
+    arguments = [
+        payload["file"], "-q", "--assert=plain", "--capture=sys", "--tb=line",
+        "-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:stepwise",
+        "-p", "no:junitxml", "-p", "no:pastebin", "-c", os.devnull,
+        f"--rootdir={court.jail.folder}", f"--confcutdir={court.jail.folder}",
+        "-o", "xfail_strict=false",
+    ]
+    if not payload["conftest"]:
+        arguments.append("--noconftest")
+    if court.jail.shared is not None:
+        arguments.append(f"--basetemp={os.path.join(court.jail.shared, 'tests')}")
+    for word, plugin in SITUATIONAL.items():
+        if word in payload["code"] and importlib.util.find_spec(plugin) is not None:
+            arguments += ["-p", plugin]
+    return arguments
+
+
+def run_file(court: Court, payload: dict[str, Any]) -> None:
+    """Runs the wanted nodes of one test file in one session of pytest."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    tree = ast.parse(payload["code"], payload["file"])
+    tree, court.recorder.sites = instrument(tree, court.modules, free_names=False)
+    _watch_unittest(court)
+    surroundings = Surroundings(court.link)
+    plugin = _Plugin(court, payload, tree)
+    signal.setitimer(signal.ITIMER_REAL, court.wall_s)
+    try:
+        court.finder.load()
+    except BaseException as error:  # noqa: BLE001 - the program may raise anything
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        court.jail.send({"unloaded": court.verdict(error, "")})
+        return
+    court.link.prepare = surroundings.tell
+    output = sys.stdout
+    sys.stdout = sys.stderr = io.StringIO()
+    # Collection runs the file's top level, which may use the program as well.
+    signal.setitimer(signal.ITIMER_REAL, court.wall_s * 2)
+    try:
+        pytest.main(_arguments(court, payload), plugins=[plugin])
+    except Deadline:
+        plugin.problem = plugin.problem or "collecting the file took too long"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.stdout = output
+    if court.link.broken and not plugin.problem:
+        return
+    court.jail.send({"done": True, "problem": plugin.problem, "seen": plugin.seen})

@@ -1,0 +1,136 @@
+"""Inside the solution's jail: holds the program, never a test or an expected value.
+
+Serves the requests of the tests' process (`remote`). What the program prints during a request
+goes along with the answer, so it appears where the test listens for it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import io
+import os
+import random
+import sys
+import types
+from typing import Any
+
+from ..remote import Link
+
+MOST_HELD = 1_000_000
+"""Bytes of output held for one answer; the rest goes where the host counts it."""
+
+
+class _Raw(io.BytesIO):
+    """Takes output until it is fetched; beyond the limit it goes to the real descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+
+    def write(self, part: Any) -> int:
+        if self.tell() + len(part) > MOST_HELD:
+            return os.write(self._descriptor, part)
+        return super().write(part)
+
+    def fetch(self) -> bytes:
+        held = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return held
+
+
+class Program:
+    """The solution as a module that can be loaded again and again."""
+
+    def __init__(self, link: Link, payload: dict[str, Any], folder: str) -> None:
+        self._link = link
+        self._name: str = payload["name"]
+        self._path = os.path.join(folder, payload["entry"])
+        self._text: str = payload["text"]
+        self._stdin: str = payload["stdin"]
+        self._argv: list[str] = payload["argv"]
+        self._folder = os.path.join(folder, "")
+        self._code: types.CodeType | None = None
+        self._raw = (_Raw(1), _Raw(2))
+        self._originals: dict[tuple[str, str], Any] = {}
+
+    def load(self) -> types.ModuleType:
+        """Runs the program's text as a module, in a fresh namespace."""
+        self._link.reset()
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(self._folder):
+                del sys.modules[name]
+        self._fresh_streams()
+        sys.argv[:] = [self._path, *self._argv]
+        if "." in self._name:
+            return importlib.import_module(self._name)
+        if self._code is None:
+            self._code = compile(self._text, self._path, "exec", dont_inherit=True)
+        module = types.ModuleType(self._name)
+        module.__file__ = self._path
+        sys.modules[self._name] = module
+        exec(self._code, module.__dict__)
+        return module
+
+    def module(self, name: str) -> types.ModuleType:
+        """Another module of the program, by its name."""
+        return importlib.import_module(name)
+
+    def follow(self, module: str, name: str, value: Any, restore: bool) -> None:
+        """Replaces a function of the standard library as the test replaced it."""
+        owner = builtins if module == "builtins" else importlib.import_module(module)
+        original = self._originals.setdefault((module, name), getattr(owner, name))
+        setattr(owner, name, original if restore else value)
+
+    def surroundings(self, folder: str, changes: dict[str, str | None]) -> None:
+        """Takes over the test's current folder and its changes of the environment."""
+        if folder:
+            os.chdir(folder)
+        for name, value in changes.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def seed(self, value: Any) -> None:
+        """Seeds the random numbers as the test seeded its own."""
+        random.seed(value)
+
+    def printed(self) -> dict[str, Any]:
+        """What was printed since the last message."""
+        message: dict[str, Any] = {}
+        for key, raw, stream in zip(
+            ("out", "err"), self._raw, (sys.__stdout__, sys.__stderr__), strict=True
+        ):
+            if stream is not None and not stream.closed:
+                stream.flush()
+            held = raw.fetch()
+            if held:
+                message[key] = held.decode("utf-8", "surrogatepass")
+        return message
+
+    def _fresh_streams(self) -> None:
+        data = io.BytesIO(self._stdin.encode("utf-8", "surrogatepass"))
+        sys.stdin = sys.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
+        self._raw = (_Raw(1), _Raw(2))
+        out, err = (
+            io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True)
+            for raw in self._raw
+        )
+        sys.stdout = sys.__stdout__ = out
+        sys.stderr = sys.__stderr__ = err
+
+
+def main(jail: Any) -> None:
+    """Serves until the tests' process is gone."""
+    link = Link(jail.peer, "s", jail.folder)
+    program = Program(link, jail.payload, jail.folder)
+    link.handlers = {
+        "load": program.load, "module": program.module, "follow": program.follow,
+        "surroundings": program.surroundings, "seed": program.seed,
+    }
+    link.enclose = program.printed
+    link.serve()
+    # The program's own threads and exit handlers have no say in how this process ends.
+    os._exit(0)

@@ -1,0 +1,470 @@
+"""Inside the tests' jail: runs the tests and says what they showed; never holds the solution.
+
+What belongs to the program is a stand-in here (`remote`), so a snippet is executed, and a test
+file is run by pytest, exactly as they are; every comparison happens in this process.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import io
+import operator
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..remote import Broken, Far, FarModule, FarType, Link, Unsettled
+from ..transform import COMPARE, FOLLOWED, HOLDS, Site, instrument
+
+LIMIT = 2_000
+Verdict = dict[str, Any]
+
+
+class Deadline(BaseException):
+    """The test took too long."""
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "is": operator.is_, "is not": operator.is_not,
+    "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
+}
+
+
+class Recorder:
+    """Sees every comparison of an assert as it is made."""
+
+    def __init__(self, link: Link) -> None:
+        self.sites: list[Site] = []
+        self.type_differs = False
+        self.last: tuple[Site, Any, Any, str] | None = None
+        """The latest comparison that was false: site, got, expected, latest call."""
+        self._link = link
+
+    def reset(self) -> None:
+        """Forgets the test before."""
+        self.type_differs = False
+        self.last = None
+
+    def compare(self, number: int, left: Any, right: Any) -> Any:
+        """`left <operator> right` as the site says."""
+        site = self.sites[number]
+        call = self._link.last_call
+        result = OPERATORS[site.operator](left, right)
+        if site.operator == "==" and result is True:
+            self.type_differs = self.type_differs or differs(left, right)
+        if result is False or result is not True:
+            got, expected = (right, left) if site.swapped else (left, right)
+            self.last = (site, got, expected, _call_source(site.got, call))
+        return result
+
+    def holds(self, number: int, value: Any) -> Any:
+        """A truth that is no comparison of two."""
+        site = self.sites[number]
+        if self.last is None or self.last[0].line != site.line:
+            self.last = (site, value, None, _call_source(site.got, self._link.last_call))
+        return value
+
+    def equal(self, first: Any, second: Any) -> None:
+        """Two values that unittest is about to compare."""
+        site = Site("==", "", "", False, 0, False)
+        self.last = (site, first, second, self._link.last_call[1])
+        if not isinstance(first, Far) and not isinstance(second, Far) and type(
+            first
+        ) is not type(second):
+            self.type_differs = self.type_differs or differs(first, second)
+
+
+def _call_source(source: str, call: tuple[str, str]) -> str:
+    """The expression of the test, with the values a call in it had where they are known."""
+    try:
+        node = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError):
+        return source
+    name, shown = call
+    if not name:
+        return source
+    if isinstance(node, ast.Name):
+        return shown
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+        literal = all(_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
+        return source if literal else shown
+    return source
+
+
+def _literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
+
+
+def differs(left: Any, right: Any) -> bool:
+    """Whether equal values differ in a builtin type somewhere, as 3 and 3.0 do."""
+    if type(left) not in PLAIN or type(right) not in PLAIN:
+        return False
+    if type(left) is not type(right):
+        return True
+    if isinstance(left, (list, tuple)):
+        return any(map(differs, left, right))
+    if isinstance(left, dict):
+        keys = {key: key for key in right}
+        return any(
+            differs(key, keys[key]) or differs(item, right[key])
+            for key, item in left.items() if key in keys
+        )
+    if isinstance(left, (set, frozenset)):
+        members = {item: item for item in right}
+        return any(differs(item, members[item]) for item in left if item in members)
+    return False
+
+
+def shown(value: Any) -> str:
+    """The `repr` of a value, capped."""
+    try:
+        text = repr(value)
+    except (Broken, Deadline, Unsettled):
+        raise
+    except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
+        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+class Surroundings:
+    """Keeps the solution's process in the folder, environment and patches of the test."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._folder = os.getcwd()
+        self._environment = dict(os.environ)
+        self._originals = {
+            (module, name): getattr(_library(module), name) for module, name in FOLLOWED
+            if module in sys.modules
+        }
+        self._sent: dict[tuple[str, str], Any] = {}
+        original = random.seed
+
+        def seed(value: Any = None, version: int = 2) -> None:
+            original(value, version)
+            if value is not None:
+                link.request("seed", value)
+
+        random.seed = seed
+
+    def tell(self) -> None:
+        """Sends what changed since the last request."""
+        folder = os.getcwd()
+        environment = dict(os.environ)
+        # pytest writes the running test's name there, which the solution must not read.
+        environment.pop("PYTEST_CURRENT_TEST", None)
+        environment.pop("PYTEST_VERSION", None)
+        if folder != self._folder or environment != self._environment:
+            changes = {
+                name: environment.get(name)
+                for name in environment.keys() | self._environment.keys()
+                if environment.get(name) != self._environment.get(name)
+            }
+            moved = folder if folder != self._folder else ""
+            self._folder, self._environment = folder, environment
+            self._link.request("surroundings", moved, changes)
+        for key, original in self._originals.items():
+            now = getattr(_library(key[0]), key[1])
+            before = self._sent.get(key, original)
+            if now is before or type(now).__module__.startswith("_pytest."):
+                continue
+            self._sent[key] = now
+            restore = now is original
+            self._link.request("follow", *key, None if restore else now, restore)
+
+
+def _library(module: str) -> Any:
+    return builtins if module == "builtins" else sys.modules[module]
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the program's modules as stand-ins."""
+
+    def __init__(self, link: Link, payload: dict[str, Any]) -> None:
+        self._link = link
+        self._name: str = payload["name"]
+        self._modules = {*payload["modules"], self._name, "solution"}
+        self.entry: FarModule | None = None
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._modules:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        if spec.name == self._name or (
+            spec.name == "solution" and "solution" not in self._others()
+        ):
+            if self.entry is None:
+                raise ImportError("the program is not loaded")
+            return self.entry
+        module: types.ModuleType = self._link.request("module", spec.name)
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing: the module ran where it lives."""
+
+    def load(self) -> FarModule:
+        """Loads the program afresh; raises what it raises."""
+        self.clear()
+        self.entry = self._link.request("load")
+        assert self.entry is not None
+        return self.entry
+
+    def clear(self) -> None:
+        """Lets the next import ask again."""
+        for name in self._modules:
+            sys.modules.pop(name, None)
+
+    def _others(self) -> set[str]:
+        return self._modules - {self._name, "solution"}
+
+
+class Namespace(dict[str, Any]):
+    """A snippet's globals: names it does not bind are looked up in the program, each time."""
+
+    def __init__(self, module: FarModule, **names: Any) -> None:
+        super().__init__(__name__="__test__", __builtins__=builtins, **names)
+        self._module = module
+        self._names = set(dir(module))
+
+    def __missing__(self, name: str) -> Any:
+        if name.startswith("__") or (name not in self._names and hasattr(builtins, name)):
+            raise KeyError(name)
+        try:
+            value = getattr(self._module, name)
+        except AttributeError:
+            raise KeyError(name) from None
+        if isinstance(value, (Far, FarType)):
+            self[name] = value
+        return value
+
+
+class Court:
+    """Runs the tests of one payload, one after another."""
+
+    def __init__(self, jail: Any) -> None:
+        payload = jail.payload
+        self.jail = jail
+        self.wall_s: float = payload["wall_s"]
+        self.link = Link(jail.peer, "t", jail.folder)
+        self.recorder = Recorder(self.link)
+        self.finder = Finder(self.link, payload)
+        self.modules = {*payload["modules"], payload["name"], "solution"}
+        self._sink = io.StringIO()
+        self.link.leave = (Deadline, KeyboardInterrupt)
+        self.link.unfold = self._echo
+        sys.meta_path.insert(0, self.finder)
+        signal.signal(signal.SIGALRM, self._ring)
+        self.started = 0.0
+
+    def begin(self, name: str) -> None:
+        """A test begins: the host and the clock are told."""
+        self.jail.send({"begin": name})
+        self.recorder.reset()
+        self.link.observed, self.link.refused, self.link.swallowed = [], [], []
+        self.link.last_call = ("", "")
+        self.started = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, self.wall_s)
+
+    def end(self, name: str, error: BaseException | None, failed: str = "") -> None:
+        """A test ended, by an error or well."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        wall_s = time.monotonic() - self.started
+        # What follows may ask the solution for a repr.
+        signal.setitimer(signal.ITIMER_REAL, 2.0)
+        try:
+            verdict = self.verdict(error, failed)
+        except (Deadline, Broken) as late:
+            verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        verdict["wall_s"] = wall_s
+        self.jail.send({"verdict": verdict, "name": name, "broken": self.link.broken})
+
+    def verdict(self, error: BaseException | None, failed: str) -> Verdict:
+        """What a test showed."""
+        link = self.link
+        verdict: Verdict = {"observed": link.observed[:3]}
+        if error is None and not failed:
+            if link.swallowed:
+                return verdict | self._compared("failed") | {
+                    "message": "an assert failed in a callback, and the solution hid it"
+                }
+            return verdict | {"status": "passed", "type_differs": self.recorder.type_differs}
+        match error:
+            case Unsettled():
+                return verdict | {"status": "unsettled", "message": str(error)}
+            case Deadline():
+                return verdict | {
+                    "status": "timeout", "call": link.last_call[1],
+                    "message": f"no end within {self.wall_s:g} s",
+                }
+            case Broken():
+                return verdict | {
+                    "status": "error", "call": link.last_call[1], "message": str(error)
+                }
+        if error is not None and link.oid_of(error) is None and (
+            isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
+        ):
+            return verdict | self._failed(error)
+        if error is None:
+            return verdict | {"status": "failed", "message": _line(failed)}
+        return verdict | self._raised(error)
+
+    def _failed(self, error: BaseException) -> Verdict:
+        """A failed assert, shown as call, expected and got where it was a comparison."""
+        verdict = self._compared("failed")
+        said = _line(str(error))
+        if type(error).__module__ == "_pytest.outcomes" or not verdict.get("message"):
+            verdict["message"] = said or "the assert does not hold"
+        elif said and self.recorder.last is not None and self.recorder.last[0].message:
+            verdict["message"] = f"{said}: {verdict['message']}"
+        if self.link.refused:
+            verdict["reason"] = self.link.refused[0]
+            verdict["message"] = f"{verdict['message']} ({self.link.refused[0]})"
+        verdict.setdefault("call", self.link.last_call[1])
+        return verdict
+
+    def _compared(self, status: str) -> Verdict:
+        last = self.recorder.last
+        if last is None:
+            return {"status": status}
+        site, got, expected, call = last
+        verdict: Verdict = {"status": status, "call": call[:LIMIT], "got": shown(got)}
+        if not site.operator:
+            verdict["expected"] = "a true value"
+            verdict["message"] = f"{_short(call)} gave {_short(verdict['got'])}, which is not true"
+            return verdict
+        other = shown(expected)
+        sign = "" if site.operator == "==" else f"{site.operator} "
+        verdict["expected"] = f"{sign}{other}"[:LIMIT]
+        what = _short(call) or "the value"
+        verdict["message"] = f"{what} gave {_short(verdict['got'])}, expected {sign}{_short(other)}"
+        return verdict
+
+    def _raised(self, error: BaseException) -> Verdict:
+        """An exception that no test expected."""
+        link = self.link
+        foreign = link.oid_of(error) is not None
+        place = link.places.get(id(error), "")
+        try:
+            text = str(error)
+        except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
+            text = f"<its text raised {type(again).__name__}>"
+        said = _line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        if isinstance(error, SyntaxError) and error.lineno and not place:
+            place = f"line {error.lineno}"
+        where = f" at {place}" if place else ""
+        if not foreign and not place:
+            where = _test_line(error)
+        return {
+            "status": "error", "message": f"{said}{where}", "got": said[:LIMIT],
+            "call": link.last_call[1],
+        }
+
+    def snippets(self, tests: list[dict[str, Any]]) -> None:
+        """Runs assert snippets, the program loaded afresh for each."""
+        surroundings = Surroundings(self.link)
+        sys.stdout = self._sink
+        for test in tests:
+            self.begin(test["name"])
+            error: BaseException | None = None
+            try:
+                self.link.prepare = lambda: None
+                self.link.reset()
+                module = self.finder.load()
+                self.link.prepare = surroundings.tell
+                self._run(test, module)
+            except BaseException as raised:  # noqa: BLE001 - a test may raise anything
+                error = raised
+            self.end(test["name"], error)
+            del error
+            self._sink.seek(0)
+            self._sink.truncate()
+            if self.link.broken:
+                return
+        self.jail.send({"done": True})
+
+    def _run(self, test: dict[str, Any], module: FarModule) -> None:
+        tree, sites = instrument(ast.parse(test["code"]), self.modules, free_names=True)
+        self.recorder.sites = sites
+        names: dict[str, Any] = {
+            COMPARE: self.recorder.compare, HOLDS: self.recorder.holds,
+        }
+        if test["output"] is not None:
+            names["output"] = test["output"]
+        space = Namespace(module, **names)
+        if test["loose"]:
+            _import_loose(tree, space)
+        exec(compile(tree, "<test>", "exec", dont_inherit=True), space)
+
+    def _ring(self, number: int, frame: Any) -> None:
+        raise Deadline()
+
+    def _echo(self, message: dict[str, Any]) -> None:
+        """Prints here what the solution printed there."""
+        for key, stream in (("out", sys.stdout), ("err", sys.stderr)):
+            text = message.get(key)
+            if isinstance(text, str) and text:
+                stream.write(text)
+
+
+def _import_loose(tree: ast.Module, space: Namespace) -> None:
+    """Modules of the standard library that a one-line test names without importing them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = node.value.id
+            if name in sys.stdlib_module_names and name not in space:
+                try:
+                    space[name]
+                except KeyError:
+                    space[name] = importlib.import_module(name)
+
+
+def _line(text: str) -> str:
+    """The first line of a text, capped."""
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 500 else first[:499] + "…"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _test_line(error: BaseException) -> str:
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == "<test>"]
+    return f" at line {frames[-1].lineno} of the test" if frames else ""
+
+
+def main(jail: Any) -> None:
+    """Runs what the payload says: snippets, or a test file by pytest."""
+    court = Court(jail)
+    if "file" in jail.payload:
+        from .observe_pytest import run_file
+
+        run_file(court, jail.payload)
+    else:
+        court.snippets(jail.payload["tests"])
+
+
+__all__ = ["Court", "Deadline", "Surroundings", "main"]

@@ -1,0 +1,225 @@
+"""Reads test code before it runs: marks its comparisons, and finds what cannot be judged outside.
+
+Each comparison in an `assert` becomes a call of a recorder with the operator kept in the
+tests' process, so that a failure can be shown as call, expected and got. Nothing else about
+the test changes: the same operands are evaluated in the same order.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+COMPARE = "__observed_compare__"
+HOLDS = "__observed_holds__"
+
+FOLLOWED: tuple[tuple[str, str], ...] = (
+    ("builtins", "input"), ("builtins", "print"), ("builtins", "open"), ("sys", "stdin"),
+    ("sys", "argv"), ("time", "sleep"), ("time", "time"), ("time", "monotonic"),
+    ("time", "perf_counter"), ("random", "random"), ("random", "randint"), ("random", "choice"),
+    ("random", "choices"), ("random", "shuffle"), ("random", "sample"), ("random", "uniform"),
+    ("random", "randrange"), ("os", "getenv"), ("os", "getcwd"), ("os", "listdir"),
+)
+"""What a test may replace in the standard library; the solution's process follows."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A comparison or truth in an assert of the test, as source."""
+
+    operator: str
+    got: str
+    expected: str
+    swapped: bool
+    """The solution's side is the right one."""
+    line: int
+    message: bool
+
+
+def instrument(
+    tree: ast.Module, modules: Collection[str], free_names: bool
+) -> tuple[ast.Module, list[Site]]:
+    """The tree with its asserts recorded, and the sites the recorder's numbers mean.
+
+    `modules` are the importable modules of the program; with `free_names` every name that the
+    code does not bind itself is taken to be the program's.
+    """
+    touching = _touching(tree, modules, free_names)
+    sites: list[Site] = []
+    changed = _Asserts(touching, sites).visit(tree)
+    return ast.fix_missing_locations(changed), sites
+
+
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}
+
+
+class _Asserts(ast.NodeTransformer):
+    def __init__(self, touching: set[str], sites: list[Site]) -> None:
+        self._touching = touching
+        self._sites = sites
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        marked = _Compares(self._touching, self._sites, node).visit(node.test)
+        if not _recorded(marked):
+            number = len(self._sites)
+            source = ast.unparse(node.test)
+            site = Site("", source, "a true value", False, node.lineno, node.msg is not None)
+            self._sites.append(site)
+            marked = _call(HOLDS, number, marked)
+        return ast.copy_location(ast.Assert(marked, node.msg), node)
+
+
+class _Compares(ast.NodeTransformer):
+    """Wraps each comparison of two operands; chains are left as they are."""
+
+    def __init__(self, touching: set[str], sites: list[Site], owner: ast.Assert) -> None:
+        self._touching = touching
+        self._sites = sites
+        self._owner = owner
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        left_source, right_source = ast.unparse(node.left), ast.unparse(node.comparators[-1])
+        self.generic_visit(node)
+        if len(node.ops) != 1:
+            return node
+        right_touches = _touches(node.comparators[0], self._touching)
+        swapped = right_touches and not _touches(node.left, self._touching)
+        got, expected = (
+            (right_source, left_source) if swapped else (left_source, right_source)
+        )
+        number = len(self._sites)
+        self._sites.append(
+            Site(_SIGNS[type(node.ops[0])], got, expected, swapped, node.lineno,
+                 self._owner.msg is not None)
+        )
+        call = _call(COMPARE, number, node.left, node.comparators[0])
+        return ast.copy_location(call, node)
+
+
+def _recorded(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
+        node.func.id == COMPARE
+    )
+
+
+def _call(function: str, number: int, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(function, ast.Load()), [ast.Constant(number), *args], [])
+
+
+def _touches(node: ast.AST, touching: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in touching for n in ast.walk(node))
+
+
+def _touching(tree: ast.Module, modules: Collection[str], free_names: bool) -> set[str]:
+    """Names that hold something of the program, or something computed from it."""
+    touching = set(imported_from(tree, modules))
+    if free_names:
+        bound = {
+            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and
+            not isinstance(n.ctx, ast.Load)
+        } | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+        bound |= set(_imports(tree))
+        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        touching |= {name for name in used - bound if not hasattr(builtins, name)}
+    flows = list(_flows(tree))
+    grown = True
+    while grown:
+        before = len(touching)
+        for source, target in flows:
+            if _touches(source, touching):
+                touching |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        grown = len(touching) > before
+    return touching
+
+
+def _flows(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of an expression and the target that gets its value."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    yield node.value, target
+            case ast.AnnAssign(value=ast.expr() as value) | ast.AugAssign(value=value):
+                yield value, node.target
+            case ast.NamedExpr():
+                yield node.value, node.target
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                yield node.iter, node.target
+            case ast.withitem(optional_vars=ast.expr() as target):
+                yield node.context_expr, target
+
+
+def imported_from(tree: ast.Module, modules: Collection[str]) -> Iterator[str]:
+    """Names that import statements bind to the program's modules or what is in them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in modules or alias.name in modules:
+                    yield alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.module and (
+            node.module in modules or node.module.partition(".")[0] in modules
+        ):
+            for alias in node.names:
+                yield alias.asname or alias.name
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0]
+
+
+def unsupported(code: str, modules: Collection[str]) -> str:
+    """Why this test cannot be judged outside, or an empty text."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return ""
+    own = set(imported_from(tree, modules)) | set(modules)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            named = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            for name in named:
+                if name in ("subprocess", "runpy", "multiprocessing"):
+                    return f"the test starts the program itself, by {name}"
+        if isinstance(node, ast.Call):
+            reason = _patches(node, own)
+            if reason:
+                return reason
+    return ""
+
+
+def _patches(node: ast.Call, own: set[str]) -> str:
+    """Why a patch is out of reach: it replaces something the solution's process would not see."""
+    function = ast.unparse(node.func)
+    patching = function.rpartition(".")[2] == "patch" or function.endswith(
+        ("monkeypatch.setattr", "patch.object", "monkeypatch.delattr")
+    )
+    if not patching or not node.args:
+        return ""
+    target, *rest = node.args
+    if isinstance(target, ast.Constant) and isinstance(target.value, str):
+        root, _, name = target.value.rpartition(".")
+        if target.value.partition(".")[0] in own or (root, name) in FOLLOWED:
+            return ""
+        return f"the test replaces {target.value}, which the solution would have to see"
+    roots = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+    if not roots or roots[0] in own:
+        return ""
+    name = rest[0].value if rest and isinstance(rest[0], ast.Constant) else None
+    if (ast.unparse(target), name) in FOLLOWED:
+        return ""
+    if ast.unparse(target) in ("math", "os", "os.path", "sys", "time", "random", "json", "datetime",
+                               "builtins", "requests", "socket", "io", "shutil", "pathlib"):
+        return f"the test replaces {ast.unparse(target)}.{name}, which the solution would have to see"
+    return ""
