@@ -17,9 +17,9 @@ from agent.events import (
     Stamped,
     StepStarted,
     TestInfo,
+    TestsFrozen,
     Waiting,
 )
-from agent.events import TestsFrozen as Frozen
 from agent.exits import exit_code
 from agent.result import Result, document, fold
 
@@ -107,7 +107,7 @@ def test_every_prefix_of_a_log_folds() -> None:
     log = stamped(
         STARTED,
         StepStarted(step="execute", iteration=0),
-        Frozen(tests=(TestInfo(name="a", origin="user", code="assert 1"),)),
+        TestsFrozen(tests=(TestInfo(name="a", origin="user", code="assert 1"),)),
         ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=None, wall_s=1),
         Waiting(interrupt="i", question="keep?"),
         FINISHED,
@@ -139,7 +139,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     shown = TestInfo(name="a", origin="user", code="assert 1")
     held = TestInfo(name="a", origin="held-out", code="assert 1")
 
-    assert fold(stamped(Frozen(tests=(shown,)), Frozen(tests=(held,)))).tests == (held,)
+    assert fold(stamped(TestsFrozen(tests=(shown,)), Frozen(tests=(held,)))).tests == (held,)
 
 
 def test_a_question_is_open_until_the_run_ends() -> None:

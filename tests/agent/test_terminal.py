@@ -1,0 +1,131 @@
+"""What a person reads: honest headlines, plain text, and nothing that steers the terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from agent.domain import PROOF_MEANING, Ending, Report, RunOutcome, Verdict
+from agent.events import Searched, StepStarted, TestInfo, TestsFrozen
+from agent.result import Result
+from agent.terminal import (
+    ADVICE,
+    HEADLINE,
+    coloured,
+    cost_words,
+    detail_words,
+    ending_words,
+    event_words,
+    headline,
+    printable,
+    seen_words,
+    verdict_table,
+)
+
+
+def verdict(status: str = "failed", **fields: object) -> Verdict:
+    return Verdict(name="t", test="t", origin="user", status=status,
+                   **{"integrity": "outside", **fields})
+
+
+def shown(renderable: object) -> str:
+    console = Console(file=StringIO(), width=100)
+    console.print(renderable)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@given(st.text(st.characters()))
+def test_printed_text_never_holds_a_control_character(text: str) -> None:
+    assert all(
+        character in "\n\t" or character.isprintable() for character in printable(text)
+    )
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_a_diff_is_shown_line_by_line_as_it_is() -> None:
+    diff = "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"
+
+    assert coloured(diff).plain == diff
+
+
+def test_every_outcome_has_a_headline_and_an_advice() -> None:
+    assert HEADLINE.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+
+
+def test_healed_is_never_said_without_its_proof() -> None:
+    for level, meaning in PROOF_MEANING.items():
+        line = headline(Result(outcome="healed", proof=level, strategy="search")).plain
+
+        assert line.startswith(f"HEALED · proof {level}: {meaning} · by search")
+
+
+def test_the_words_healed_and_fixed_are_kept_for_what_was_shown() -> None:
+    for outcome in get_args(RunOutcome):
+        line = headline(Result(outcome=outcome, proof="E0")).plain.lower()
+
+        assert "fixed" not in line
+        assert ("healed" in line.replace("not healed", "")) == (outcome == "healed")
+
+
+def test_a_price_that_is_unknown_is_not_called_free() -> None:
+    assert cost_words(Result(tokens=0)) == "no tokens, $0.00"
+    assert cost_words(Result(tokens=9, cost_usd=None)) == "9 tokens, price unknown"
+    assert cost_words(Result(tokens=9, cost_usd=0.5)) == "9 tokens, $0.5000"
+
+
+def test_a_status_is_said_in_words_beside_its_glyph() -> None:
+    for status in ("passed", "failed", "error", "timeout"):
+        assert status in shown(verdict_table([verdict(status)]))
+        assert shown(verdict_table([verdict(status)], ascii_only=True)).isascii()
+
+
+def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
+    assert seen_words(verdict(expected="3", got="4", message="m")) == "expected 3, got 4"
+    assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"
+    assert seen_words(verdict("passed", expected="3", got="3")) == ""
+    assert seen_words(verdict("passed", type_differs=True)) == "equal, but of another type"
+    assert seen_words(verdict("passed", integrity="in-process", reason="patches it")) == (
+        "judged in-process: patches it"
+    )
+
+
+def test_the_end_of_a_program_is_said_in_words() -> None:
+    def words(**fields: object) -> str:
+        return ending_words(Report(solution="s", ending=Ending(**fields)))
+
+    assert words(kind="completed") == "ran to its end"
+    assert words(kind="exited", exit_code=3) == "ended itself with exit code 3"
+    assert words(kind="raised", exception="KeyError", message="'x'", line=7) == (
+        "raised KeyError at line 7: 'x'"
+    )
+    assert words(kind="timeout", limit="wall time 2.0 s") == (
+        "did not end in time (wall time 2.0 s)"
+    )
+    assert words(kind="killed", limit="cpu time") == "was stopped by a limit (cpu time)"
+
+
+def test_steps_and_search_progress_are_details() -> None:
+    step = StepStarted(step="repair", iteration=1)
+    search = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
+
+    assert event_words(step) == event_words(search) == ""
+    assert "repair" in detail_words(step)
+    assert "1 candidate, 0 plausible, best passes 2 of 3" in detail_words(search)
+
+
+def test_frozen_tests_are_counted_by_origin() -> None:
+    tests = tuple(
+        TestInfo(name=str(number), origin=origin, code="assert f()")
+        for number, origin in enumerate(("user", "user", "doctest"))
+    )
+
+    assert event_words(TestsFrozen(tests=tests)) == "3 tests: 2 user, 1 doctest"
