@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 
 from agent.checks.screening import Screener, screening
@@ -139,10 +139,13 @@ class _Shell:
 
     async def _screened(self, screener: Screener, question: Screen) -> tuple[Screened | None, ...]:
         results: list[Screened | None] = [None] * len(question.candidates)
-        async for index, screened in screener.screen(question.candidates, mode=question.mode):
-            results[index] = screened
-            if time.monotonic() > self.end:
-                break
+        async with aclosing(
+            screener.screen(question.candidates, mode=question.mode)
+        ) as replies:
+            async for index, screened in replies:
+                results[index] = screened
+                if time.monotonic() > self.end:
+                    break
         return tuple(results)
 
     async def _verified(self, findings: Findings) -> bool:

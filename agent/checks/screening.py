@@ -11,7 +11,7 @@ asked for one by one, and the guilty one alone is lost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -85,7 +85,7 @@ class Screener:
 
     async def screen(
         self, texts: Sequence[str], *, mode: Mode, patience: float = 1.0
-    ) -> AsyncIterator[tuple[int, Screened]]:
+    ) -> AsyncGenerator[tuple[int, Screened], None]:
         """Yields (index, what it did) for each text, in no particular order.
 
         `patience` multiplies the budget of steps and time, for candidates that may be slow.
@@ -139,16 +139,17 @@ class Screener:
             "kind": "baseline", "text": self._base, "steps": STEPS_BASELINE, "cpu_s": 1.0,
             "wall_s": 3.0,
         }
+        lost = Screened(passed=(False,), ended="lost")
+        measured = Baseline((lost,) * self._count, (0,) * self._count, None)
         async for _, reply in self._batch.replies([item], 3.0 * self._count + KILL_S):
             if isinstance(reply, dict) and isinstance(runs := reply.get("runs"), list):
                 output = reply.get("output")
-                return Baseline(
+                measured = Baseline(
                     screened=tuple(_baseline_row(run) for run in runs),
                     steps=tuple(cast(int, cast(list[Json], run)[5]) for run in runs),
                     output=output if isinstance(output, str) else None,
                 )
-        lost = Screened(passed=(False,), ended="lost")
-        return Baseline((lost,) * self._count, (0,) * self._count, None)
+        return measured
 
     def _lost(self, reply: Lost) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
