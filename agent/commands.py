@@ -193,13 +193,14 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
 def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
     """Shows who would answer, in which sandbox, and where runs are kept."""
     settings = Settings.from_env(provider=provider)
+    folder, warning = data_folder(settings)
+    settings = replace(settings, data_dir=folder)
 
     async def look() -> tuple[str, str, str]:
         async with opener(settings) as session:
             return session.plan.provider, session.plan.why, session.sandbox.describe()
 
     name, why, sandbox = asyncio.run(look())
-    folder, warning = data_folder(settings)
     if face.json:
         face.data({
             "provider": name, "why": why, "sandbox": sandbox, "data_dir": str(folder),

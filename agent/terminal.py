@@ -147,7 +147,16 @@ class Terminal:
         if report is None:
             return
         if report.verdicts:
-            console.print(verdict_table(report.verdicts, ascii_only=_ascii(console)))
+            # Our own probes are news only where one fails; --verbose lists them all.
+            quiet = [] if self.verbose else [
+                verdict for verdict in report.verdicts
+                if verdict.passed and verdict.origin == "adversarial"
+            ]
+            rows = [verdict for verdict in report.verdicts if verdict not in quiet]
+            if rows:
+                console.print(verdict_table(rows, ascii_only=_ascii(console)))
+            if quiet:
+                console.print(f"and {_count(len(quiet), 'adversarial test')} passed")
         elif report.ending is not None:
             console.print(Text(printable(f"No tests. The program {ending_words(report)}.")))
 
@@ -289,8 +298,7 @@ def event_words(event: Event) -> str:
     detail wants."""
     match event:
         case RunStarted():
-            plan = NO_MODEL if event.provider == "mock" else event.provider
-            return f"{plan} ({event.provider_why})" if event.provider_why else plan
+            return plan_words(event.provider, event.provider_why)
         case TestsFrozen():
             origins = Counter(test.origin for test in event.tests)
             named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
@@ -337,6 +345,15 @@ def detail_words(event: Event) -> str:
             return f"  answered: {event.answer}"
         case _:
             return ""
+
+
+def plan_words(provider: str, why: str) -> str:
+    """Who answers and why; that there is no model is always said first."""
+    if provider != "mock":
+        return f"{provider}: {why}"
+    if why.lower().startswith(NO_MODEL.lower()):
+        return NO_MODEL + why[len(NO_MODEL):]
+    return f"{NO_MODEL} ({why})" if why else NO_MODEL
 
 
 def search_words(event: Searched) -> str:

@@ -139,7 +139,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     shown = TestInfo(name="a", origin="user", code="assert 1")
     held = TestInfo(name="a", origin="held-out", code="assert 1")
 
-    assert fold(stamped(TestsFrozen(tests=(shown,)), Frozen(tests=(held,)))).tests == (held,)
+    assert fold(stamped(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
 
 
 def test_a_question_is_open_until_the_run_ends() -> None:

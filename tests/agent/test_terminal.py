@@ -21,6 +21,7 @@ from agent.terminal import (
     ending_words,
     event_words,
     headline,
+    plan_words,
     printable,
     seen_words,
     verdict_table,
@@ -120,6 +121,16 @@ def test_steps_and_search_progress_are_details() -> None:
     assert event_words(step) == event_words(search) == ""
     assert "repair" in detail_words(step)
     assert "1 candidate, 0 plausible, best passes 2 of 3" in detail_words(search)
+
+
+def test_that_there_is_no_model_is_said_once_and_first() -> None:
+    assert plan_words("mock", "no model: memory and search only (nothing is set)") == (
+        "No model: memory and search only (nothing is set)"
+    )
+    assert plan_words("mock", "LLM_PROVIDER=mock") == (
+        "No model: memory and search only (LLM_PROVIDER=mock)"
+    )
+    assert plan_words("ollama", "it runs here") == "ollama: it runs here"
 
 
 def test_frozen_tests_are_counted_by_origin() -> None:
