@@ -149,10 +149,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
     crash = crash_of(trace)
     program = Program(base.text, types=trace.types, crash=crash, names=state.facts.names)
     edits = single_edits(program, ochiai(trace), state.facts.protected)
-    singles = (
-        (Candidate(spliced(program.data, [edit.splice]), base.cost + edit.cost, edit.operator), edit)
-        for edit in edits
-    )
+    singles = ((_edited(program, base, edit), edit) for edit in edits)
     yield from _screen(state, singles, failing, passing, state.budget.candidates)
     yield from _offer(state)
     if state.accepted or state.spent:
@@ -166,6 +163,10 @@ def _repair(state: _State, base: Candidate) -> Steps:
     pairs.sort(key=lambda pair: pair[0].cost)
     yield from _screen(state, pairs, failing, passing, limit)
     yield from _offer(state)
+
+
+def _edited(program: Program, base: Candidate, edit: Edit) -> Candidate:
+    return Candidate(spliced(program.data, [edit.splice]), base.cost + edit.cost, edit.operator)
 
 
 def _mend(state: _State) -> Generator[Question, Answer, list[Candidate]]:

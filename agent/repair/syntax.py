@@ -32,7 +32,7 @@ _ANOTHER: tuple[tuple[str, str], ...] = (
     ('"', "'"), ("'", '"'), ("<-", "="), (":=", "="), ("print", "print("), ("async", ""),
 )
 """A token, and what was meant: other languages' words, neighbours on the keyboard."""
-_TYPOGRAPHY = {
+_TYPOGRAPHY: dict[str, str | int | None] = {
     "\u00a0": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-",
     "\u2014": "-", "\u2212": "-", "\u00d7": "*", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=",
     "\ufeff": "", "\u200b": "", "\uff08": "(", "\uff09": ")", "\uff0c": ",", "\uff1a": ":",
@@ -259,7 +259,8 @@ def comment(place: _Place) -> Proposals:
         yield place.with_line(0.8, place.line.replace("//", "#", 1))
     if "/*" in place.line:
         yield place.with_line(0.4, re.sub(r"/\*.*?\*/", "", place.line))
-        last = next((i for i in range(place.index, len(place.lines)) if "*/" in place.lines[i]), None)
+        rest = range(place.index, len(place.lines))
+        last = next((index for index in rest if "*/" in place.lines[index]), None)
         if last is not None:
             block = place.lines[place.index : last + 1]
             new = tuple(re.sub(r"^(\s*)", r"\1# ", line) for line in block)
@@ -299,10 +300,10 @@ def bracket(place: _Place) -> Proposals:
         for at in ends:
             near = place.near(at, 40.0)
             at_end = at == len(body) or (at == len(body) - 1 and body.endswith(":"))
-            yield place.with_line(
-                (0.8 if missing > 0 else 2.0) + near - 0.25 * at_end, line[:at] + closing + line[at:]
-            )
-            yield place.with_line((0.8 if missing < 0 else 2.0) + near, line[:at] + opening + line[at:])
+            closes = (0.8 if missing > 0 else 2.0) + near - 0.25 * at_end
+            opens = (0.8 if missing < 0 else 2.0) + near
+            yield place.with_line(closes, line[:at] + closing + line[at:])
+            yield place.with_line(opens, line[:at] + opening + line[at:])
     columns = range(place.width, len(line) + 1) if len(line) <= 100 else ends
     for quote in ("'", '"'):
         odd = line.count(quote) % 2

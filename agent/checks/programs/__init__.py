@@ -1,1 +1,1 @@
-"""Programs that run inside the jail; they import only the standard library, pytest and each other."""
+"""Programs that run inside the jail; they import the standard library, pytest and each other."""

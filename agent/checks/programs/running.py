@@ -229,7 +229,7 @@ class Room:
             self._attach(module)
         if name == "__main__":
             sys.modules["__main__"] = module
-        exec(code, module.__dict__)  # noqa: S102 - running the candidate is what we are for
+        exec(code, module.__dict__)
         return module
 
     def _attach(self, module: types.ModuleType) -> None:
@@ -255,7 +255,7 @@ class Room:
     def _as_module(self, code: types.CodeType, test: Prepared) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
-        exec(test.code, dict(module.__dict__))  # noqa: S102
+        exec(test.code, dict(module.__dict__))
 
     def _as_item(self, code: types.CodeType, test: Prepared) -> None:
         assert self.items is not None
@@ -272,7 +272,7 @@ class Room:
             module = sys.modules["__main__"]
         finally:
             sys.stdout = self._quiet
-        exec(test.code, {**module.__dict__, "output": output.getvalue()})  # noqa: S102
+        exec(test.code, {**module.__dict__, "output": output.getvalue()})
 
     def _ends_well(self, code: types.CodeType) -> None:
         """Without tests: no crash, and nothing lost of what was printed before it."""

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 from itertools import compress, repeat
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 _OPENS_LOOP = re.compile(rb"\b(for|while|lambda|def|assert)\b")
 _TICK = b"__tick__(); "
@@ -40,8 +43,8 @@ class Steps:
         self._limit = limit
         self.tick = self._left.__next__
 
-    def ticks(self, iterable: object) -> object:
-        return compress(iterable, self._left)  # type: ignore[call-overload]
+    def ticks(self, iterable: Iterable[T]) -> Iterator[T]:
+        return compress(iterable, self._left)
 
     @property
     def used(self) -> int:
@@ -121,9 +124,7 @@ def splices(text: str) -> list[Splice]:
             skipped.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.While):
             around(node.test, _OPEN_CONDITION, b")")
-        elif isinstance(node, ast.For):
-            around(node.iter, _OPEN_ITERABLE, b"))")
-        elif isinstance(node, ast.comprehension) and not node.is_async:
+        elif isinstance(node, ast.For | ast.comprehension) and not getattr(node, "is_async", 0):
             around(node.iter, _OPEN_ITERABLE, b"))")
         elif isinstance(node, ast.Lambda):
             around(node.body, _OPEN_CONDITION, b")")

@@ -44,7 +44,7 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
     adds = isinstance(node.func, ast.Attribute) and node.func.attr in (
         "append", "add", "insert", "extend", "index", "count", "remove",
     )
-    if own or adds or isinstance(node.func, ast.Attribute) and not named and len(given) < 3:
+    if own or adds or (isinstance(node.func, ast.Attribute) and not named and len(given) < 3):
         cost = 4.6 if own or adds else 5.4
         for name in program.variables(node):
             for i in range(len(given) + 1):

@@ -98,8 +98,8 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
         yield put(other, 2.8)
     for other in ("", " ", value.strip(), value.lower(), value.upper()):
         yield put(other, 3.2)
-    for other in program.constants(node, str):
-        yield put(str(other), 3.0)
+    for text in program.constants(node, str):
+        yield put(str(text), 3.0)
     for other in (
         value[::-1], value + " ", " " + value, value[:-1], value[1:], value.title(),
         value.capitalize(), value + "\n", value + value, ", ", ",", "-", "_", "0", "1", ".", "\n",
@@ -125,9 +125,10 @@ def everywhere(program: Program, node: Function) -> Iterator[Splice]:
     """The same constant changed at all its places in a function."""
     places: dict[tuple[type, object], list[ast.Constant]] = {}
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Constant) and type(inner.value) in (int, str):
-            if inner not in program.hidden and program.scope(inner) is node:
-                places.setdefault((type(inner.value), inner.value), []).append(inner)
+        if not isinstance(inner, ast.Constant) or type(inner.value) not in (int, str):
+            continue
+        if inner not in program.hidden and program.scope(inner) is node:
+            places.setdefault((type(inner.value), inner.value), []).append(inner)
     for (kind, value), found in places.items():
         if len(found) < 2:
             continue

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import collections
+import copy
+import datetime
 import difflib
-import importlib.util
+import functools
+import heapq
+import itertools
+import json
+import math
+import operator
+import os
+import random
 import re
+import statistics
+import string
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TypeVar
 
 from agent.repair.edits.names import attribute_name
 from agent.repair.edits.statements import NEUTRAL, in_loop
-from agent.repair.program import ATOM, BUILTINS, NOT, Function, Program, Splice
 from agent.repair.facts import Crash
+from agent.repair.program import ATOM, BUILTINS, NOT, Function, Program, Splice
 
 _STANDARD: dict[str, str] = {
     name: module
@@ -62,6 +76,21 @@ _METHODS = {
 }
 
 _Node = TypeVar("_Node", bound=ast.AST)
+
+_MODULES: dict[str, ModuleType] = {
+    module.__name__: module
+    for module in (
+        bisect, collections, copy, datetime, functools, heapq, itertools, json, math, operator, os,
+        random, re, statistics, string, sys, time,
+    )
+}
+_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        list, dict, set, str, int, float, tuple, bytes, bool, frozenset, collections.deque,
+        collections.Counter, collections.defaultdict, datetime.datetime, datetime.date,
+    )
+}
 
 _LENGTH = frozenset({"length", "size", "count", "len"})
 
@@ -152,7 +181,8 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
                              "set", "reversed"):
                 if function in BUILTINS:
                     text = f"{function}({', '.join([base, *given])})"
-                    cost = 0.3 if function == name or name in _LENGTH and function == "len" else 2.2
+                    likely = function == name or (name in _LENGTH and function == "len")
+                    cost = 0.3 if likely else 2.2
                     yield program.replace(parent, text, cost)
             if given:
                 for sign in ("in", "not in", "+", "|", "&", "-", "=="):
@@ -339,10 +369,11 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
         for step in steps:
             yield program.insert_after(last, [step], 1.8, indent)
             for inner in ast.walk(loop):
-                if isinstance(inner, ast.If) and program.alone(inner.body[-1]):
-                    if inner.body[-1].lineno > inner.lineno:
-                        yield program.insert_after(inner.body[-1], [step], 2.6)
-                        yield program.insert_before(inner.body[-1], [step], 2.6)
+                if not isinstance(inner, ast.If) or not program.alone(inner.body[-1]):
+                    continue
+                if inner.body[-1].lineno > inner.lineno:
+                    yield program.insert_after(inner.body[-1], [step], 2.6)
+                    yield program.insert_before(inner.body[-1], [step], 2.6)
         yield program.insert_after(last, ["break"], 2.4, indent)
 
 
@@ -373,13 +404,14 @@ def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
 def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
     """Too many or too few values: pairs made by `items`, `enumerate` or `zip`."""
     for node in ast.walk(program.tree):
-        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Tuple):
-            if crash.line in (None, node.iter.lineno):
-                text = program.code(node.iter)
-                base = program.grouped(node.iter, ATOM)
-                yield program.replace(node.iter, f"{base}.items()", 0.8)
-                yield program.replace(node.iter, f"enumerate({text})", 0.8)
-                yield program.replace(node.iter, f"zip({text})", 2.0)
+        if not isinstance(node, ast.For | ast.comprehension):
+            continue
+        if isinstance(node.target, ast.Tuple) and crash.line in (None, node.iter.lineno):
+            text = program.code(node.iter)
+            base = program.grouped(node.iter, ATOM)
+            yield program.replace(node.iter, f"{base}.items()", 0.8)
+            yield program.replace(node.iter, f"enumerate({text})", 0.8)
+            yield program.replace(node.iter, f"zip({text})", 2.0)
 
 
 def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
@@ -562,18 +594,5 @@ def _in_elif(program: Program, node: ast.AST) -> bool:
 
 def _members(name: str, is_module: bool) -> list[str]:
     """Public names of a built-in type or a module of the standard library."""
-    if is_module:
-        if name.split(".")[0] not in sys.stdlib_module_names or name not in sys.modules:
-            found = importlib.util.find_spec(name) if name in sys.stdlib_module_names else None
-            if found is None:
-                return []
-        module: ModuleType = importlib.import_module(name)
-        return [one for one in dir(module) if not one.startswith("_")]
-    kinds = {one.__name__: one for one in (list, dict, set, str, int, float, tuple, bytes, bool,
-                                           frozenset)}
-    import collections
-
-    kinds |= {"deque": collections.deque, "Counter": collections.Counter,
-              "defaultdict": collections.defaultdict}
-    kind = kinds.get(name)
-    return [] if kind is None else [one for one in dir(kind) if not one.startswith("_")]
+    owner = (_MODULES if is_module else _TYPES).get(name)
+    return [] if owner is None else [one for one in dir(owner) if not one.startswith("_")]

@@ -181,9 +181,11 @@ def negative(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A sign put before a number that is computed."""
     kinds = program.type_of(node)
     parent = program.parents.get(node)
-    if isinstance(node, ast.BinOp | ast.Name | ast.Call) and (not kinds or kinds & NUMBERS):
-        if isinstance(parent, ast.Return | ast.Call | ast.keyword) and not _is_called(parent, node):
-            yield program.replace(node, f"-{program.grouped(node, UNARY)}", 4.0)
+    given = isinstance(parent, ast.Return | ast.Call | ast.keyword)
+    if not isinstance(node, ast.BinOp | ast.Name | ast.Call) or not given:
+        return
+    if (not kinds or kinds & NUMBERS) and not _is_called(parent, node):
+        yield program.replace(node, f"-{program.grouped(node, UNARY)}", 4.0)
 
 
 def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:

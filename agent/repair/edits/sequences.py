@@ -88,7 +88,7 @@ def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
 def display(program: Program, node: ast.List | ast.Tuple) -> Iterator[Splice]:
     """Elements of a list or tuple swapped, dropped or added."""
     parent = program.parents.get(node)
-    if not node.elts or isinstance(parent, ast.For | ast.comprehension) and parent.target is node:
+    if not node.elts or (isinstance(parent, ast.For | ast.comprehension) and parent.target is node):
         return
     parts = [program.code(one) for one in node.elts]
     text = program.code(node)

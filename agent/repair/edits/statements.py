@@ -261,9 +261,10 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     texts: dict[str, float] = {}
     for other in ast.walk(scope):
-        if isinstance(other, _SIMPLE) and other is not node and not _is_docstring(other):
-            if other.lineno == other.end_lineno:
-                texts.setdefault(program.code(other), 4.6)
+        if not isinstance(other, _SIMPLE) or other is node or _is_docstring(other):
+            continue
+        if other.lineno == other.end_lineno:
+            texts.setdefault(program.code(other), 4.6)
     names = program.variables(node)
     for name in names:
         seen = program.seen(name)
