@@ -310,8 +310,8 @@ def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
     module = stem if stem.isidentifier() else "solution"
     head = f"from {module} import {', '.join(imported)}"
     future = max((node.lineno for node in body if is_future_import(node)), default=0)
-    first = min(line for line in shown if line > future)
-    free = next((n for n in range(future, first - 1) if not lines[n]), None)
+    first = min(lines_of(node).start for node in part)
+    free = next((n for n in range(future, first - 1) if not lines[n].strip()), None)
     if free is None:
         return "\n".join([*lines[:future], head, *lines[future:]])
     lines[free] = head

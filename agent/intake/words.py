@@ -36,7 +36,7 @@ _DOUBT = re.compile(
 )
 _NEGATED = re.compile(r"\b(?:not|never|no longer)\b", re.IGNORECASE)
 _GOES_ON = re.compile(
-    r"[\s`'\"*_]*(?:$|[.,;:)\]!?(#\u2013\u2014]|-\s|(?:and|because|since|while)\b)"
+    r"[\s`'\"*_]*(?:$|,(?!\s*[\d'\"\[({-])|[.;:)\]!?(#\u2013\u2014]|-\s|(?:and|because|since|while)\b)"
 )
 _CONTRAST = re.compile(r"[\s`'\"*_]*,?\s*(?:but|not|instead|rather|yet|when|if)\b")
 _LONGEST_CALL = 2_000

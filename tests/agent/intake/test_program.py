@@ -1,0 +1,168 @@
+"""Asserts and test functions in the user's own file are tests, and stay untouched."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from agent import intake
+from agent.checks.masking import mask
+from agent.domain import Example
+
+SOLUTION_AND_TESTS = '''\
+import pytest
+from collections import Counter
+
+LIMIT = 3
+ROWS = [("aab", {"a": 2, "b": 1})]
+
+
+def count(text):
+    """Counts letters."""
+    return dict(Counter(text[:LIMIT]))
+
+
+def same(got, want):
+    assert got == want
+
+
+@pytest.fixture
+def sample():
+    return "ab"
+
+
+@pytest.mark.parametrize("text, want", ROWS)
+def test_rows(text, want):
+    same(count(text), want)
+
+
+def test_sample(sample):
+    assert count(sample) == {"a": 1, "b": 1}
+
+
+def test_drive(car):
+    return car.speed > 3
+
+
+if __name__ == "__main__":
+    print(count("abc"))
+'''
+
+
+def test_own_asserts_are_tests_of_the_user():
+    tests = intake.tests_from_program("def f(x):\n    return x\n\nassert f(2) == 2\n")
+
+    assert tests == (Example(name="assert f(2) == 2", origin="user", call="f(2)", expected="2"),)
+
+
+def test_a_value_that_stays_is_judged_as_the_program_made_it():
+    wrong = "total = 0\nfor i in range(1, 5):\n    total =+ i\nassert total == 10\n"
+    (test,) = intake.tests_from_program(wrong)
+
+    assert test.code == "assert total == 10"
+
+
+def test_a_value_that_changes_later_is_made_anew(outcomes):
+    program = (
+        "class Box:\n    def __init__(self):\n        self.items = []\n"
+        "    def put(self, x):\n        self.items.append(x)\n"
+        "b = Box()\nb.put(1)\nassert b.items == [1]\nb.put(2)\nassert b.items == [1, 2]\n"
+    )
+    first, second = intake.tests_from_program(program)
+
+    assert first.code == "b = Box()\nb.put(1)\nassert b.items == [1]"
+    assert second.code == "b = Box()\nb.put(1)\nb.put(2)\nassert b.items == [1, 2]"
+    masked = mask(program)
+    assert outcomes(masked, [first, second]) == [True, True]
+    assert outcomes(masked.replace("append(x)", "insert(0, x)"), [first, second]) == [True, False]
+
+
+def test_what_an_own_assert_changes_is_carried_into_the_next(outcomes):
+    program = (
+        "def take(stack):\n    return stack.pop()\n"
+        "stack = [1, 2, 3]\nassert take(stack) == 3\nassert take(stack) == 2\n"
+    )
+    tests = intake.tests_from_program(program)
+
+    assert outcomes(mask(program), tests) == [True, True]
+    assert outcomes(mask(program).replace("pop()", "pop(0)"), tests) == [False, True]
+
+
+def test_statements_that_read_the_surroundings_are_not_repeated():
+    program = "n = int(input())\nassert double(n) == 4\nn = 3\ndef double(x): return 2 * x\n"
+    (test,) = intake.tests_from_program(program)
+
+    assert "input" not in test.code
+
+
+def test_asserts_of_a_program_that_does_not_parse_are_still_found():
+    tests = intake.tests_from_program(
+        "def f(x)\n    return x\n\nassert f(2) == 2\nassert f(\n    3\n) == 3\n"
+    )
+
+    assert [test.code for test in tests] == ["assert f(2) == 2", "assert f(3) == 3"]
+
+
+def test_test_functions_in_the_program_are_taken_out_with_what_serves_only_them():
+    tests = intake.tests_from_program(SOLUTION_AND_TESTS, "letters.py")
+
+    assert [test.name for test in tests] == ["test_rows", "test_sample"]
+    code = tests[0].code
+    tree = ast.parse(code)
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert defined == ["same", "sample", "test_rows", "test_sample"]
+    assert "from letters import count" in code
+    assert "ROWS = " in code and "LIMIT = " not in code and "Counter" not in code
+
+
+def test_a_test_function_keeps_its_line_number():
+    code = intake.tests_from_program(SOLUTION_AND_TESTS, "letters.py")[0].code
+    line = "def test_sample(sample):"
+
+    assert code.split("\n").index(line) == SOLUTION_AND_TESTS.split("\n").index(line)
+
+
+def test_a_solution_function_that_is_only_named_like_a_test_is_none():
+    program = "def test_prime(n):\n    return n > 1\n\ndef testable(x):\n    assert x\n"
+
+    assert intake.tests_from_program(program) == ()
+
+
+def test_protected_lines_are_those_of_asserts_and_of_the_test_part():
+    program = "def f(x):\n    assert x\n    return x\nassert f(\n    2\n) == 2\nx = 1\n"
+
+    assert intake.protected_lines(program) == {4, 5, 6}
+    lines = SOLUTION_AND_TESTS.split("\n")
+    protected = [lines[n - 1] for n in sorted(intake.protected_lines(SOLUTION_AND_TESTS))]
+    assert "ROWS = [(\"aab\", {\"a\": 2, \"b\": 1})]" in protected
+    assert "@pytest.fixture" in protected
+    assert "LIMIT = 3" not in protected and "def count(text):" not in protected
+
+
+def test_what_the_judge_masks_is_protected():
+    program = (
+        "x = [1]\nassert x, 'two\\nlines'\ndef f():\n    assert x\n"
+        "assert (\n    f() is None\n)\n"
+    )
+    masked = mask(program).split("\n")
+    changed = {
+        number
+        for number, line in enumerate(program.split("\n"), start=1)
+        if number > len(masked) or masked[number - 1] != line
+    }
+
+    assert changed and changed <= intake.protected_lines(program)
+
+
+@pytest.mark.parametrize("after, kept", [
+    ("def f(x):\n    return x + 1\n\nassert f(1) == 2\nassert f(2) == 3\n", True),
+    ("# a comment\ndef f(x):\n    return 2\nassert   f(1)==2\nx = 1\nassert f(2) == 3\n", True),
+    ("def f(x):\n    return x\nassert f(1) == 1\nassert f(2) == 3\n", False),
+    ("def f(x):\n    return x\nassert f(1) == 2\n", False),
+    ("def f(x):\n    return x\n\nif False:\n    pass\n", False),
+])
+def test_untouched_sees_a_changed_or_missing_own_test(after, kept):
+    before = "def f(x)\n    return x\n\nassert f(1) == 2\nassert f(2) == 3\n"
+
+    assert intake.untouched(before, after) is kept
