@@ -314,8 +314,9 @@ def _lower(kind: int, soft: int, hard: int) -> None:
 
 def _become(user: int, groups: list[int]) -> None:
     os.setgroups(groups)
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
+    # Called by root, these set the saved identity too: there is no way back.
+    os.setgid(user)
+    os.setuid(user)
 
 
 def _limit_processes(processes: int, exact: bool) -> None:

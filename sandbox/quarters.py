@@ -20,6 +20,8 @@ started is found by a mark in its arguments and environment.
 from __future__ import annotations
 
 import atexit
+import ctypes
+import errno
 import os
 import py_compile
 import shutil
@@ -32,6 +34,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from sandbox.types import SandboxError, SandboxUnavailable
@@ -92,6 +95,8 @@ class Quarters:
         py_compile.compile(source, self.guest, dfile="<jail>", doraise=True)
         os.chmod(self.guest, 0o644)
         self.interpreter = self._find_interpreter()
+        if not self.has_spare_users:
+            _refuse_readers()
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -159,8 +164,7 @@ class Quarters:
             key = f"{path}:{os.stat(path).st_mtime_ns}"
             if key not in self._sites:
                 target = str(Path(self._folder, f"site-{len(self._sites)}"))
-                _link_tree(path, target, left_out=())
-                os.chmod(target, 0o755)
+                _link_tree(path, target)
                 self._sites[key] = target
             return self._sites[key]
 
@@ -328,7 +332,11 @@ def _of_user(user: int, dead: bool = False) -> Iterator[int]:
 
 
 def _of_mark(mark: str) -> Iterator[int]:
-    """Finds a copy of the guest by its arguments, and what it executed by the environment."""
+    """Finds a copy of the guest by its arguments, and what it executed by its environment.
+
+    A program that goes to the length of erasing both is not found; `describe` names no such
+    promise for an ordinary user.
+    """
     me = os.getuid()
     wanted = f"CODE_JAIL={mark}\0".encode()
     for pid in _pids():
@@ -363,6 +371,19 @@ def _may_change_user() -> bool:
         return False
     # In a user namespace only some numbers stand for a user.
     return _mapped("/proc/self/uid_map") and _mapped("/proc/self/gid_map")
+
+
+def _refuse_readers() -> None:
+    """Closes this process's memory and environment to others of the same user, jobs among them.
+
+    It also turns off core dumps and debuggers of this process; its own doings are unchanged.
+    """
+    if sys.platform != "linux":
+        return
+    set_dumpable = 4
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(set_dumpable, 0, 0, 0, 0) != 0:
+        raise SandboxError(f"the kernel refused prctl: {os.strerror(ctypes.get_errno())}")
 
 
 def _mapped(path: str) -> bool:
@@ -439,21 +460,36 @@ def _lay(work: str, path: str, text: str, user: int | None) -> None:
     _give(target, user)
 
 
-def _link_tree(source: str, target: str, left_out: tuple[str, ...]) -> None:
-    shutil.copytree(
-        source,
-        target,
-        copy_function=_link,
-        ignore=shutil.ignore_patterns(*left_out),
-        ignore_dangling_symlinks=True,
-    )
+def _link_tree(source: str, target: str, left_out: tuple[str, ...] = ()) -> None:
+    """Makes `target` a readable image of `source`, following links, each folder once."""
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(source, followlinks=True):
+        place = Path(target, os.path.relpath(folder, source))
+        place.mkdir(mode=0o755)
+        place.chmod(0o755)
+        for name in files:
+            if os.path.isfile(path := str(Path(folder, name))):
+                _link(path, str(place / name))
+        seen.add(os.path.realpath(folder))
+        folders[:] = [
+            name
+            for name in folders
+            if not any(fnmatch(name, pattern) for pattern in left_out)
+            and os.path.realpath(str(Path(folder, name))) not in seen
+        ]
 
 
-def _link(source: str, target: str) -> str:
-    """A hard link, or a copy where the file lies on another file system."""
+def _link(source: str, target: str) -> None:
+    """A hard link; or a copy, where the file lies on another file system, and where its mode
+    would let a job write it or keep a job from reading it."""
     real = os.path.realpath(source)
-    try:
-        os.link(real, target)
-    except OSError:
-        shutil.copy2(real, target)
-    return target
+    if os.stat(real).st_mode & 0o006 == 0o004:
+        try:
+            os.link(real, target)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                raise
+    shutil.copyfile(real, target)
+    executable = os.stat(real).st_mode & 0o111
+    os.chmod(target, 0o755 if executable else 0o644)

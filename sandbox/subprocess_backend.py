@@ -30,12 +30,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from types import CodeType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sandbox.guest import CHANNEL, PEER, PROGRAM_NAME
 from sandbox.quarters import Quarters, Room, kill_all, remove, survivors
 from sandbox.types import Ended, Job, Json, Lost, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import Garbled, Inbox, Message, frame
+
+if TYPE_CHECKING:
+    import resource
 
 _READ_BYTES = 1 << 16
 _FEW_ENTRIES = 200
@@ -70,8 +73,8 @@ class SubprocessSandbox:
         if self._quarters.has_spare_users:
             return f"subprocess: {limits}, a spare user for each job; {open_doors}"
         return (
-            f"subprocess: {limits}; {open_doors}, this user's files, and signals to this "
-            "user's processes"
+            f"subprocess: {limits}; {open_doors}, this user's files, and signals to its "
+            "processes; a daemon that hides well may survive"
         )
 
     async def run(self, job: Job) -> Outcome:
@@ -146,7 +149,7 @@ class SubprocessSandbox:
                     "peer": peer is not None,
                     "message_bytes": limits.message_bytes,
                     "limits": {
-                        "cpu": 0 if endless else max(1, math.ceil(limits.cpu_s)),
+                        "cpu": 0 if endless else _whole_seconds(limits.cpu_s),
                         "memory": limits.memory_mib << 20,
                         "file": limits.file_mib << 20,
                         "open_files": limits.open_files,
@@ -189,6 +192,7 @@ class _Running:
         self._outcome: Outcome | None = None
         self._failure: SandboxError | None = None
         self._exited = False
+        self._reaped = False
         self._left_orphans = False
         self._cpu_s = 0.0
         self._status = 0
@@ -383,49 +387,52 @@ class _Running:
         os.close(descriptor)
 
     def _watch(self) -> None:
-        """Calls `_left` in the loop once the process has ended, without reaping it."""
+        """Calls `_left` in the loop once the process has ended."""
+        self._pidfd = -1
         if hasattr(os, "pidfd_open"):
             try:
                 self._pidfd = os.pidfd_open(self._pid)
             except OSError as error:
                 if error.errno not in (errno.ENOSYS, errno.EPERM):
                     raise
-            else:
-                self._loop.add_reader(self._pidfd, self._left)
-                return
-        self._pidfd = -1
+        if self._pidfd >= 0:
+            self._loop.add_reader(self._pidfd, self._left)
+        else:
+            threading.Thread(target=self._wait, name=f"job {self._pid}", daemon=True).start()
 
-        def wait() -> None:
-            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
-            with suppress(RuntimeError):  # the loop is closed; nobody waits any more
-                self._loop.call_soon_threadsafe(self._left)
-
-        threading.Thread(target=wait, name=f"job {self._pid}", daemon=True).start()
+    def _wait(self) -> None:
+        """Waits in a thread, for systems on which a loop cannot wait for a process."""
+        end = os.wait4(self._pid, 0)
+        self._reaped = True
+        with suppress(RuntimeError):  # the loop is closed; nobody waits any more
+            self._loop.call_soon_threadsafe(self._left, end)
 
     def _has_exited(self) -> bool:
-        if self._exited:
-            return True
-        options = os.WEXITED | os.WNOWAIT | os.WNOHANG
-        return os.waitid(os.P_PID, self._pid, options) is not None
+        return self._exited or self._reaped or (self._pidfd >= 0 and _readable(self._pidfd))
 
     def _kill_group(self) -> None:
         """Kills the job's first process and its group; until it is reaped the number is its."""
-        for kill in (os.kill, os.killpg):
-            with suppress(ProcessLookupError, PermissionError):
-                kill(self._pid, signal.SIGKILL)
+        if not self._reaped:
+            for kill in (os.kill, os.killpg):
+                with suppress(ProcessLookupError, PermissionError):
+                    kill(self._pid, signal.SIGKILL)
 
-    def _left(self) -> None:
+    def _left(self, end: tuple[int, int, resource.struct_rusage] | None = None) -> None:
         """The process has ended: the one path to an outcome."""
-        if self._exited:
-            return
         self.wall_s = time.monotonic() - self._started
-        self._kill_group()
-        _, self._status, usage = os.wait4(self._pid, 0)
-        self._exited = True
-        self._cpu_s = usage.ru_utime + usage.ru_stime
-        if self._pidfd >= 0:
+        if end is None:
+            self._kill_group()
+            end = os.wait4(self._pid, 0)
+            self._reaped = True
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
+            self._pidfd = -1
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+        _, self._status, usage = end
+        self._exited = True
+        self._cpu_s = usage.ru_utime + usage.ru_stime
         if self._deadline is not None:
             self._deadline.cancel()
         self._sweep(time.monotonic() + _DEATH_S)
@@ -433,18 +440,18 @@ class _Running:
     def _sweep(self, deadline: float) -> None:
         """Kills what escaped the group until nothing is found any more."""
         left = survivors(self._room)
-        if left and time.monotonic() > deadline:
-            self._failure = SandboxError(
-                f"processes of a job cannot be killed: {left}; the system may be stuck"
-            )
-            self._close_all()
-            self._changed()
-        elif left:
-            self._left_orphans = True
-            kill_all(left)
-            self._loop.call_later(0.002, self._sweep, deadline)
-        else:
+        if not left:
             self._drain()
+            return
+        self._left_orphans = True
+        kill_all(left)
+        if time.monotonic() > deadline:
+            # Their user is never given to another job, and their folder stays theirs.
+            self._close_all()
+            self._failure = SandboxError(f"processes of a job cannot be killed: {left}")
+            self._changed()
+        else:
+            self._loop.call_later(0.002, self._sweep, deadline)
 
     def _drain(self) -> None:
         """Every writer is dead: reads what is left in the pipes, then tidies up."""
@@ -454,7 +461,12 @@ class _Running:
         while self._channel in self._open and _readable(self._channel):
             self._read_channel()
         self._close_all()
-        if remove(self._room.folder, _FEW_ENTRIES):
+        try:
+            removed = remove(self._room.folder, _FEW_ENTRIES)
+        except OSError as error:
+            self._settle(error)
+            return
+        if removed:
             self._settle()
         else:
             removal = self._loop.run_in_executor(None, remove, self._room.folder)
@@ -492,7 +504,8 @@ class _Running:
             return self._stopped[0], name, self._stopped[1]
         if code < 0:
             # Past SIGXCPU comes SIGKILL, which says nothing; the time used does.
-            late = self._cpu_s >= self._limits.cpu_s and -code == signal.SIGKILL
+            hard_limit = _whole_seconds(self._limits.cpu_s) + 1
+            late = -code == signal.SIGKILL and self._cpu_s > hard_limit - 0.1
             cpu = -code == signal.SIGXCPU or late
             return "killed", name, f"cpu time {self._limits.cpu_s:g} s" if cpu else ""
         return ("completed" if code == 0 and self.inbox.ended else "exited"), "", ""
@@ -706,6 +719,11 @@ def _quarters() -> Quarters:
 @functools.cache
 def _quarters_of(pid: int) -> Quarters:
     return Quarters()
+
+
+def _whole_seconds(seconds: float) -> int:
+    """The kernel counts cpu time in whole seconds, at least one."""
+    return max(1, math.ceil(seconds))
 
 
 def _signal_name(number: int) -> str:
