@@ -788,6 +788,10 @@ class Link:
         if oid is not None:
             return ["@", oid]
         if isinstance(value, type):
+            library = self.judging and value.__module__.partition(".")[0] in sys.stdlib_module_names
+            plain = f"{value.__module__}.{value.__qualname__}" in PLAIN_TYPES
+            if library and not plain and _found(value.__module__, value.__qualname__) is value:
+                return ["gf", value.__module__, value.__qualname__]
             return self._class_wire(value, encoder)
         if isinstance(value, BaseException):
             return self._exception_wire(value, encoder)
@@ -829,10 +833,6 @@ class Link:
                 return ["x", cls.__module__, cls.__qualname__]
             if not _inside(sys.modules.get(cls.__module__), self._folder):
                 return ["x", cls.__module__, cls.__qualname__]
-        if self.judging and cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
-            _found(cls.__module__, cls.__qualname__) is cls
-        ):
-            return ["gf", cls.__module__, cls.__qualname__]
         bases = [self._class_wire(base, encoder) for base in cls.__bases__]
         oid = self._adopt_mine(cls, keep=True)
         space = vars(cls)
