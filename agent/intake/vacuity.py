@@ -99,7 +99,11 @@ def _snippet_reason(
     real = [check for check in found if not always_true(check)]
     if not real:
         return _truism(found, known)
-    if not any(_touches(_closure([check], body), body, own, stem) for check in real):
+    # What decides whether a check is reached (`if f(1) != 1: raise …`) is part of it.
+    whole = [
+        node for node in body if any(inner in real for inner in ast.walk(node))
+    ]
+    if not any(_touches(_closure([node], body), body, own, stem) for node in whole):
         return f"{_quoted(real[0], known)} never uses the program"
     return ""
 

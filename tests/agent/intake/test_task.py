@@ -1,0 +1,215 @@
+"""What users bring becomes a task, or is refused with the right exit in a clear sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent import intake
+from agent.domain import Example, File
+from agent.intake import BadInput, NotFixable, TestText, bring, make_task, paste
+
+ADD = "def add(a, b):\n    return a - b\n"
+
+
+def test_code_and_a_snippet_become_a_task():
+    task = paste(ADD, "assert add(1, 2) == 3").task
+
+    assert task.solution is not None
+    assert (task.solution.entry, task.solution.text) == ("solution.py", ADD)
+    assert task.tests == (
+        Example(name="assert add(1, 2) == 3", origin="user", call="add(1, 2)", expected="3"),
+    )
+
+
+def test_all_sources_of_tests_are_joined_under_unique_names():
+    code = (
+        'def add(a, b):\n    """\n    >>> add(2, 2)\n    4\n    """\n    return a + b\n'
+        "assert add(1, 1) == 2\n"
+    )
+    task = paste(code, "assert add(1, 2) == 3\nassert add(1, 1) == 2", "add(3, 3) == 6").task
+
+    assert [(test.origin, test.code) for test in task.tests] == [
+        ("user", "assert add(1, 2) == 3"), ("user", "assert add(1, 1) == 2"),
+        ("doctest", "assert add(2, 2) == 4"), ("user", "assert add(3, 3) == 6"),
+    ]
+    assert len({test.name for test in task.tests}) == 4
+
+
+def test_words_alone_are_a_task_with_their_examples():
+    task = paste(words="Write add: add(1, 2) == 3.").task
+
+    assert task.solution is None and task.text.startswith("Write")
+    assert [test.code for test in task.tests] == ["assert add(1, 2) == 3"]
+
+
+def test_pasted_code_is_called_as_its_tests_import_it():
+    task = paste(ADD, "from calc import add\n\ndef test_add():\n    assert add(1, 2) == 3\n").task
+
+    assert task.solution is not None and task.solution.entry == "calc.py"
+
+
+def test_pasted_windows_lines_are_lines():
+    task = paste(ADD.replace("\n", "\r\n"), "x = add(1, 2)\r\nassert x == 3\r\n").task
+
+    assert task.solution is not None and task.solution.text == ADD
+    assert task.tests[0].code == "x = add(1, 2)\nassert x == 3"
+
+
+def test_triple_quotes_future_guard_private_names_and_decorators_are_ordinary_code():
+    code = (
+        "from __future__ import annotations\nimport functools\n\n"
+        "TEXT = '''assert 1 == 2\nassert f(3)\n'''\n\n"
+        "@functools.cache\ndef _inner(x):\n    return '\\ud800'\n\n"
+        "def f(x):\n    return _inner(x)\n\n"
+        "if __name__ == '__main__':\n    print(f(input()))\n"
+    )
+    task = paste(code, "assert _inner(1) == '\\ud800'").task
+
+    assert [test.code for test in task.tests] == ["assert _inner(1) == '\\ud800'"]
+    assert task.model_dump_json()
+
+
+BAD = {
+    "nothing at all": (("", "", ""), "nothing to heal"),
+    "comments only": (("# just this\n", "", ""), "only comments"),
+    "a lone surrogate": (("x = '\ud800'\n", "", ""), "surrogate"),
+    "a zero character": (("x = 1\0\n", "", ""), "zero"),
+    "too much": (("x = 1\n" * 300_000, "", ""), "1 MB"),
+}
+
+
+@pytest.mark.parametrize("fields, word", BAD.values(), ids=BAD)
+def test_input_that_cannot_be_used_is_bad_input(fields, word):
+    with pytest.raises(BadInput, match=word):
+        paste(*fields)
+
+
+INVALID = {
+    "a syntax error": ("assert add(1, 2 == 3", "line 1"),
+    "always true": ("assert True", "always true"),
+    "a tuple": ("assert (add(1, 2) == 3, 'msg')", "tuple"),
+    "a helper nobody calls": ("def check(f):\n    assert f(1, 2) == 3", "nothing calls it"),
+    "no check": ("x = add(1, 2)", "no assert"),
+    "only comments": ("# later", "no code"),
+    "a test without assert": ("def test_add():\n    add(1, 2)\n", "no assert"),
+    "a misspelt module": ("from solutoin import add\nassert add(1, 2) == 3", "from solution"),
+}
+
+
+@pytest.mark.parametrize("tests, word", INVALID.values(), ids=INVALID)
+def test_tests_that_test_nothing_are_not_fixable(tests, word):
+    with pytest.raises(NotFixable, match=word) as refused:
+        make_task(ADD, tests=[TestText(tests)])
+
+    assert refused.value.category == "invalid_tests"
+
+
+def test_vacuous_tests_among_others_are_left_out_and_named():
+    found = paste(ADD, "assert True\nassert add(1, 2) == 3")
+
+    assert [test.code for test in found.task.tests] == ["assert add(1, 2) == 3"]
+    assert len(found.notices) == 1 and "'assert True'" in found.notices[0]
+
+
+def test_a_truism_in_the_user_s_own_file_is_a_notice_only():
+    found = paste(ADD + "assert True\n")
+
+    assert found.task.tests == () and "line 3" in found.notices[0]
+
+
+def test_a_missing_package_is_not_fixable():
+    with pytest.raises(NotFixable, match="pip install scikit-learn") as refused:
+        make_task("import sklearn\n" + ADD)
+
+    assert refused.value.category == "missing_package"
+
+
+def test_a_missing_package_of_the_tests_counts_too():
+    with pytest.raises(NotFixable, match="polars"):
+        make_task(ADD, tests=[TestText("import polars\nassert add(1, 2) == 3")])
+
+
+def test_a_package_only_a_function_needs_is_a_notice():
+    found = make_task(ADD + "def plot():\n    import sklearn\n")
+
+    assert found.task.solution is not None and "sklearn" in found.notices[0]
+
+
+def test_a_misspelt_import_is_left_to_the_repair():
+    assert make_task("import maths\n" + ADD).task.solution is not None
+
+
+def test_tests_of_a_support_module_are_no_typo():
+    task = make_task(
+        ADD, entry="calc.py", support=[File(path="calk.py", text="two = 2\n")],
+        tests=[TestText("from calk import two\nfrom calc import add\nassert add(1, 1) == two")],
+    ).task
+
+    assert len(task.tests) == 1
+
+
+def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
+    (tmp_path / "calc.py").write_bytes(b"import rates\r\ndef add(a, b):\r\n    return a - b\r\n")
+    (tmp_path / "rates.py").write_text("RATE = 2\n")
+    (tmp_path / "extra.txt").write_text("1,2\n")
+    (tmp_path / "lines.txt").write_text("5\n")
+    (tmp_path / "test_calc.py").write_text(
+        "from calc import add\n\nclass TestAdd:\n    def test_one(self):\n"
+        "        assert add(1, 2) == 3\n"
+    )
+    found = bring(
+        tmp_path / "calc.py", snippets=["assert add(2, 2) == 4"],
+        tests_file=tmp_path / "test_calc.py", with_files=[tmp_path / "extra.txt"],
+        stdin=f"@{tmp_path / 'lines.txt'}", argv=["-v"],
+    )
+    task = found.task
+
+    assert [test.name for test in task.tests] == ["assert add(2, 2) == 4", "TestAdd::test_one"]
+    assert {file.path: file.text for file in task.support} == {
+        "rates.py": "RATE = 2\n", "extra.txt": "1,2\n"
+    }
+    assert (task.stdin, task.argv) == ("5\n", ("-v",))
+    assert any("site-packages" in site for site in task.sites)
+    assert found.source is not None and task.solution is not None
+    assert found.source.encode(task.solution.text) == (tmp_path / "calc.py").read_bytes()
+
+
+def test_a_file_that_collects_nothing_is_not_fixable(tmp_path):
+    (tmp_path / "calc.py").write_text(ADD)
+    (tmp_path / "test_calc.py").write_text("def works():\n    pass\n")
+
+    with pytest.raises(NotFixable, match=r"test_calc\.py collects no test"):
+        bring(tmp_path / "calc.py", tests_file=tmp_path / "test_calc.py")
+
+
+def test_a_tests_file_with_a_syntax_error_is_not_fixable(tmp_path):
+    (tmp_path / "calc.py").write_text(ADD)
+    (tmp_path / "test_calc.py").write_text("def test_x(:\n    pass\n")
+
+    with pytest.raises(NotFixable, match=r"test_calc\.py does not parse: line 1"):
+        bring(tmp_path / "calc.py", tests_file=tmp_path / "test_calc.py")
+
+
+def test_missing_tests_support_and_stdin_files_are_bad_input(tmp_path):
+    (tmp_path / "calc.py").write_text(ADD)
+    none = tmp_path / "none.py"
+
+    with pytest.raises(BadInput, match="does not exist"):
+        bring(tmp_path / "calc.py", tests_file=none)
+    with pytest.raises(BadInput, match="does not exist"):
+        bring(tmp_path / "calc.py", with_files=[none])
+    with pytest.raises(BadInput, match="does not exist"):
+        bring(tmp_path / "calc.py", stdin=f"@{none}")
+
+
+def test_code_nested_too_deeply_is_a_syntax_error_and_not_ours():
+    task = make_task("x = " + "-" * 100_000 + "1\n").task
+    report = intake.classify(_nothing_seen(), task)
+
+    assert report.category == "syntax" and "nested" in report.cause
+
+
+def _nothing_seen():
+    from agent.domain import Report
+
+    return Report(solution="x")

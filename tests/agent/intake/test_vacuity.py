@@ -1,0 +1,116 @@
+"""Tests that test nothing are found, and tests that test something are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent import intake
+
+PROGRAM = "def f(x):\n    return x\n\nclass Box:\n    pass\n\nLIMIT = 3\n"
+
+NOTHING = {
+    "assert True": "always true",
+    "assert 1": "always true",
+    "assert 'f(1) == 2'": "always true",
+    "assert (f(1) == 2, 'message')": "tuple",
+    "assert [f(1)]": "always true",
+    "assert 1 + 1 == 2": "never uses the program",
+    "x = 3\nassert x == 3": "never uses the program",
+    "import math\nassert math.sqrt(4) == 2": "never uses the program",
+    "def f(x): return 1\nassert f(1) == 1": "never uses the program",
+    "import pytest\nwith pytest.raises(ValueError):\n    int('x')": "never uses the program",
+    "def check(g):\n    assert g(1) == 1\n": "nothing calls it",
+    "f(3)": "no assert",
+}
+
+SOMETHING = (
+    "assert f(1)",
+    "assert Box",
+    "assert not f(0)",
+    "assert output == ''",
+    "x = f(1)\ny = [x]\nassert y == [1]",
+    "xs = []\nxs.append(f(1))\nassert xs == [1]",
+    "def check(g):\n    assert g(1) == 1\ncheck(f)",
+    "import solution\nassert solution.f(1) == 1",
+    "from calc import *\nassert f(1) == 1",
+    "import importlib\nm = importlib.import_module('solution')\nassert m.f(1) == 1",
+    "assert eval('f(1)') == 1",
+    "assert fn(1) == 1",
+    "import io, contextlib\nb = io.StringIO()\nwith contextlib.redirect_stdout(b):\n    f(1)\n"
+    "assert b.getvalue() == ''",
+    "for a in [1]:\n    assert f(a) == a",
+    "if f(1) != 1:\n    raise AssertionError('no')",
+    "assert LIMIT == 3",
+)
+
+
+@pytest.mark.parametrize("code", NOTHING)
+def test_a_snippet_that_tests_nothing_is_found(code):
+    reasons = intake.vacuous(intake.tests_from_snippet(code, program=PROGRAM), PROGRAM)
+
+    assert [NOTHING[code] in reason for reason in reasons.values()] == [True]
+
+
+@pytest.mark.parametrize("code", SOMETHING)
+def test_a_snippet_that_tests_something_is_kept(code):
+    assert intake.vacuous(intake.tests_from_snippet(code, program=PROGRAM), PROGRAM) == {}
+
+
+TEST_FILE = '''
+import unittest
+from unittest import mock
+import pytest
+from solution import f
+from helpers import verify
+
+def same(a, b):
+    assert a == b
+
+def test_good(): assert f(1) == 1
+def test_helper(): same(f(1), 1)
+def test_foreign_helper(): verify(f)
+def test_raises():
+    with pytest.raises(TypeError):
+        f()
+def test_printed(capsys):
+    f(1)
+    assert capsys.readouterr().out == ""
+def test_mock():
+    m = mock.Mock()
+    f(m).go()
+    m.go.assert_called_once()
+@pytest.fixture
+def one(): return f(1)
+def test_fixture(one): assert one == 1
+class TestGroup:
+    def setup_method(self): self.x = f(1)
+    def test_attribute(self): assert self.x == 1
+class Case(unittest.TestCase):
+    def check(self, x): self.assertEqual(f(x), x)
+    def test_method_helper(self): self.check(1)
+
+def test_nothing(): f(1)
+def test_truism(): assert True
+def test_elsewhere(): assert len("ab") == 2
+class TestEmpty:
+    def test_no_assert(self):
+        x = f(2)
+'''
+
+
+def test_only_functions_that_test_nothing_are_found_in_a_file():
+    tests = intake.tests_from_file(TEST_FILE, "test_it.py")
+    reasons = intake.vacuous(tests, PROGRAM)
+
+    assert set(reasons) == {
+        "test_nothing", "test_truism", "test_elsewhere", "TestEmpty::test_no_assert"
+    }
+    line = TEST_FILE.split("\n").index("def test_nothing(): f(1)") + 1
+    assert reasons["test_nothing"] == f"test_nothing (line {line}) checks nothing: it has no assert"
+
+
+def test_a_reason_counts_lines_in_the_user_s_text():
+    code = "a = f(1)\nassert a == 1\n\nassert True\n"
+    with_lines = intake.make_task(PROGRAM, tests=[intake.TestText(code)]).notices
+
+    assert len(with_lines) == 1 and "(line 4)" in with_lines[0]
