@@ -192,6 +192,7 @@ class _Running:
         self._outcome: Outcome | None = None
         self._failure: SandboxError | None = None
         self._exited = False
+        self._answered_late = False
         self._reaped = False
         self._left_orphans = False
         self._cpu_s = 0.0
@@ -230,8 +231,7 @@ class _Running:
         """As `receive`, with what the host knows of the message."""
         if not self.inbox.messages and self._outcome is None:
             await self._until(lambda: bool(self.inbox.messages), timeout_s)
-        # A process that was too late gave its last word: nothing after it is taken.
-        if self.inbox.messages and not (self._stopped and self._stopped[0] == "timeout"):
+        if self.inbox.messages and not self._answered_late:
             return self.inbox.messages.popleft()
         return await self._end()
 
@@ -251,14 +251,20 @@ class _Running:
         return self.inbox.ready and self._stopped is None
 
     def stop(self, ended: Ended, why: str) -> None:
-        """Kills the process; the first reason stands."""
-        if self._outcome is None and self._stopped is None and not self._exited:
-            self._stopped = (ended, why)
-            self._kill_group()
+        """Kills the process unless it has ended; the first reason stands."""
+        if not self._has_exited():
+            self._condemn(ended, why)
 
     @property
     def over(self) -> bool:
-        return self._outcome is not None or self._stopped is not None or self._exited
+        """The process has ended or is about to."""
+        return self._stopped is not None or self._has_exited()
+
+    def _condemn(self, ended: Ended, why: str) -> None:
+        """Says how the job ended, also of one that is dead before it is found out."""
+        if self._stopped is None:
+            self._stopped = (ended, why)
+            self._kill_group()
 
     async def _until(self, ready: Callable[[], bool], timeout_s: float | None) -> None:
         """Waits until `ready` or the end; kills the process after `timeout_s`."""
@@ -308,7 +314,9 @@ class _Running:
         if self._has_exited():
             return
         if ready is None or not ready():
-            self.stop("timeout", why)
+            # What arrives after an answer was given up is not taken for that answer.
+            self._answered_late = ready is not None
+            self._condemn("timeout", why)
 
     def write(self, part: bytes | bytearray) -> None:
         """Gives frames without waiting for the process to take them."""
@@ -349,9 +357,7 @@ class _Running:
                 self.inbox.close()
         except Garbled as error:
             self._close(self._channel)
-            self.stop("garbled", str(error))
-            if self._exited and self._stopped is None:
-                self._stopped = ("garbled", str(error))
+            self._condemn("garbled", str(error))
         self._changed()
 
     def _read_output(self, descriptor: int) -> None:
@@ -373,10 +379,7 @@ class _Running:
         if self._output_left < 0:
             self._output_left = 0
             self._close(descriptor)
-            why = f"output of more than {self._limits.output_bytes} bytes"
-            self.stop("output", why)
-            if self._exited and self._stopped is None:
-                self._stopped = ("output", why)
+            self._condemn("output", f"output of more than {self._limits.output_bytes} bytes")
 
     def _close(self, descriptor: int) -> None:
         self._open.discard(descriptor)

@@ -1,0 +1,85 @@
+"""The terminal face of the sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sandbox.__main__ import main
+from sandbox.contract import CHECKS
+
+
+def test_a_file_runs_with_its_input_and_arguments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint(input(), sys.argv[1:])\nsys.exit(7)\n")
+    (tmp_path / "input").write_text("from a file\n")
+
+    code = main(["run", str(program), "--stdin", f"@{tmp_path / 'input'}", "--", "-x", "y"])
+
+    assert code == 7
+    assert capsys.readouterr().out == "from a file ['-x', 'y']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "ended"),
+    [
+        ("print(1)", 0, "completed"),
+        ("1 / 0", 1, "exited"),
+        ("while True: pass", 124, "timeout"),
+        ("import os; os.abort()", 134, "killed"),
+        ("while True: print('x' * 9999)", 137, "output"),
+    ],
+)
+def test_the_exit_code_and_the_document_tell_how_it_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, ended: str
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(text)
+
+    assert main(["run", str(program), "--json", "--seconds", "1"]) == code
+
+    assert json.loads(capsys.readouterr().out)["ended"] == ended
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    program = tmp_path / "program.py"
+    if content is not None:
+        program.write_bytes(content)
+
+    assert main(["run", str(program)]) == 2
+
+    told = capsys.readouterr().err
+    assert told.startswith("sandbox: ")
+    assert told.count("\n") == 1
+
+
+def test_the_selftest_is_a_dozen_checks_of_the_contract() -> None:
+    chosen = [check for check in CHECKS if check.in_selftest]
+
+    assert len(chosen) == 12
+
+
+def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def seen_wrong(sandbox: object) -> str:
+        return "the wall has a hole"
+
+    monkeypatch.setattr("sandbox.selftest.CHECKS", (_check("walls", seen_wrong),))
+
+    assert main(["selftest", "--json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding == {"claim": "walls", "seen_wrong": "the wall has a hole", "holds": False}
+
+
+def _check(claim: str, seen_wrong: object) -> object:
+    from sandbox.contract import Check
+
+    return Check(claim, seen_wrong, in_selftest=True)  # type: ignore[arg-type]
