@@ -17,13 +17,13 @@ from demo.host import Engine, Host
 
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
-    from agent.intake import BadInput, NotFixable
-    from agent.session import NoProvider, open_session, paste_task
+    from agent.intake import BadInput, NotFixable, paste
+    from agent.session import NoProvider, open_session
     from sandbox import SandboxError
 
     return Engine(
         open=lambda: open_session(settings),
-        paste=paste_task,
+        paste=paste,
         refusals=(BadInput, NotFixable),
         faults=(BadSettings, NoProvider, SandboxError),
     )

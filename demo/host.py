@@ -59,13 +59,23 @@ class Session(Protocol):
     def log(self, run: str, /) -> tuple[Stamped, ...]: ...
 
 
+class Intake(Protocol):
+    """What input became: a task, and what its author must know about it."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def notices(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True)
 class Engine:
     """What the page needs of the engine; importing it is slow, so it is found late."""
 
     open: Callable[[], AbstractAsyncContextManager[Session]]
-    paste: Callable[[str, str, str], Task]
-    """Makes a task of code, tests and words."""
+    paste: Callable[[str, str, str], Intake]
+    """Makes a task of code, tests and words; it may take a while and is called in a thread."""
     refusals: tuple[type[Exception], ...]
     """What `paste` raises for input that cannot be used; the message is for people."""
     faults: tuple[type[Exception], ...]

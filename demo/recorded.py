@@ -32,6 +32,14 @@ class RecordedSandbox:
         return "none; this is a recording"
 
 
+@dataclass(frozen=True)
+class RecordedIntake:
+    """A task that is only looked at to choose a recording."""
+
+    task: Task
+    notices: tuple[str, ...] = ()
+
+
 @dataclass
 class RecordedRun:
     """A run being played."""
@@ -129,10 +137,10 @@ def recorded_engine(session: RecordedSession) -> Engine:
     async def opened() -> AsyncIterator[RecordedSession]:
         yield session
 
-    def paste(code: str, tests: str, words: str) -> Task:
+    def paste(code: str, tests: str, words: str) -> RecordedIntake:
         if not code.strip() and not words.strip():
             raise ValueError("There is no code and no task yet: paste one, or choose an example.")
         solution = Solution(files=(File(path="program.py", text=code),), entry="program.py")
-        return Task(text=words, solution=solution if code else None)
+        return RecordedIntake(Task(text=words, solution=solution if code else None))
 
     return Engine(open=opened, paste=paste, refusals=(ValueError,), faults=())

@@ -6,6 +6,7 @@ The page only follows it: closing the page stops nothing, reloading follows agai
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -82,7 +83,7 @@ class Page:
         """Starts the run and follows it."""
         try:
             running = await self._host.running()
-            task = running.engine.paste(code, tests, words)
+            intake = await asyncio.to_thread(running.engine.paste, code, tests, words)
         except Unavailable as fault:
             yield render.empty(), render.sentence(str(fault))
             return
@@ -90,7 +91,8 @@ class Page:
             yield render.empty(), render.sentence(str(refusal))
             return
         limit = int(iterations) if iterations else None
-        await running.session.start(task, run_id=kept["run"], max_iterations=limit)
+        await running.session.start(intake.task, run_id=kept["run"], max_iterations=limit)
+        yield gr.skip(), "".join(map(render.sentence, intake.notices))
         async for shown in self.watch(kept):
             yield shown, gr.skip()
 

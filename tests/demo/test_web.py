@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import gradio as gr
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from agent.domain import Task
+from agent.events import RunStarted, Stamped, from_jsonl
+from demo.downloads import download_route
+from demo.host import Host
+from demo.recorded import RecordedSession, recorded_engine
+from demo.web import NOTHING, Kept, Page, build
+
+Chosen = Callable[[Task], tuple[Stamped, ...]]
+
+
+@pytest.fixture
+def session(chosen: Chosen) -> RecordedSession:
+    return RecordedSession(chosen)
+
+
+@pytest.fixture
+async def host(session: RecordedSession) -> AsyncIterator[Host]:
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        yield host
+
+
+@pytest.fixture
+def page(host: Host) -> Page:
+    return Page(host)
+
+
+def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> Kept:
+    kept: Kept = page.begin(code, tests, words)[0]
+    return kept
+
+
+async def healed(page: Page, kept: Kept) -> list[Any]:
+    return [
+        shown async for shown, _ in
+        page.heal(kept, kept["code"], kept["tests"], kept["words"], 5)
+    ]
+
+
+def asked(run: str) -> gr.Request:
+    return gr.Request(query_params={"run": run}) if run else gr.Request(query_params={})
+
+
+def test_the_browser_knows_the_run_before_it_exists(page: Page) -> None:
+    kept = begun(page, "code", "tests", "words")
+    assert UUID(kept["run"]).version == 4
+    assert (kept["code"], kept["tests"], kept["words"]) == ("code", "tests", "words")
+
+
+def test_input_too_large_for_the_browser_is_not_kept_there(page: Page) -> None:
+    assert begun(page, "x" * 300_000)["code"] == ""
+
+
+async def test_healing_shows_the_run_under_the_browsers_own_identifier(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = begun(page, words="healed")
+    shown = await healed(page, kept)
+    assert "HEALED" in shown[-1]
+    assert session.log(kept["run"])[-1].final
+
+
+async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
+    shown = [pair async for pair in page.heal(begun(page), "", "", "", 5)]
+    assert len(shown) == 1
+    assert "There is no code and no task yet" in shown[0][1]
+    settled = await page.settle(begun(page))
+    assert settled[1]["interactive"] is True
+
+
+async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
+    kept = begun(page, "code", words="healed")
+    await healed(page, kept)
+    by_browser = await page.arrive(kept, asked(""))
+    by_address = await page.arrive(dict(NOTHING), asked(kept["run"]))  # type: ignore[arg-type]
+    assert by_browser[0]["run"] == by_address[0]["run"] == kept["run"]
+    assert by_browser[3] == "code"
+    assert "HEALED" in [shown async for shown in page.watch(by_address[0])][-1]
+
+
+@pytest.mark.parametrize("run", [str(uuid4()), "../../etc/passwd", "<script>", "é"])
+async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
+    arrived = await page.arrive(None, asked(run))
+    assert arrived[0]["run"] == ""
+    assert "not known here" in arrived[2]
+    assert "<script>" not in arrived[2]
+    assert ["choose an example" in shown async for shown in page.watch(arrived[0])] == [True]
+
+
+async def test_a_run_goes_on_when_its_page_is_closed(chosen: Chosen) -> None:
+    session = RecordedSession(chosen, pause_s=0.001)
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        following = page.heal(kept, "", "", "healed", 5)
+        assert "RUNNING" in [await anext(following) for _ in range(2)][-1][0]
+        await following.aclose()
+        assert not session.log(kept["run"])[-1].final
+        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
+
+
+async def test_stop_cancels_the_run_and_its_follower_sees_the_end(chosen: Chosen) -> None:
+    session = RecordedSession(chosen, pause_s=30)
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        following = asyncio.create_task(healed(page, kept))
+        while await page.stop(kept) != "":
+            await asyncio.sleep(0)
+        assert "CANCELLED" in (await following)[-1]
+
+
+async def test_stopping_nothing_says_so(page: Page) -> None:
+    assert "no run to stop" in await page.stop(begun(page))
+
+
+async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
+    gate = asyncio.Event()
+    started: list[str] = []
+
+    class Gated(RecordedSession):
+        async def start(self, task: Task, **given: Any) -> str:
+            run = await super().start(task, **given)
+            started.append(run)
+            if len(started) == 8:
+                gate.set()
+            await gate.wait()
+            return run
+
+    host = Host(lambda: recorded_engine(Gated(chosen)))
+    async with host.serving():
+        page = Page(host)
+        runs = [begun(page, words="healed") for _ in range(8)]
+        shown = await asyncio.gather(*(healed(page, kept) for kept in runs))
+    assert all("HEALED" in each[-1] for each in shown)
+
+
+async def test_a_waiting_run_is_answered_by_the_question_that_was_shown(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = begun(page, words="waiting")
+    session._choose = lambda task, choose=session._choose: choose(Task(text="waiting"))  # type: ignore[misc]
+    shown = await healed(page, kept)
+    assert "May this patch be kept?" in shown[-1]
+    settled = await page.settle(kept)
+    assert settled[0]["interrupt"] == "ask-1"
+    assert settled[3]["visible"] is True
+    await page.decide({**settled[0], "interrupt": "stale"}, True)
+    assert (await page.settle(kept))[3]["visible"] is True
+    await page.decide(settled[0], True)
+    assert "HEALED" in [each async for each in page.watch(kept)][-1]
+
+
+async def test_every_streamed_event_has_room_for_many_and_at_most_two_outputs(host: Host) -> None:
+    ui = build(host)
+    streamed = [fn for fn in ui.fns.values() if fn.queue and fn.fn is not None]
+    assert len(streamed) >= 4
+    assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
+    assert all(fn.api_visibility == "private" for fn in ui.fns.values())
+
+
+async def served(host: Host, path: str) -> httpx.Response:
+    app = Starlette(routes=[download_route(host)])
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+        return await client.get(path)
+
+
+async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path) -> None:
+    kept = begun(page, words="healed")
+    await healed(page, kept)
+    answer = await served(host, f"/gradio_api/heal/{kept['run']}/patch")
+    assert answer.headers["content-disposition"].endswith('.patch"')
+    start = (await host.session()).log(kept["run"])[0].event
+    assert isinstance(start, RunStarted)
+    (tmp_path / start.entry).write_text(start.code)
+    (tmp_path / "fix.patch").write_bytes(answer.content)
+    subprocess.run(["git", "apply", "fix.patch"], cwd=tmp_path, check=True)
+    assert "days_kept <= free_days" in (tmp_path / start.entry).read_text()
+
+
+async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host) -> None:
+    kept = begun(page, words="unresolved")
+    await healed(page, kept)
+    answer = await served(host, f"/gradio_api/heal/{kept['run']}/log")
+    assert from_jsonl(answer.text) == (await host.session()).log(kept["run"])
+
+
+@pytest.mark.parametrize("path", ["none/log", "none/patch", "none/secrets"])
+async def test_files_of_unknown_runs_are_not_found(host: Host, path: str) -> None:
+    assert (await served(host, f"/gradio_api/heal/{path}")).status_code == 404
