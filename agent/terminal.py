@@ -176,9 +176,10 @@ class Terminal:
                     self.say(f"    with {values}")
         if result.partial is not None:
             partial = result.partial
+            note = partial.note.removeprefix("not a fix: ")
             self.say(
                 f"Best partial patch, not a fix: {partial.passed} of {partial.total} tests pass "
-                f"with it. {partial.note}".rstrip(), "bold yellow",
+                f"with it. {note}".rstrip(), "bold yellow",
             )
             self.talk.print(coloured(partial.diff), end="")
 
@@ -264,10 +265,10 @@ def seen_words(verdict: Verdict) -> str:
     """Got and expected of a failing test; of a passing one only what limits its worth."""
     parts = []
     if not verdict.passed:
-        if verdict.expected or verdict.got:
+        if verdict.expected and verdict.got:
             parts.append(f"expected {cut(verdict.expected)}, got {cut(verdict.got)}")
-        if verdict.message and not parts:
-            parts.append(cut(verdict.message))
+        elif verdict.message or verdict.got:
+            parts.append(cut(verdict.message or verdict.got))
     if verdict.type_differs:
         parts.append("equal, but of another type")
     if verdict.integrity != "outside":

@@ -92,6 +92,7 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     assert seen_words(verdict(expected="3", got="4", message="m")) == "expected 3, got 4"
     assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"
+    assert seen_words(verdict("error", got="KeyError: 'x'")) == "KeyError: 'x'"
     assert seen_words(verdict("passed", expected="3", got="3")) == ""
     assert seen_words(verdict("passed", type_differs=True)) == "equal, but of another type"
     assert seen_words(verdict("passed", integrity="in-process", reason="patches it")) == (

@@ -15,18 +15,17 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 WRONG = """\
-def late_share(total, people):
-    # Everyone pays the same, rounded up to whole cents.
-    return -(-total * 100 // people) / 10
+def lanes(width, lane):
+    # Only whole lanes count.
+    return width // lane + 1
 """
-WRONG_TESTS = (
-    "--tests", "assert late_share(10, 4) == 2.5", "--tests", "assert late_share(1, 3) == 0.34"
-)
+WRONG_TESTS = ("--tests", "assert lanes(10, 4) == 2", "--tests", "assert lanes(3, 3) == 1")
 CRASHING = """\
 prices = {"tea": 3, "cake": 4}
 print("menu")
 print(prices["tee"])
 """
+ENDLESS = "def spin(x):\n    while True:\n        pass\n    return x\n"
 HOPELESS = "def riddle(word):\n    return word\n"
 
 
@@ -41,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 def environment(folder: Path, **changes: str) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(folder),
-        "HEAL_DATA_DIR": str(folder / "data"), "HEAL_SEARCH_S": "5", **changes,
+        "HEAL_DATA_DIR": str(folder / "data"), "HEAL_SEARCH_S": "30", **changes,
     }
 
 
@@ -66,15 +65,19 @@ def write(folder: Path, text: str, name: str = "program.py") -> Path:
     return path
 
 
-def test_a_wrong_function_is_healed_and_its_patch_applies(folder: Path) -> None:
+def test_a_wrong_function_is_healed_its_patch_applies_and_its_log_replays(folder: Path) -> None:
     path = write(folder, WRONG)
 
-    done = heal(folder, "run", path.name, *WRONG_TESTS)
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=done.stdout, text=True, check=True)
+    live = heal(folder, "run", path.name, *WRONG_TESTS, "--log", "run.jsonl")
+    shown = heal(folder, "replay", "run.jsonl")
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=live.stdout, text=True, check=True)
     judged = heal(folder, "check", path.name, *WRONG_TESTS)
 
-    assert done.returncode == 0, done.stderr
-    assert "HEALED · proof E" in done.stderr
+    assert live.returncode == 0, live.stderr
+    assert "HEALED · proof E" in live.stderr
+    assert "\x1b" not in live.stdout + live.stderr
+    assert (shown.returncode, shown.stdout) == (0, live.stdout)
+    assert shown.stderr.strip() in live.stderr
     assert path.read_text() != WRONG
     assert judged.returncode == 0, judged.stderr
 
@@ -88,7 +91,7 @@ def test_check_repairs_nothing_and_says_which_test_fails(folder: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert (found["outcome"], found["diff"]) == ("unresolved", "")
     assert [test["status"] for test in found["tests"]] == ["failed", "failed"]
-    assert {test["expected"] for test in found["tests"]} == {"2.5", "0.34"}
+    assert [test["expected"] for test in found["tests"]] == ["2", "1"]
     assert path.read_text() == WRONG
 
 
@@ -103,7 +106,7 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     assert (document(without)["outcome"], document(without)["proof"]) == ("crash_stopped", "E0")
     assert tested.returncode == 0, tested.stderr
     assert document(tested)["outcome"] == "healed"
-    assert path.read_text() == CRASHING.replace('"tee"', '"tea"')
+    assert path.read_text().replace("'", '"') == CRASHING.replace('"tee"', '"tea"')
     assert (folder / "program.py.heal-backup").read_text() == CRASHING
 
 
@@ -124,32 +127,25 @@ def test_time_that_is_up_exits_5(folder: Path) -> None:
     path = write(folder, HOPELESS)
 
     done = heal(folder, "run", path.name, "--tests", "assert riddle('moon') == 'a7#kq'", "--json",
-                HEAL_BUDGET_S="0.2")
+                HEAL_BUDGET_S="0.1")
 
     assert done.returncode == 5, done.stderr
     assert document(done)["outcome"] == "budget"
 
 
-def test_a_healthy_program_needs_nothing(folder: Path) -> None:
+def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_warning(
+    folder: Path,
+) -> None:
     path = write(folder, "def double(x):\n    return 2 * x\n")
 
-    done = heal(folder, "run", path.name, "--tests", "assert double(4) == 8", "--json", "--apply")
+    done = heal(folder, "run", path.name, "--tests", "assert double(4) == 8", "--json", "--apply",
+                HEAL_DATA_DIR="", HOME="/proc/nowhere")
 
     found = document(done)
     assert done.returncode == 0, done.stderr
     assert (found["outcome"], found["diff"], found["strategy"]) == ("healthy", "", None)
-    assert {entry.name for entry in folder.iterdir()} == {"program.py", "data"}
-
-
-def test_a_saved_run_is_shown_again_word_for_word(folder: Path) -> None:
-    path = write(folder, WRONG)
-
-    live = heal(folder, "run", path.name, *WRONG_TESTS, "--log", "run.jsonl")
-    shown = heal(folder, "replay", "run.jsonl")
-
-    assert live.returncode == shown.returncode == 0, live.stderr + shown.stderr
-    assert shown.stdout == live.stdout
-    assert shown.stderr.strip() in live.stderr
+    assert "warning" in done.stderr
+    assert {entry.name for entry in folder.iterdir()} == {"program.py"}
 
 
 def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:
@@ -177,15 +173,6 @@ def test_the_plan_without_anything_configured_is_mock(folder: Path) -> None:
     assert "no model" in found["why"]
 
 
-def test_a_provider_that_is_not_built_in_is_refused(folder: Path) -> None:
-    write(folder, WRONG)
-
-    done = heal(folder, "run", "program.py", *WRONG_TESTS, "--provider", "nonesuch", "--json")
-
-    assert done.returncode == 2, done.stderr
-    assert "nonesuch" in document(done)["error"]
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [(b"", 2), (b"# nothing\n", 2), (b"\x00\x01\x7fELF", 2), (b"x = '\xff'\n", 2),
@@ -206,69 +193,48 @@ def test_bad_input_is_one_sentence_and_the_file_stays(
     assert path.read_bytes() == content
 
 
-def test_a_home_that_cannot_be_written_is_a_warning(folder: Path) -> None:
-    write(folder, "def double(x):\n    return 2 * x\n")
-
-    done = heal(folder, "run", "program.py", "--tests", "assert double(4) == 8",
-                HEAL_DATA_DIR="", HOME="/proc/nowhere")
-
-    assert done.returncode == 0, done.stderr
-    assert "warning" in done.stderr
-
-
-def test_a_pipe_gets_no_colour_and_no_spinner(folder: Path) -> None:
-    write(folder, WRONG)
-
-    done = heal(folder, "run", "program.py", *WRONG_TESTS)
-
-    assert "\x1b" not in done.stdout + done.stderr
-
-
-def test_ctrl_c_ends_a_run_at_once_and_leaves_the_file(folder: Path) -> None:
-    path = write(folder, HOPELESS)
+def going(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A run that is in the middle of its first step, and stays there for long."""
+    write(folder, ENDLESS)
     process = subprocess.Popen(
-        [sys.executable, "-m", "agent", "run", path.name, "--json", "--apply",
-         "--tests", "assert riddle('moon') == 'a7#kq'"],
-        cwd=folder, env=environment(folder, HEAL_SEARCH_S="60"), text=True,
+        [sys.executable, "-m", "agent", "run", "program.py", "--tests", "assert spin(1) == 1",
+         "--max-iterations", "1", *arguments],
+        cwd=folder, env=environment(folder, HEAL_TEST_S="60", HEAL_BUDGET_S="600"), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if line.startswith("diagnosis"):
+        if line.startswith("1 test"):
             break
+    return process
+
+
+def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
+    process = going(folder, "--json", "--apply")
 
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
 
-    found = json.loads(stdout)
     assert process.returncode == 130, stderr
-    assert (found["outcome"], found["tests"][0]["status"]) == ("cancelled", "failed")
+    assert json.loads(stdout)["outcome"] == "cancelled"
     assert "Traceback" not in stderr
-    assert path.read_text() == HOPELESS
+    assert {entry.name for entry in folder.iterdir()} == {"program.py", "data"}
+    assert (folder / "program.py").read_text() == ENDLESS
 
 
-def test_a_killed_run_is_taken_up_again(folder: Path) -> None:
-    path = write(folder, HOPELESS)
-    arguments = [sys.executable, "-m", "agent", "run", path.name, "--max-iterations", "1",
-                 "--tests", "assert riddle('moon') == 'a7#kq'"]
-    process = subprocess.Popen(
-        arguments, cwd=folder, env=environment(folder, HEAL_SEARCH_S="60"), text=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("diagnosis"):
-            break
+def test_a_killed_run_is_taken_up_again_once(folder: Path) -> None:
+    process = going(folder)
 
     process.kill()
     process.communicate(timeout=60)
-    resumed = heal(folder, "resume", "--json", HEAL_SEARCH_S="1")
+    resumed = heal(folder, "resume", "--json", HEAL_SEARCH_S="1", HEAL_TEST_S="0.5")
     again = heal(folder, "resume", "--json")
 
     runs = document(resumed)["runs"]
-    assert resumed.returncode == 1, resumed.stderr
-    assert [run["outcome"] for run in runs] == ["unresolved"]
     assert "taken up again" in resumed.stderr
+    assert len(runs) == 1
+    assert runs[0]["outcome"] in ("healed", "unresolved"), resumed.stderr
+    assert resumed.returncode == (0 if runs[0]["outcome"] == "healed" else 1)
     assert (again.returncode, document(again)["runs"]) == (0, [])
 
 
