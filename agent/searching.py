@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from typing import cast
 
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import trace
@@ -19,6 +21,7 @@ from agent.repair.facts import (
     Facts,
     Findings,
     Offer,
+    Question,
     Screen,
     Screened,
 )
@@ -107,40 +110,43 @@ class _Shell:
 
     async def run(self, facts: Facts, budget: Budget) -> SearchResult:
         steps = search(self.base.text, facts, budget)
+        answer: Answer = None
         async with AsyncExitStack() as stack:
             screener = await stack.enter_async_context(
                 screening(self.task, self.base, self.tests, self.sandbox)
             )
-            try:
-                question = next(steps)
-                while time.monotonic() < self.end and self.found is None:
-                    self.latest = question.so_far
-                    await self._tell()
-                    answer: Answer
-                    match question:
-                        case Examine(text=text):
-                            solution = self.base.with_text(text)
-                            answer = await trace(solution, self.tests, self.task, self.sandbox)
-                        case Screen():
-                            answer = await self._screened(screener, question)
-                        case Offer(so_far=findings):
-                            answer = await self._verified(findings)
-                    question = steps.send(answer)
+            while self.found is None:
+                question = await asyncio.to_thread(_advanced, steps, answer)
+                if isinstance(question, Findings):
+                    self.latest = question
+                    break
                 self.latest = question.so_far
-            except StopIteration as stop:
-                self.latest = stop.value
-            finally:
-                steps.close()
+                await self._tell()
+                if time.monotonic() > self.end:
+                    break
+                answer = await self._answered(screener, question)
         await self._tell(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
         return self.found or self._unfound()
 
+    async def _answered(self, screener: Screener, question: Question) -> Answer:
+        match question:
+            case Examine(text=text):
+                solution = self.base.with_text(text)
+                return await trace(solution, self.tests, self.task, self.sandbox)
+            case Screen():
+                return await self._screened(screener, question)
+            case Offer(so_far=findings):
+                return await self._verified(findings)
+
     async def _screened(self, screener: Screener, question: Screen) -> tuple[Screened | None, ...]:
         results: list[Screened | None] = [None] * len(question.candidates)
         async with aclosing(
-            screener.screen(question.candidates, mode=question.mode)
+            screener.screen(
+                question.candidates, mode=question.mode, patience=question.patience
+            )
         ) as replies:
             async for index, screened in replies:
                 results[index] = screened
@@ -190,6 +196,17 @@ class _Shell:
         )
         if waiting is not None:
             await waiting
+
+
+def _advanced(
+    steps: Generator[Question, Answer, Findings], answer: Answer
+) -> Question | Findings:
+    """The search's next question, or what it found. It thinks in a thread of its own, since
+    listing thousands of edits would hold up everyone else."""
+    try:
+        return steps.send(answer)
+    except StopIteration as stop:
+        return cast(Findings, stop.value)
 
 
 def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:

@@ -15,6 +15,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from agent.domain import Script, Solution, Task, TestCase
@@ -23,10 +25,10 @@ from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Job, Json, Limits, Lost, SandboxError
 
 STEPS_BASELINE = 2_000_000
-STEPS_LEAST = 20_000
+STEPS_LEAST = 2_000
 STEPS_MOST = 4_000_000
 STEPS_FACTOR = 20
-"""A candidate may take this many times the steps of the base's longest passing test."""
+"""A candidate may take this many times the steps of the base's longest test that ended."""
 CPU_LEAST_S = 0.15
 CHUNK = 40
 """Candidates a child is asked for at once."""
@@ -59,7 +61,8 @@ class Baseline:
 
     @property
     def step_limit(self) -> int:
-        most = max((self.steps[index] for index in self.passing), default=0)
+        ended = [one.ended != "timeout" for one in self.screened]
+        most = max((steps for steps, own in zip(self.steps, ended, strict=True) if own), default=0)
         return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * most))
 
     def _by_steps(self, indices: list[int]) -> list[int]:
@@ -98,7 +101,7 @@ class Screener:
             chunks += [[index] for index in alone]
             pending, alone = [], []
             items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
-            wall_s = SLICE_S + patience * (CPU_LEAST_S * 10 + KILL_S)
+            wall_s = SLICE_S + _cpu_s(patience) * 10 + KILL_S
             async for number, reply in self._batch.replies(items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, Lost):
@@ -121,6 +124,7 @@ class Screener:
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
         patience: float,
     ) -> Json:
+        cpu_s = _cpu_s(patience)
         return {
             "kind": "candidates",
             "texts": [texts[index] for index in chunk],
@@ -128,8 +132,8 @@ class Screener:
             "failing": len(baseline.failing),
             "mode": mode,
             "steps": int(baseline.step_limit * patience),
-            "cpu_s": CPU_LEAST_S * patience,
-            "wall_s": CPU_LEAST_S * patience * 5,
+            "cpu_s": cpu_s,
+            "wall_s": cpu_s * 5,
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
@@ -211,9 +215,24 @@ def job(
         payload=payload,
         modules={name: _program(name) for name in PROGRAMS},
         files=texts,
-        sites=task.sites,
+        sites=(*task.sites, *_pytest_site(tests)),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )
+
+
+def _cpu_s(patience: float) -> float:
+    """The timer stands behind the budget of steps and grows more slowly."""
+    return CPU_LEAST_S * min(patience, 4.0)
+
+
+def _pytest_site(tests: Sequence[TestCase]) -> tuple[str, ...]:
+    """Where our own pytest is, for tests that need it; the user's packages come first."""
+    if not any("pytest" in test.code or getattr(test, "node", "") for test in tests):
+        return ()
+    spec = find_spec("pytest")
+    if spec is None or spec.origin is None:
+        raise SandboxError("pytest is not installed; install this package's dependencies")
+    return (str(Path(spec.origin).parent.parent),)
 
 
 def _program(name: str) -> str:

@@ -8,6 +8,7 @@ from agent.domain import BlamedLine
 from agent.repair.facts import Crash, Trace
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
+_AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
 
 
 def ochiai(trace: Trace) -> dict[int, float]:
@@ -32,9 +33,9 @@ def crash_of(trace: Trace) -> Crash | None:
         own = test.line is not None or test.exception == "TimeoutError"
         if not test.passed and own and test.exception not in WRONG_ANSWERS:
             return Crash(test.exception, test.message, test.line)
-    # A name the tests ask for but the program does not have has no line of its own.
+    # A name or a call of the tests that the program does not answer has no line in it.
     for test in trace.tests:
-        if not test.passed and test.exception in ("NameError", "AttributeError", "ImportError"):
+        if not test.passed and test.exception in _AT_THE_DOOR:
             return Crash(test.exception, test.message, None)
     return None
 

@@ -135,6 +135,8 @@ class Screen:
     candidates: tuple[str, ...]
     mode: Mode
     so_far: Findings
+    patience: float = 1.0
+    """Multiplies the budget of steps, for candidates that may only be slow."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 import tokenize
 from collections.abc import Iterable
 
@@ -47,14 +48,16 @@ def described(before: str, after: str) -> str:
 
 
 def _within(old: str, new: str, line: int) -> str:
-    before, after = _tokens(old), _tokens(new)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    before, after = _tokens(old.strip()), _tokens(new.strip())
+    matcher = difflib.SequenceMatcher(
+        None, [token for token, _, _ in before], [token for token, _, _ in after], autojunk=False
+    )
     blocks = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if not blocks:
         return f"changed the indentation of line {line}"
     a, b = blocks[0][1], blocks[-1][2]
     c, d = blocks[0][3], blocks[-1][4]
-    was, now = " ".join(before[a:b]), " ".join(after[c:d])
+    was, now = _spelt(old.strip(), before[a:b]), _spelt(new.strip(), after[c:d])
     if len(blocks) > 1:
         # Several places of a line: the tokens between them are shown as they stand.
         was, now = old.strip(), new.strip()
@@ -65,12 +68,21 @@ def _within(old: str, new: str, line: int) -> str:
     return f"changed `{was}` to `{now}` in line {line}"
 
 
-def _tokens(line: str) -> list[str]:
+_Token = tuple[str, int, int]
+"""A token's text, and where it starts and ends in its line."""
+
+
+def _tokens(line: str) -> list[_Token]:
     try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(line.strip()).readline))
+        tokens = list(tokenize.generate_tokens(io.StringIO(line).readline))
     except (tokenize.TokenError, SyntaxError):
-        return line.split()
-    return [token.string for token in tokens if token.string.strip()]
+        # A line of a longer statement need not be whole by itself.
+        return [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|\S", line)]
+    return [(t.string, t.start[1], t.end[1]) for t in tokens if t.string.strip()]
+
+
+def _spelt(line: str, tokens: list[_Token]) -> str:
+    return line[tokens[0][1] : tokens[-1][2]] if tokens else ""
 
 
 def _shown(lines: list[str]) -> str:

@@ -14,11 +14,13 @@ goes on. Within its budget the result depends on the input alone.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from agent.repair.blame import crash_of, ochiai
 from agent.repair.edits import Edit, single_edits
+from agent.repair.edits.statements import deliberate_ends
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -43,6 +45,8 @@ FIRST_CHUNK, CHUNK = 40, 200
 BEYOND = 1.2
 """After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
 MOST_BEYOND = 1_500
+SLOW, PATIENCE = 240, 20.0
+"""How many candidates that did not end are tried again, with how many times the steps."""
 PARTIALS = 12
 PER_PARTIAL = 1_500
 CHEAP, CHEAP_COUNT = 4.5, 140
@@ -87,6 +91,8 @@ class _State:
     accepted: bool = False
     seen: set[str] = field(default_factory=set)
     plausible: dict[str, Candidate] = field(default_factory=dict)
+    slow: list[tuple[Candidate, Edit]] = field(default_factory=list)
+    """Candidates that did not end within their steps."""
     offered: set[str] = field(default_factory=set)
     partials: list[_Partial] = field(default_factory=list)
     base_passed: int = 0
@@ -147,10 +153,19 @@ def _repair(state: _State, base: Candidate) -> Steps:
     if base.text == state.source:
         state.base_passed, state.total = len(passing), max(1, len(trace.tests))
     crash = crash_of(trace)
+    if not state.facts.tests and _is_deliberate(program, trace):
+        return
     program = Program(base.text, types=trace.types, crash=crash, names=state.facts.names)
-    edits = single_edits(program, ochiai(trace), state.facts.protected)
+    protected = _shifted(state.facts.protected, state.source, base.text)
+    if not state.facts.tests:
+        protected = (*protected, *deliberate_ends(program))
+    edits = single_edits(program, ochiai(trace), protected)
     singles = ((_edited(program, base, edit), edit) for edit in edits)
     yield from _screen(state, singles, failing, passing, state.budget.candidates)
+    yield from _offer(state)
+    if state.accepted or state.spent:
+        return
+    yield from _screen_slow(state, failing, passing)
     yield from _offer(state)
     if state.accepted or state.spent:
         return
@@ -163,6 +178,18 @@ def _repair(state: _State, base: Candidate) -> Steps:
     pairs.sort(key=lambda pair: pair[0].cost)
     yield from _screen(state, pairs, failing, passing, limit)
     yield from _offer(state)
+
+
+def _is_deliberate(program: Program, trace: Trace) -> bool:
+    """Whether a program without tests ends by a `raise` or an `assert` of its own."""
+    lines = {test.line for test in trace.tests if not test.passed}
+    return any(
+        node.lineno <= line <= (node.end_lineno or node.lineno)
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Raise | ast.Assert)
+        for line in lines
+        if line is not None
+    )
 
 
 def _edited(program: Program, base: Candidate, edit: Edit) -> Candidate:
@@ -236,6 +263,22 @@ def _screen(
         size = CHUNK
 
 
+def _screen_slow(state: _State, failing: set[int], passing: set[int]) -> Steps:
+    """Gives candidates that did not end another chance with more steps, the cheapest first."""
+    slow, state.slow = state.slow[:SLOW], []
+    for first in range(0, len(slow), FIRST_CHUNK):
+        chunk = slow[first : first + FIRST_CHUNK]
+        texts = tuple(one.text for one, _ in chunk)
+        answers = yield Screen(texts, "early", state.progress(), patience=PATIENCE)
+        assert isinstance(answers, tuple)
+        for (candidate, edit), answer in zip(chunk, answers, strict=True):
+            state.tried += 1
+            if answer is not None and answer.ended != "timeout":
+                _note(state, candidate, edit, answer, failing, passing)
+        if any(text not in state.offered for text in state.plausible):
+            return
+
+
 def _chunk(
     state: _State,
     pending: Iterator[tuple[Candidate, Edit]],
@@ -268,6 +311,8 @@ def _note(
     if answer.ended == "ok":
         state.plausible[told.text] = told
         return
+    if answer.ended == "timeout":
+        state.slow.append((candidate, edit))
     gained = sum(1 for index in failing if index < len(answer.passed) and answer.passed[index])
     if gained:
         kept = all(answer.passed[index] for index in passing if index < len(answer.passed))
@@ -307,6 +352,8 @@ def _second_edits(
     except (SyntaxError, ValueError, RecursionError):
         return []
     protected = _shifted(state.facts.protected, state.source, seed.candidate.text)
+    if not state.facts.tests:
+        protected = (*protected, *deliberate_ends(program))
     found = []
     for edit in single_edits(program, ochiai(trace) if trace else {}, protected)[:PER_PARTIAL]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.gained

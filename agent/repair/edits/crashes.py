@@ -250,7 +250,8 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
 
 
 def outside(program: Program, crash: Crash) -> Iterator[Splice]:
-    """An index out of range: a condition on it, or a way out before it."""
+    """An index out of range: a bound one too far, a condition, or a way out before it."""
+    yield from _bounds(program)
     for node in _nodes(program, ast.Subscript, crash.line):
         if isinstance(node.slice, ast.Slice):
             continue
@@ -259,10 +260,10 @@ def outside(program: Program, crash: Crash) -> Iterator[Splice]:
             value = program.grouped(node, 2)
             for neutral in ("None", "0", "''"):
                 yield program.replace(
-                    node, f"{value} if {place} < len({base}) else {neutral}", 2.6
+                    node, f"{value} if {place} < len({base}) else {neutral}", 3.2
                 )
-        yield from _only_if(program, node, f"{place} < len({base})", 1.8)
-        yield from _only_if(program, node, base, 2.0)
+        yield from _only_if(program, node, f"{place} < len({base})", 2.6)
+        yield from _only_if(program, node, base, 2.8)
         yield from _ways_out(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
         yield from _ways_out(program, node, f"{place} >= len({base})", 2.6)
     for call in _nodes(program, ast.Call, crash.line):
@@ -270,6 +271,22 @@ def outside(program: Program, crash: Crash) -> Iterator[Splice]:
             base = program.code(call.func.value)
             yield from _only_if(program, call, base, 1.6)
             yield from _ways_out(program, call, f"not {base}", 2.0)
+
+
+def _bounds(program: Program) -> Iterator[Splice]:
+    """Loops that go one too far: `range(n + 1)`, `while i <= n`."""
+    for node in ast.walk(program.tree):
+        match node:
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[*_, stop])):
+                if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add):
+                    yield program.replace(stop, program.code(stop.left), 0.4)
+                elif not isinstance(stop, ast.UnaryOp):
+                    yield program.replace(stop, f"{program.grouped(stop, 10)} - 1", 1.6)
+            case ast.While(test=ast.Compare(ops=[ast.LtE()]) as test):
+                between = program.between(program.end(test.left), program.start(
+                    test.comparators[0]))
+                at = program.end(test.left) + between.encode().find(b"<=")
+                yield Splice(at, at + 2, "<", 0.4, test.lineno)
 
 
 def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:

@@ -391,6 +391,16 @@ def _ends_the_program(node: ast.AST) -> bool:
     return name in ("exit", "_exit", "quit", "abort")
 
 
+def deliberate_ends(program: Program) -> tuple[tuple[int, int], ...]:
+    """Lines of `raise`, `assert` and exits: what the author wanted is not healed away."""
+    return tuple(
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Raise | ast.Assert) or _ends_the_program(node)
+        if isinstance(node, ast.stmt)
+    )
+
+
 def _is_generator(node: Function) -> bool:
     return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 
