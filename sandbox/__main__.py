@@ -82,8 +82,9 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
         files={path.name: path.read_text(encoding="utf-8")},
         stdin=stdin,
         sites=tuple(chosen.site),
+        # The wall is met first, so that an endless loop is told as what it is.
         limits=Limits(
-            wall_s=chosen.seconds, cpu_s=chosen.seconds, memory_mib=chosen.mebibytes
+            wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes
         ),
     )
 

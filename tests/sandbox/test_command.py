@@ -40,7 +40,7 @@ def test_the_exit_code_and_the_document_tell_how_it_ended(
     program = tmp_path / "program.py"
     program.write_text(text)
 
-    assert main(["run", str(program), "--json", "--seconds", "1"]) == code
+    assert main(["run", str(program), "--json", "--seconds", "2"]) == code
 
     assert json.loads(capsys.readouterr().out)["ended"] == ended
 

@@ -216,9 +216,9 @@ async def test_messages_sent_before_the_deadline_are_received_after_it(
     sandbox: SubprocessSandbox,
 ) -> None:
     program = "jail.send(1)\njail.send(2)\nwhile True: pass"
-    async with sandbox.start(Job(program, limits=Limits(wall_s=1))) as process:
+    async with sandbox.start(Job(program, limits=Limits(wall_s=2))) as process:
         first = await process.receive()
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(2.2)
         second = await process.receive()
         outcome = await process.receive()
 
