@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -228,6 +229,8 @@ class Encoder:
             return ["k", str(value)]
         if kind in VIEWS:
             return [VIEWS[kind], self._all(value)]
+        if kind is types.MappingProxyType:
+            return ["mp", self._all(value.items())]
         closed = _closed(value, kind)
         if closed is not None:
             return closed
@@ -360,6 +363,8 @@ class Decoder:
             return dict(enumerate(self._value(item) for item in rest[0])).values()
         if tag == "di":
             return dict([self._value(item) for item in rest[0]]).items()
+        if tag == "mp":
+            return types.MappingProxyType(dict([self._value(item) for item in rest[0]]))
         return self._resolve(wire, self)
 
     def _container(self, tag: str, rest: list[Wire]) -> Object:

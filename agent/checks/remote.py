@@ -399,6 +399,8 @@ class Link:
         """Where an exception of the solution came from: by `id`, "line 7 (main.py)"."""
         self.last_call: tuple[str, str] = ("", "")
         """The latest call the test made: name, and source with the arguments it had."""
+        self.in_assert: Callable[[BaseException], bool] = lambda error: False
+        """Whether an exception came up while an assert of the test was being evaluated."""
         self.leave: tuple[type[BaseException], ...] = ()
         """Exceptions that end the test at once instead of crossing."""
         self.enclose: Callable[[], Message] = dict
@@ -493,9 +495,10 @@ class Link:
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
                 kind, value = "raised", error
                 reply["place"] = self._place(error)
-                if self.judging and _is_verdict(error) and id(error) not in self._oids:
+                if self.judging and self._is_verdict(error):
                     self.swallowed.append(error)
-                    value = AssertionError("an assert of the test failed")
+                    if id(error) not in self._oids:
+                        value = AssertionError("an assert of the test failed")
             with self._lock:
                 try:
                     self._post(reply, kind, value)
@@ -682,7 +685,11 @@ class Link:
         if self.judging and name in JUDGING:
             far = any(isinstance(arg, (Far, FarType)) for arg in args)
             kind: Any = type(mine)
-            if not far and not kind._far_named and not _plain_class(kind):
+            base = builtin_base(kind)
+            if base is not None and not far and (name in ORDER or not kind._far_named):
+                # What the builtin underneath says is ours; the class may say more, unheard.
+                return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
+            if not far and not kind._far_named:
                 raise Opaque(
                     f"the result is an object of the solution's class {kind.__name__}, which the"
                     f" test does not name: its own {name} is no evidence"
@@ -700,11 +707,20 @@ class Link:
             return self.request("op", cls, "__exit__", mine, (None, None, None), {})
         if isinstance(error, (*self.leave, Broken, Unsettled)):
             return None
-        if _is_verdict(error) and id(error) not in self._oids:
-            told = AssertionError("an assert of the test failed")
-            self.request("op", cls, "__exit__", mine, (AssertionError, told, None), {})
+        if self._is_verdict(error):
+            told = error
+            if id(error) not in self._oids:
+                told = AssertionError("an assert of the test failed")
+            self.request("op", cls, "__exit__", mine, (type(told), told, None), {})
             return None
         return self.request("op", cls, "__exit__", mine, (type(error), error, None), {})
+
+    def _is_verdict(self, error: BaseException) -> bool:
+        """Whether an exception decides an assert of the test: the solution may not hide it."""
+        ours = id(error) not in self._oids and (
+            isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
+        )
+        return ours or self.in_assert(error)
 
     def _observe(self, why: str) -> None:
         if why not in self.observed:
@@ -1183,15 +1199,6 @@ def _found(module: str, name: str, load: bool = False) -> Object:
 def _inside(module: Object, folder: str) -> bool:
     name = getattr(module, "__file__", None)
     return isinstance(name, str) and name.startswith(folder)
-
-
-def _is_verdict(error: BaseException) -> bool:
-    """Whether an exception is a failed assert of the test or of pytest."""
-    return isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
-
-
-def _plain_class(kind: type) -> bool:
-    return builtin_base(kind) is not None or kind.__module__ == "builtins"
 
 
 def _name_of(mine: Any) -> str:

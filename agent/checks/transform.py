@@ -38,6 +38,14 @@ class Site:
     message: bool
 
 
+def assert_lines(tree: ast.Module) -> frozenset[int]:
+    """All lines of assert statements."""
+    return frozenset(
+        line for node in ast.walk(tree) if isinstance(node, ast.Assert)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    )
+
+
 def instrument(
     tree: ast.Module, modules: Collection[str], free_names: bool
 ) -> tuple[ast.Module, list[Site]]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ..remote import Broken
-from ..transform import COMPARE, HOLDS, imported_from, instrument
+from ..transform import COMPARE, HOLDS, imported_from
 from .observe_tests import Court, Deadline, Surroundings
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
@@ -49,7 +49,7 @@ class _Plugin:
         self._errors: list[BaseException] = []
         self._reports: list[pytest.TestReport] = []
         self._skips_are_ours = not _decorated_by_program(tree, court.modules)
-        self._code = compile(tree, payload["file"], "exec", dont_inherit=True)
+        self._code = court.read(tree, payload["file"], free_names=False)
         self.problem = ""
         self.seen: list[str] = []
 
@@ -174,7 +174,6 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     """Runs the wanted nodes of one test file in one session of pytest."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     tree = ast.parse(payload["code"], payload["file"])
-    tree, court.recorder.sites = instrument(tree, court.modules, free_names=False)
     _watch_unittest(court)
     surroundings = Surroundings(court.link)
     plugin = _Plugin(court, payload, tree)

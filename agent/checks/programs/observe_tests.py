@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..remote import Broken, Far, FarModule, FarType, Link, Unsettled
-from ..transform import COMPARE, FOLLOWED, HOLDS, Site, instrument
+from ..transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
 
 LIMIT = 2_000
 Verdict = dict[str, Any]
@@ -274,6 +274,9 @@ class Court:
         self._sink = io.StringIO()
         self.link.leave = (Deadline, KeyboardInterrupt)
         self.link.unfold = self._echo
+        self.link.in_assert = self._in_assert
+        self.test_file = ""
+        self.assert_lines: frozenset[int] = frozenset()
         sys.meta_path.insert(0, self.finder)
         signal.signal(signal.SIGALRM, self._ring)
         self.started = 0.0
@@ -406,8 +409,8 @@ class Court:
         self.jail.send({"done": True})
 
     def _run(self, test: dict[str, Any], module: FarModule) -> None:
-        tree, sites = instrument(ast.parse(test["code"]), self.modules, free_names=True)
-        self.recorder.sites = sites
+        tree = ast.parse(test["code"])
+        code = self.read(tree, "<test>", free_names=True)
         names: dict[str, Any] = {
             COMPARE: self.recorder.compare, HOLDS: self.recorder.holds,
         }
@@ -416,7 +419,23 @@ class Court:
         space = Namespace(module, **names)
         if test["loose"]:
             _import_loose(tree, space)
-        exec(compile(tree, "<test>", "exec", dont_inherit=True), space)
+        exec(code, space)
+
+    def read(self, tree: ast.Module, name: str, free_names: bool) -> types.CodeType:
+        """Compiles test code with its asserts recorded."""
+        self.test_file, self.assert_lines = name, assert_lines(tree)
+        marked, self.recorder.sites = instrument(tree, self.modules, free_names)
+        return compile(marked, name, "exec", dont_inherit=True)
+
+    def _in_assert(self, error: BaseException) -> bool:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.test_file and (
+                trace.tb_lineno in self.assert_lines
+            ):
+                return True
+            trace = trace.tb_next
+        return False
 
     def _ring(self, number: int, frame: Any) -> None:
         raise Deadline()

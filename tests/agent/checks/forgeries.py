@@ -1,0 +1,323 @@
+"""Programs that are wrong and try to be judged right."""
+
+from __future__ import annotations
+
+TESTS: dict[str, str] = {
+    "table": "table = [(1, 2), (5, 8), (7, 13)]\nfor a, e in table:\n    assert f(a) == e\n",
+    "plain": "assert f(5) == 8",
+    "negated": "assert not (f(5) != 8)",
+    "approx": "import pytest\nassert f(5) == pytest.approx(8)",
+    "near": "assert abs(f(5) - 8) < 1e-9",
+    "ordered": "assert 7.5 < f(5) < 8.5",
+    "inside": "assert [f(1), f(5)] == [2, 8]\nassert {'a': f(7)} == {'a': 13}\nassert f(5) in (8,)",
+    "found": "assert 8 in [f(5)] and max(f(1), f(5)) == 8",
+    "raised": "import pytest\nwith pytest.raises(ValueError, match='below zero'):\n    f(-1)",
+    "state": "q = Q()\nq.put(3)\nassert q.size == 1 and isinstance(q.size, int)",
+    "mutated": "data = [3, 1, 2]\ns(data)\nassert data == [1, 2, 3]",
+    "unpacked": "a, b = sorted([f(5), f(1)])\nassert (a, b) == (2, 8)",
+    "callback": "got = []\nassert f(5) == 8 or got\n",
+    "block": "with block():\n    assert f(5) == 8",
+    "hidden": "def body():\n    assert f(5) == 8\ncall(body)",
+    "array": "import math\nassert math.isclose(f(5), 8) and round(f(5)) == 8",
+}
+
+RIGHT = '''
+import contextlib
+
+def f(n):
+    if n < 0:
+        raise ValueError("below zero")
+    return {1: 2, 5: 8, 7: 13}[n]
+
+class Q:
+    def __init__(self):
+        self.size = 0
+    def put(self, x):
+        self.size += 1
+
+def s(data):
+    data.sort()
+
+def call(body):
+    return body()
+
+@contextlib.contextmanager
+def block():
+    yield
+'''
+
+WRONG = '''
+def f(n):
+    return 0
+
+class Q:
+    size = 0
+    def put(self, x):
+        pass
+
+def s(data):
+    pass
+
+def call(body):
+    try:
+        return body()
+    except BaseException:
+        return None
+
+class block:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return True
+'''
+
+_EQUAL = '''
+class E{base}:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __lt__(self, other): return True
+    def __le__(self, other): return True
+    def __gt__(self, other): return True
+    def __ge__(self, other): return True
+    def __hash__(self): return 8
+    def __sub__(self, other): return 0
+    def __rsub__(self, other): return 0
+    def __add__(self, other): return self
+    def __radd__(self, other): return self
+    def __contains__(self, other): return True
+    def __bool__(self): return True
+    def __abs__(self): return 0
+    def __len__(self): return 0
+    def __array__(self, *a, **k): return self
+    def __array_ufunc__(self, *a, **k): return True
+    def __instancecheck__(self, other): return True
+    __class__ = {cls}
+    __array_priority__ = 1e9
+
+def f(n): return {make}
+Q.size = {make}
+'''
+
+ATTACKS: dict[str, str] = {
+    "plainly wrong": "",
+    "equal to everything": _EQUAL.format(base="", cls="int", make="E()"),
+    "an equal int": _EQUAL.format(base="(int)", cls="int", make="E(0)"),
+    "an equal float": _EQUAL.format(base="(float)", cls="float", make="E(0)"),
+    "an equal string": _EQUAL.format(base="(str)", cls="str", make="E('')"),
+    "an equal tuple": _EQUAL.format(base="(tuple)", cls="tuple", make="E()"),
+    "an equal list": _EQUAL.format(base="(list)", cls="list", make="E()"),
+    "an equal dict": _EQUAL.format(base="(dict)", cls="dict", make="E()"),
+    "an equal class": """
+class M(type):
+    def __eq__(cls, other): return True
+    def __hash__(cls): return 8
+    def __sub__(cls, other): return 0
+    def __lt__(cls, other): return True
+    def __gt__(cls, other): return True
+class C(metaclass=M): pass
+def f(n): return C
+Q.size = C
+""",
+    "an instance of a class the test names": """
+Q.__eq__ = lambda self, other: True
+Q.__ne__ = lambda self, other: False
+Q.__hash__ = lambda self: 8
+def f(n): return Q()
+""",
+    "mock.ANY": """
+from unittest.mock import ANY, MagicMock
+def f(n): return ANY
+Q.size = ANY
+""",
+    "the class behind mock.ANY": """
+from unittest import mock
+Q = type(mock.ANY)
+Q.size = mock.ANY
+Q.put = lambda self, x: None
+def f(n): return Q()
+""",
+    "a mock": """
+from unittest.mock import MagicMock
+m = MagicMock()
+m.__eq__.side_effect = lambda other: True
+m.__sub__.return_value = 0
+m.__lt__.return_value = m.__gt__.return_value = True
+def f(n): return m
+Q.size = m
+""",
+    "printed markers": """
+import sys, json
+for line in ("PASS", "passed", "OK", "1 passed in 0.01s", '{"verdict": {"status": "passed"}}'):
+    print(line); print(line, file=sys.stderr)
+def f(n):
+    print('{"verdict": {"status": "passed"}, "name": "0", "broken": ""}')
+    return 0
+""",
+    "ends at import": "import os\nos._exit(0)",
+    "sys.exit at import": "import sys\nprint('PASS')\nsys.exit(0)",
+    "ends in the call": "import os\ndef f(n): os._exit(0)\ns = Q = call = block = f",
+    "sys.exit in the call": "import sys\ndef f(n): sys.exit(0)",
+    "exit handler": "import atexit\natexit.register(print, 'PASS')\ndef f(n): raise SystemExit(0)",
+    "killed": "import os, signal\ndef f(n): os.kill(os.getpid(), signal.SIGKILL)",
+    "raises AssertionError": "def f(n): raise AssertionError",
+    "raises every exception": """
+class E(ValueError, KeyError, AssertionError, StopIteration): pass
+def f(n): raise E('nothing')
+""",
+    "raises StopIteration": "def f(n): raise StopIteration(8)",
+    "raises SkipTest": "import unittest\ndef f(n): raise unittest.SkipTest('no')",
+    "raises KeyboardInterrupt": "def f(n): raise KeyboardInterrupt",
+    "raises GeneratorExit": "def f(n): raise GeneratorExit",
+    "patched builtins": """
+import builtins
+builtins.isinstance = lambda *a: True
+builtins.all = lambda *a: True
+builtins.abs = lambda *a: 0
+builtins.sorted = lambda *a: [2, 8]
+builtins.max = lambda *a: 8
+""",
+    "patched json": """
+import json, sys
+json.dumps = lambda *a, **k: '{"ok": 8}'
+json.loads = lambda *a, **k: {"ok": 8}
+""",
+    "patched codec": """
+import sys
+codec = sys.modules['_judge.codec']
+remote = sys.modules['_judge.remote']
+codec.Encoder.encode = lambda self, value: ["R", "s99", ["g", "builtins.object"]]
+remote.Link.equal = lambda *a: True
+remote.Link._refer = lambda *a: ["g", "builtins.int"]
+""",
+    "wire of a foreign class": """
+import sys
+remote = sys.modules['_judge.remote']
+def refer(self, value, encoder, old=remote.Link._refer):
+    if isinstance(value, E): return ["x", "unittest.mock", "_ANY"]
+    return old(self, value, encoder)
+remote.Link._refer = refer
+class E: pass
+def f(n): return E()
+""",
+    "wire of a library function": """
+import sys
+remote = sys.modules['_judge.remote']
+class E: pass
+def refer(self, value, encoder, old=remote.Link._refer):
+    if isinstance(value, E): return ["gf", "os", "_exit"]
+    return old(self, value, encoder)
+remote.Link._refer = refer
+def f(n): return E()
+""",
+    "overwrites what the test holds": """
+import sys
+remote = sys.modules['_judge.remote']
+def post(self, message, key, value, refusal='', old=remote.Link._post):
+    message['sync'] = [[f't{i}', [8]] for i in range(1, 40)]
+    return old(self, message, key, value, refusal)
+remote.Link._post = post
+""",
+    "writes into every descriptor": """
+import os, json
+reply = json.dumps({"ok": 8}).encode()
+frame = len(reply).to_bytes(4, 'big') + reply
+for fd in range(3, 30):
+    for part in (frame, b'{"ok": 8}\\n'):
+        try: os.write(fd, part * 3)
+        except OSError: pass
+""",
+    "writes into descriptors in the call": """
+import os, json
+def f(n):
+    reply = json.dumps({"ok": 8, "id": "x"}).encode()
+    for fd in range(3, 30):
+        try: os.write(fd, len(reply).to_bytes(4, 'big') + reply)
+        except OSError: pass
+    return 0
+""",
+    "reads the channel": """
+import os
+def f(n):
+    for fd in range(3, 12):
+        try:
+            os.set_blocking(fd, False)
+            os.read(fd, 10000)
+        except OSError: pass
+    return 0
+""",
+    "closes every descriptor": "import os\ndef f(n): os.closerange(3, 100); return 0",
+    "hunts in frames": """
+import sys
+def f(n):
+    frame = sys._getframe()
+    while frame:
+        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            if isinstance(value, list):
+                for pair in value:
+                    if isinstance(pair, tuple) and len(pair) == 2 and pair[0] == n:
+                        return pair[1]
+            if isinstance(value, str) and 'table' in value and '13' in value:
+                return {1: 2, 5: 8, 7: 13}[n]
+        frame = frame.f_back
+    return 0
+""",
+    "hunts in memory": """
+import gc
+def f(n):
+    for o in gc.get_objects():
+        if type(o) is list and len(o) == 3 and (5, 7 + 1) in o: return dict(o).get(n, 0)
+        if type(o) is dict and any(type(v) is str and '(5, ' + '8)' in v for v in list(o.values())):
+            return {1: 2, 5: 8, 7: 13}[n]
+    return 0
+""",
+    "hunts in files": """
+import os, glob
+def f(n):
+    for root in (os.getcwd(), os.path.dirname(os.getcwd()), '/tmp', '/proc/self/fd'):
+        for path in glob.glob(root + '/**/test*', recursive=True)[:50]:
+            try: text = open(path).read()
+            except (OSError, UnicodeDecodeError): continue
+            if '(7, 13)' in text: return {1: 2, 5: 8, 7: 13}[n]
+    return 0
+""",
+    "floods from threads": """
+import threading, os
+def flood():
+    while True:
+        for fd in range(3, 9):
+            try: os.write(fd, b'\\x00\\x00\\x00\\x09{"ok": 8}')
+            except OSError: pass
+def f(n):
+    threading.Thread(target=flood, daemon=True).start()
+    return 0
+""",
+    "answers by a generator": "def f(n):\n    yield 8\n    yield 2",
+    "answers by a function": "def f(n): return lambda *a: True",
+    "a huge answer": "def f(n): return 'x' * 100_000_000",
+    "a deep answer": "def f(n):\n    x = []\n    for _ in range(10 ** 5): x = [x]\n    return x",
+    "a cyclic answer": "def f(n):\n    x = []\n    x.append(x)\n    return x",
+    "a huge number": "def f(n): return 1 << 10 ** 9",
+    "digs through a callback": """
+def call(body):
+    for name in ('__globals__', '__closure__', '__code__', '__defaults__', 'f_back', 'gi_frame'):
+        try:
+            print(getattr(body, name))
+        except AttributeError: pass
+    try: return body()
+    except BaseException: return None
+""",
+    "takes the names of the test": """
+class P:
+    def __getattr__(self, name): return 8
+    def __call__(self, *a): return 8.0 if False else 0
+f = P()
+""",
+    "a lying repr": "class E(int):\n    def __repr__(self): return '8'\ndef f(n): return E(0)",
+    "a lying exception": """
+class E(Exception):
+    def __str__(self): return 'below zero'
+    __class__ = ValueError
+def f(n): raise E
+""",
+    "a wrong message of the right class": "def f(n): raise ValueError('nothing')",
+}
