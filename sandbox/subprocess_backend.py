@@ -356,8 +356,8 @@ class _Running:
                 self._close(self._channel)
                 self.inbox.close()
         except Garbled as error:
-            self._close(self._channel)
             self._condemn("garbled", str(error))
+            self._close(self._channel)
         self._changed()
 
     def _read_output(self, descriptor: int) -> None:
@@ -378,8 +378,9 @@ class _Running:
         self._output_left -= len(part)
         if self._output_left < 0:
             self._output_left = 0
-            self._close(descriptor)
+            # Killed before the pipe is closed, the process has no time to complain of that.
             self._condemn("output", f"output of more than {self._limits.output_bytes} bytes")
+            self._close(descriptor)
 
     def _close(self, descriptor: int) -> None:
         self._open.discard(descriptor)
