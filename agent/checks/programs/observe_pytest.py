@@ -152,6 +152,17 @@ def _watch_unittest(court: Court) -> None:
     unittest.TestCase.assertEqual = assertEqual  # type: ignore[method-assign]
 
 
+def _share_folders(shared: str) -> None:
+    """Folders that a test makes in the shared one can be used by the solution as well."""
+    original = os.mkdir
+
+    def mkdir(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        inside = dir_fd is None and str(path).startswith(shared)
+        original(path, 0o770 if inside else mode, dir_fd=dir_fd)
+
+    os.mkdir = mkdir
+
+
 def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
     arguments = [
         payload["file"], "-q", "--assert=plain", "--capture=sys", "--tb=line",
@@ -175,6 +186,8 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     tree = ast.parse(payload["code"], payload["file"])
     _watch_unittest(court)
+    if court.jail.shared is not None:
+        _share_folders(court.jail.shared)
     surroundings = Surroundings(court.link)
     plugin = _Plugin(court, payload, tree)
     signal.setitimer(signal.ITIMER_REAL, court.wall_s)

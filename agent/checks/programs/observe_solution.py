@@ -83,10 +83,10 @@ class Program:
         original = self._originals.setdefault((module, name), getattr(owner, name))
         setattr(owner, name, original if restore else value)
 
-    def surroundings(self, folder: str, changes: dict[str, str | None]) -> None:
-        """Takes over the test's current folder and its changes of the environment."""
-        if folder:
-            os.chdir(folder)
+    def surroundings(self, folder: str | None, changes: dict[str, str | None]) -> None:
+        """Takes over the test's current folder ("" is home) and its changes of the environment."""
+        if folder is not None:
+            os.chdir(folder or self._folder)
         for name, value in changes.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -149,7 +149,7 @@ class Surroundings:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._folder = os.getcwd()
+        self._home = self._folder = os.getcwd()
         self._environment = dict(os.environ)
         self._originals = {
             (module, name): getattr(_library(module), name) for module, name in FOLLOWED
@@ -178,7 +178,7 @@ class Surroundings:
                 for name in environment.keys() | self._environment.keys()
                 if environment.get(name) != self._environment.get(name)
             }
-            moved = folder if folder != self._folder else ""
+            moved = None if folder == self._folder else "" if folder == self._home else folder
             self._folder, self._environment = folder, environment
             self._link.request("surroundings", moved, changes)
         for key, original in self._originals.items():
