@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -41,7 +39,6 @@ def address() -> tuple[str, int]:
 
 def main() -> int:
     """Serves the page until it is interrupted; returns the exit code."""
-    signal.signal(signal.SIGTERM, _interrupted)
     try:
         read_dotenv()
         settings = Settings.from_env(drafts=by_words(read_drafts()))
@@ -62,11 +59,6 @@ def main() -> int:
         )
         return 2
     return 0
-
-
-def _interrupted(_number: int, _frame: FrameType | None) -> None:
-    """A stop from outside closes runs and files as Ctrl+C does."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

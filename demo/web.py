@@ -7,9 +7,11 @@ The page only follows it: closing the page stops nothing, reloading follows agai
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypedDict
 from uuid import UUID, uuid4
 
@@ -282,6 +284,8 @@ def serve(
         async with host.serving():
             yield
 
+    if block:
+        signal.signal(signal.SIGTERM, _interrupted)
     _, address, _ = ui.launch(
         server_name=server_name,
         server_port=server_port,
@@ -297,3 +301,8 @@ def serve(
         app_kwargs={"lifespan": lifespan},
     )
     return str(address)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    """A stop from outside closes runs and files as Ctrl+C does; Gradio listens only to that."""
+    raise KeyboardInterrupt

@@ -1,0 +1,148 @@
+"""A headless browser, and pages served by processes of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+ROOT = Path(__file__).parent.parent.parent
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)
+PATIENCE_S = 120.0
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium of the system; its lack fails where CI is set and is a visible skip elsewhere."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail("there is no chromium here; install Debian's package `chromium`")
+        pytest.skip("there is no chromium here; install Debian's package `chromium`")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        yield launched
+        launched.close()
+
+
+class Watched:
+    """A browser window that notes errors and requests to elsewhere."""
+
+    def __init__(self, context: BrowserContext, home: str) -> None:
+        self.context = context
+        self.home = home
+        self.errors: list[str] = []
+        self.elsewhere: list[str] = []
+        self.page = self.open()
+
+    def open(self, query: str = "") -> Page:
+        """A new tab on the page, once its buttons stand."""
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text)
+                if said.type in ("error", "warning") else None)
+        page.on("request", lambda request: self.elsewhere.append(request.url)
+                if not request.url.startswith((self.home, "data:", "blob:")) else None)
+        page.goto(f"{self.home}{query}")
+        expect(page.locator("#plan .badge")).to_be_visible()
+        return page
+
+
+@contextmanager
+def serving(*command: str, port: int, env: dict[str, str] | None = None) -> Iterator[str]:
+    """A page served by a process, until it answers and as long as it is needed."""
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT,
+        env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONPATH": str(ROOT),
+             **(env or {})},
+    )
+    home = f"http://127.0.0.1:{port}/"
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                urllib.request.urlopen(home, timeout=5).close()
+                break
+            except (urllib.error.URLError, TimeoutError):
+                assert process.poll() is None, "the page's process has ended"
+                assert time.monotonic() < deadline, "the page does not answer"
+                time.sleep(0.1)
+        yield home
+    finally:
+        process.terminate()
+        assert process.wait(timeout=60) == 0
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def recorded_home(browser: Browser) -> Iterator[str]:
+    """The address of a page that plays recorded runs."""
+    port = free_port()
+    with serving(str(Path(__file__).with_name("recorded_page.py")), str(port), port=port) as home:
+        yield home
+
+
+@pytest.fixture(scope="session")
+def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the page as it ships, without a model."""
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port),
+           "HEAL_DATA_DIR": str(tmp_path_factory.mktemp("page"))}
+    with serving("app.py", port=port, env=env) as address:
+        yield address
+
+
+@pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
+def size(request: pytest.FixtureRequest) -> tuple[int, int]:
+    """A window's width and height."""
+    return request.param
+
+
+@contextmanager
+def window(browser: Browser, home: str, size: tuple[int, int]) -> Iterator[Watched]:
+    """A window of its own; whatever the page complained about fails the test."""
+    width, height = size
+    context = browser.new_context(viewport={"width": width, "height": height})
+    watched = Watched(context, home)
+    yield watched
+    assert watched.errors == []
+    assert watched.elsewhere == []
+    context.close()
+
+
+@pytest.fixture
+def recorded_page(
+    browser: Browser, recorded_home: str, size: tuple[int, int]
+) -> Iterator[Watched]:
+    """A window on recorded runs, at both sizes."""
+    with window(browser, recorded_home, size) as watched:
+        yield watched
+
+
+@pytest.fixture
+def page(browser: Browser, home: str, size: tuple[int, int]) -> Iterator[Watched]:
+    """A window on the page as it ships, at both sizes."""
+    with window(browser, home, size) as watched:
+        yield watched

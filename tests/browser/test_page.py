@@ -1,0 +1,192 @@
+"""What a person sees on the page: with recorded runs, and with the engine itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+REPEATED_IDS = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((item) => item.id).filter(Boolean);
+  return ids.filter((id, place) => ids.indexOf(id) !== place);
+}"""
+UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, [role=textbox]")]
+  .filter((item) => item.offsetParent !== null)
+  .filter((item) => !(item.innerText || "").trim() && !item.getAttribute("aria-label")
+    && !item.getAttribute("aria-labelledby") && !item.title && !(item.labels || []).length)
+  .map((item) => item.outerHTML.slice(0, 200))"""
+
+
+def heal(page: Page, *, code: str = "", tests: str = "", words: str = "") -> None:
+    for place, text in (("#code", code), ("#tests", tests)):
+        page.locator(f"{place} .cm-content").fill(text)
+    page.locator("#words textarea").fill(words)
+    page.get_by_role("button", name="Heal it").click()
+
+
+def ended(page: Page, word: str) -> None:
+    expect(page.locator(".bench[data-phase=finished] .verdict strong")).to_have_text(word)
+
+
+def fits(page: Page) -> None:
+    whole, seen = page.evaluate(WIDTHS)
+    assert whole <= seen
+
+
+def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> None:
+    page = recorded_page.page
+    fits(page)
+    heal(page, words="healed")
+    ended(page, "HEALED")
+    fits(page)
+    assert page.evaluate(REPEATED_IDS) == []
+    assert page.evaluate(UNNAMED) == []
+
+
+def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, code="def f(): ...", tests="assert f()")
+    ended(page, "HEALED")
+    expect(page.locator(".patch .came code")).to_contain_text("days_kept <= free_days")
+    expect(page.locator(".matrix .cell.failed").first).to_be_visible()
+    expect(page.locator(".proof .reached").first).to_contain_text("your tests pass")
+    page.get_by_text("late_fee(14)", exact=True).first.click()
+    expect(page.locator(".row[open] dd").first).to_be_visible()
+
+
+def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
+    recorded_page: Any,
+) -> None:
+    page = recorded_page.page
+    heal(page, code="x = 1", words="healed slowly")
+    expect(page.locator(".timeline .moment").first).to_be_visible()
+    page.reload()
+    expect(page.locator("#code .cm-content")).to_have_text("x = 1")
+    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+    ended(page, "HEALED")
+    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+
+
+def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="unresolved")
+    ended(page, "UNRESOLVED")
+    query = page.url[page.url.index("?"):]
+    page.evaluate("localStorage.clear()")
+    other = recorded_page.open(query)
+    ended(other, "UNRESOLVED")
+    expect(other.locator(".partial")).to_contain_text("not a fix")
+
+
+def test_an_unknown_run_is_met_with_a_sentence(recorded_page: Any) -> None:
+    other = recorded_page.open("?run=00000000-0000-4000-8000-000000000000")
+    expect(other.locator("#said")).to_contain_text("not known here")
+    expect(other.get_by_role("button", name="Heal it")).to_be_enabled()
+
+
+def test_stop_ends_a_run(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="healed slowly")
+    expect(page.locator(".timeline .moment").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    ended(page, "CANCELLED")
+    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+
+
+def test_what_a_reader_opened_stays_open_while_the_run_goes_on(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="healed slowly")
+    row = page.locator("details.row").first
+    row.locator("summary").click()
+    steps = page.locator(".moment").count()
+    expect(page.locator(".moment").nth(steps)).to_be_visible()
+    expect(row).to_have_attribute("open", "")
+    ended(page, "HEALED")
+
+
+@pytest.mark.parametrize("canary", [
+    "<img src=x onerror=window.pwned=1>", "${window.pwned=1}", "`+(window.pwned=1)+`", r"\d+\n",
+    "<script>window.pwned=1</script>", "{{value}}",
+])
+def test_hostile_text_is_shown_and_never_run(recorded_page: Any, canary: str) -> None:
+    page = recorded_page.page
+    heal(page, words=f"healed saying {canary}")
+    ended(page, "HEALED")
+    expect(page.locator(".diagnosis .cause")).to_contain_text(canary)
+    expect(page.locator(".patch code").nth(1)).to_contain_text(canary)
+    assert page.evaluate("window.pwned") is None
+
+
+def test_input_that_cannot_be_used_gets_a_sentence_and_stays(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, tests="assert f()")
+    expect(page.locator("#said")).to_contain_text("There is no code")
+    expect(page.locator("#tests .cm-content")).to_have_text("assert f()")
+    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+
+
+def test_the_keyboard_alone_heals(recorded_page: Any) -> None:
+    page = recorded_page.page
+    page.locator("#words textarea").focus()
+    page.keyboard.type("healed")
+    page.keyboard.press("Control+Enter")
+    ended(page, "HEALED")
+
+
+def test_patch_and_log_can_be_taken_along(recorded_page: Any, tmp_path: Path) -> None:
+    page = recorded_page.page
+    heal(page, words="healed")
+    ended(page, "HEALED")
+    for name, begins in (("Download patch", "--- a/fee.py"), ("Download run log", '{"run":')):
+        with page.expect_download() as taken:
+            page.get_by_role("link", name=name).click()
+        assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
+
+
+CRASHES = """shelf = ["moss", "fern"]
+for place in range(3):
+    print(place, shelf[place])
+"""
+WRONG = """def postage(grams):
+    if grams > 100:
+        return 2
+    return 1
+"""
+
+
+def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
+    heal(page.page, code=WRONG,
+         tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
+    ended(page.page, "HEALED")
+    expect(page.page.locator(".verdict")).to_contain_text("proof E")
+    expect(page.page.locator(".patch .came").first).to_be_visible()
+    expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
+    fits(page.page)
+
+
+def test_a_crashing_script_without_a_test_is_stopped_but_not_called_healed(page: Any) -> None:
+    heal(page.page, code=CRASHES)
+    ended(page.page, "CRASH STOPPED")
+    expect(page.page.locator(".verdict")).to_contain_text("proof E0")
+    expect(page.page.locator(".patch .came").first).to_be_visible()
+
+
+def test_a_crashing_script_with_a_test_on_its_output_is_healed(page: Any) -> None:
+    heal(page.page, code=CRASHES, tests='assert output == "0 moss\\n1 fern\\n"')
+    ended(page.page, "HEALED")
+
+
+def test_a_card_is_filled_in_and_healed_by_one_click(page: Any) -> None:
+    page.page.get_by_role("button", name="Off by one day").click()
+    ended(page.page, "HEALED")
+    expect(page.page.locator("#code .cm-content")).to_contain_text("late_fee")
+
+
+def test_a_task_in_words_is_drafted_and_healed(page: Any) -> None:
+    page.page.get_by_role("button", name="Count the words").click()
+    ended(page.page, "HEALED")
