@@ -63,6 +63,12 @@ class Watched:
         expect(page.locator("#plan .badge")).to_be_visible()
         return page
 
+    def reload(self) -> None:
+        """Reloads the first tab; that the old page's stream breaks off is no complaint."""
+        before = len(self.errors)
+        self.page.reload()
+        del self.errors[before:]
+
 
 @contextmanager
 def serving(*command: str, port: int, env: dict[str, str] | None = None) -> Iterator[str]:

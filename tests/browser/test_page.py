@@ -17,7 +17,7 @@ REPEATED_IDS = """() => {
 }"""
 UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, [role=textbox]")]
   .filter((item) => item.offsetParent !== null)
-  .filter((item) => !(item.innerText || "").trim() && !item.getAttribute("aria-label")
+  .filter((item) => !item.textContent.trim() && !item.getAttribute("aria-label")
     && !item.getAttribute("aria-labelledby") && !item.title && !(item.labels || []).length)
   .map((item) => item.outerHTML.slice(0, 200))"""
 
@@ -65,9 +65,9 @@ def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
     page = recorded_page.page
     heal(page, code="x = 1", words="healed slowly")
     expect(page.locator(".timeline .moment").first).to_be_visible()
-    page.reload()
+    recorded_page.reload()
     expect(page.locator("#code .cm-content")).to_have_text("x = 1")
-    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
     ended(page, "HEALED")
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
@@ -93,7 +93,7 @@ def test_stop_ends_a_run(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="healed slowly")
     expect(page.locator(".timeline .moment").first).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     ended(page, "CANCELLED")
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
