@@ -94,16 +94,19 @@ def bare(node: Node) -> Callable[..., Awaitable[State]]:
     return run_step
 
 
-def after_recall(state: State) -> str:
+# Ways on. They are coroutines, since LangGraph calls plain functions in other threads.
+
+
+async def after_recall(state: State) -> str:
     return "execute" if state.get("recalled") else "specify"
 
 
-def after_execute(state: State, runtime: Runtime[Surroundings]) -> str:
+async def after_execute(state: State, runtime: Runtime[Surroundings]) -> str:
     report = runtime.context.context.store.get(state["report_id"], Report)
     return "critique" if report.passed else "diagnose"
 
 
-def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | list[Send]:
+async def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | list[Send]:
     """Fans out over the strategies, unless no edit could help or no iteration is left."""
     settings = runtime.context.context.settings
     if state.get("outcome") or state["iteration"] >= settings.max_iterations:
@@ -124,15 +127,15 @@ def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | list[S
     ]
 
 
-def after_select(state: State) -> str:
+async def after_select(state: State) -> str:
     return "finish" if state.get("outcome") else "execute"
 
 
-def after_critique(state: State) -> str:
+async def after_critique(state: State) -> str:
     return "finish" if state.get("outcome") else "prove"
 
 
-def after_gate(state: State) -> str:
+async def after_gate(state: State) -> str:
     return "finish" if state.get("outcome") else "learn"
 
 
@@ -157,3 +160,20 @@ def build_graph() -> StateGraph[State, Surroundings]:
     graph.add_edge("learn", "finish")
     graph.add_edge("finish", END)
     return graph
+
+
+def diagram() -> str:
+    """The graph as a Mermaid flow chart, drawn from the wiring itself."""
+    drawn = build_graph().compile().get_graph()
+    edges = [
+        f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "
+        f"{edge.target.strip('_')}"
+        for edge in drawn.edges
+    ]
+    order = {step: place for place, step in enumerate(["start", *STEPS])}
+    edges.sort(key=lambda edge: order[edge.split()[0]])
+    return "\n".join(["flowchart TD", *edges]) + "\n"
+
+
+if __name__ == "__main__":
+    print(diagram(), end="")

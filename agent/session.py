@@ -138,8 +138,13 @@ class Session:
         Returns whether the answer was taken.
         """
         self._known(run)
-        if self.waiting(run) != interrupt or self._running(run):
+        if self.waiting(run) != interrupt:
             return False
+        if self._running(run):
+            # The question is out, and the task that asked it is at its last line.
+            await asyncio.wait({self._tasks[run]})
+        if self.waiting(run) != interrupt:
+            return False  # another caller answered meanwhile
         emit = self._voice(run)
         emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         self._launch(run, Command(resume={interrupt: dict(value)}))

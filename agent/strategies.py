@@ -14,7 +14,7 @@ from agent.searching import SearchProgress, heal_by_search
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a strategy starts from. The tests are those a repair may see."""
+    """What a strategy starts from. The tests are those that a repair may see and must pass."""
 
     solution: Solution
     tests: tuple[TestCase, ...]
@@ -40,7 +40,6 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             Searched(
                 candidates=seen.candidates, plausible=seen.plausible,
                 best_passed=seen.best_passed, total=seen.total, wall_s=seen.wall_s,
-                note=seen.note,
             )
         )
 

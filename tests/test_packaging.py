@@ -39,7 +39,8 @@ def front_matter() -> dict[str, object]:
 
 def test_the_spaces_list_is_the_core_and_every_runtime_extra() -> None:
     extras = PROJECT["optional-dependencies"]
-    declared = [*PROJECT["dependencies"], *(line for name in RUNTIME_EXTRAS for line in extras[name])]
+    declared = list(PROJECT["dependencies"])
+    declared += [line for name in RUNTIME_EXTRAS for line in extras[name]]
     assert sorted(required()) == sorted(declared)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from agent.blaming import blamed_lines
+from agent.checks.tracing import trace
 from agent.context import Context
 from agent.domain import Diagnosis, Report, Solution
 from agent.events import Diagnosed
 from agent.intake import classify
+from agent.repair.blame import blamed
 from agent.roles import DEBUGGER, ask
 from agent.state import State, Suite
 
@@ -16,10 +17,10 @@ async def diagnose(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     report = ctx.store.get(state["report_id"], Report)
-    found = classify(report, ctx.task.model_copy(update={"solution": solution}))
+    found = classify(report, ctx.task, solution)
     if found.fixable and not found.blamed:
-        blamed = await blamed_lines(solution, suite.visible, ctx.task, ctx.sandbox)
-        found = found.model_copy(update={"blamed": blamed})
+        seen = await trace(solution, suite.visible, ctx.task, ctx.sandbox)
+        found = found.model_copy(update={"blamed": blamed(seen, solution.text)})
     answer: Diagnosis = await ask(
         ctx,
         DEBUGGER,

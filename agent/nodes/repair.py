@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from agent.context import Context
-from agent.domain import Diagnosis, Report, Solution, Strategy
+from agent.domain import VETOING_ORIGINS, Diagnosis, Report, Solution, Strategy
 from agent.state import State, Suite
 from agent.strategies import STRATEGIES, Attempt
 
@@ -23,9 +23,10 @@ class Branch(TypedDict):
 
 async def repair(branch: Branch, ctx: Context) -> State:
     """Runs one strategy; its program, if any, has passed the judge under the visible tests."""
+    suite = ctx.store.get(branch["suite_id"], Suite)
     attempt = Attempt(
         solution=ctx.store.get(branch["solution_id"], Solution),
-        tests=ctx.store.get(branch["suite_id"], Suite).visible,
+        tests=tuple(test for test in suite.visible if test.origin in VETOING_ORIGINS),
         report=ctx.store.get(branch["report_id"], Report),
         diagnosis=ctx.store.get(branch["diagnosis_id"], Diagnosis),
         iteration=branch["iteration"],

@@ -1,0 +1,37 @@
+"""Tables and pictures in the documents agree with the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agent.graph import STEPS, diagram
+
+ROOT = Path(__file__).parent.parent
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_diagram_is_the_graphs_own() -> None:
+    """On a difference: put what `python -m agent.graph` prints into docs/architecture.md."""
+    (drawn,) = re.findall(r"```mermaid\n(.*?)```", read("docs/architecture.md"), re.DOTALL)
+    assert drawn == diagram()
+
+
+def test_every_step_is_explained() -> None:
+    text = read("docs/architecture.md")
+    assert not [step for step in STEPS if f"`{step}`" not in text]
+
+
+def test_every_room_of_the_table_exists() -> None:
+    rooms = re.findall(r"^\| `([\w./]+)`", read("docs/architecture.md"), re.MULTILINE)
+    assert len(rooms) > 10
+    assert not [room for room in rooms if not (ROOT / room).exists() and room not in STEPS]
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} -> {target}"
