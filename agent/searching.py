@@ -105,6 +105,8 @@ class _Shell:
         self.progress = progress
         self.verify = verify
         self.told = 0.0
+        self.judged: set[str] = set()
+        """Texts the judge has seen."""
         self.found: SearchResult | None = None
         self.latest = Findings()
 
@@ -156,7 +158,9 @@ class _Shell:
 
     async def _verified(self, findings: Findings) -> bool:
         """Whether the judge confirms one of the best candidates."""
-        for candidate in findings.plausible[:MOST_VERIFIED]:
+        fresh = [one for one in findings.plausible if one.text not in self.judged]
+        for candidate in fresh[:MOST_VERIFIED]:
+            self.judged.add(candidate.text)
             solution = self._solution(candidate)
             report = await self.verify(solution)
             if report.passed:

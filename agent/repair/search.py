@@ -102,8 +102,12 @@ class _State:
     def spent(self) -> bool:
         return self.tried >= self.budget.candidates
 
-    def findings(self) -> Findings:
-        fresh = [one for one in self.plausible.values() if one.text not in self.offered]
+    def findings(self, *, fresh_only: bool = False) -> Findings:
+        """All that was found, or what was not offered yet."""
+        fresh = [
+            one for one in self.plausible.values()
+            if not (fresh_only and one.text in self.offered)
+        ]
         best = max(
             (one.candidate for one in self.partials),
             key=lambda one: (one.passed, -one.cost),
@@ -148,7 +152,10 @@ def _repair(state: _State, base: Candidate) -> Steps:
     trace = yield from _examine(state, base.text)
     if trace is None:
         trace = Trace(())
-    failing = set(trace.failing) or {0}
+    failing = set(trace.failing)
+    if trace.tests and not failing:
+        return  # nothing fails here, so nothing could be seen to get better
+    failing = failing or {0}
     passing = {index for index in range(len(trace.tests)) if index not in failing}
     if base.text == state.source:
         state.base_passed, state.total = len(passing), max(1, len(trace.tests))
@@ -227,7 +234,7 @@ def _examine(state: _State, text: str) -> Generator[Question, Answer, Trace | No
 
 def _offer(state: _State) -> Steps:
     """Shows what is plausible and was not shown before."""
-    findings = state.findings()
+    findings = state.findings(fresh_only=True)
     if findings.plausible:
         accepted = yield Offer(findings)
         state.offered.update(one.text for one in findings.plausible)

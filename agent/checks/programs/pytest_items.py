@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+_PLUGIN_WORDS = ("asyncio", "anyio", "trio", "mocker", "benchmark", "freezer")
+"""Words of test files that need installed plugins of pytest."""
+
 
 class Placeholder:
     """Stands for a name of a program that cannot be imported, while tests are collected."""
@@ -150,6 +153,9 @@ def collect(texts: list[str], items: Items, serve: Callable[[], None]) -> None:
         paths[name] = text
         with open(name, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
+    if not any(word in text for text in texts for word in _PLUGIN_WORDS):
+        # Loading every installed plugin takes longer than all the tests of a candidate.
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     arguments = [
         "-s", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler",
         "-W", "ignore", "--import-mode=importlib", "--continue-on-collection-errors",

@@ -135,7 +135,9 @@ def unwrapped(program: Program, node: ast.Call) -> Iterator[Splice]:
 def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A value seen through a function: `abs`, `len`, `sorted`, `str` …"""
     parent = program.parents.get(node)
-    if isinstance(node, ast.Constant | ast.Lambda | ast.Starred) or isinstance(parent, ast.Expr):
+    if isinstance(node, ast.Constant | ast.Lambda) or isinstance(parent, ast.Expr):
+        return
+    if isinstance(parent, ast.Call) and parent.func is node:
         return
     kinds = program.type_of(node)
     views: dict[str, None] = {}

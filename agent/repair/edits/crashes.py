@@ -384,14 +384,14 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
             for attribute in program.attributes:
                 steps.append(f"{name} = {name}.{attribute}")
         for step in steps:
-            yield program.insert_after(last, [step], 1.8, indent)
+            yield program.insert_after(last, [step], 2.4, indent)
             for inner in ast.walk(loop):
                 if not isinstance(inner, ast.If) or not program.alone(inner.body[-1]):
                     continue
                 if inner.body[-1].lineno > inner.lineno:
-                    yield program.insert_after(inner.body[-1], [step], 2.6)
-                    yield program.insert_before(inner.body[-1], [step], 2.6)
-        yield program.insert_after(last, ["break"], 2.4, indent)
+                    yield program.insert_after(inner.body[-1], [step], 3.0)
+                    yield program.insert_before(inner.body[-1], [step], 3.0)
+        yield program.insert_after(last, ["break"], 3.2, indent)
 
 
 def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:

@@ -33,6 +33,11 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
                 yield program.replace_statement(node, joint.join(pairs), 4.0)
                 yield program.replace_statement(node, joint.join(reversed(pairs)), 4.0)
         return
+    if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd | ast.USub):
+        # `x =+ 1` is a misspelt `x += 1`.
+        sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"
+        operand = program.code(node.value.operand)
+        yield program.replace_statement(node, f"{target} {sign}= {operand}", 1.6)
     for sign, cost in (("+", 2.8), ("-", 3.2), ("*", 3.4), ("|", 5.0), ("//", 5.0)):
         yield program.replace_statement(node, f"{target} {sign}= {value}", cost)
     yield program.replace_statement(node, f"{target} = max({target}, {value})", 4.0)

@@ -1,0 +1,187 @@
+"""Screening: many candidates in one child, whatever they do; and one watched run."""
+
+from collections.abc import Sequence
+
+from agent.checks.screening import run_in_process, screening
+from agent.checks.tracing import trace
+from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
+from agent.repair.facts import Mode, Screened
+from sandbox.sandbox import open_sandbox
+
+BASE = (
+    "def triple(n):\n    total = 0\n    while n > 0:\n        total += 2\n        n -= 1\n"
+    "    return total\n"
+)
+HEALED = BASE.replace("+= 2", "+= 3")
+TESTS: tuple[TestCase, ...] = (
+    Example(name="two", origin="user", call="triple(2)", expected="6"),
+    Script(name="zero", origin="user", code="from shop import triple\nassert triple(0) == 0"),
+    Property(name="type", origin="user", call="triple(1)", predicate="isinstance(result, int)"),
+    Raises(name="text", origin="user", call="triple('a')", exception="TypeError"),
+)
+
+
+def program(text: str, entry: str = "shop.py") -> Solution:
+    return Solution(files=(File(path=entry, text=text),), entry=entry)
+
+
+async def screened(
+    texts: Sequence[str], tests: Sequence[TestCase] = TESTS, *, base: str = BASE,
+    mode: Mode = "full", task: Task | None = None,
+) -> list[Screened]:
+    found: dict[int, Screened] = {}
+    async with screening(task or Task(), program(base), tests, open_sandbox()) as screener:
+        async for index, one in screener.screen(texts, mode=mode):
+            found[index] = one
+    return [found[index] for index in range(len(texts))]
+
+
+async def test_each_test_of_each_candidate_is_told() -> None:
+    base, healed, broken = await screened([BASE, HEALED, "def triple(:\n"])
+
+    assert base.passed == (False, True, True, True)
+    assert base.ended == "failed"
+    assert base.exception == "AssertionError"
+    assert healed == Screened((True, True, True, True), "ok")
+    assert broken.ended == "syntax"
+
+
+async def test_early_mode_stops_at_the_first_failure() -> None:
+    (base,) = await screened([BASE], mode="early")
+
+    assert base.passed == (False, None, None, None)
+
+
+async def test_hanging_and_crashing_candidates_do_not_stop_the_others() -> None:
+    hangs = BASE.replace("n -= 1", "n += 1")
+    swallows = BASE.replace(
+        "        n -= 1\n", "        try:\n            n += 1\n        except BaseException:\n"
+        "            pass\n"
+    )
+    dies = "import os\nos._exit(3)\n"
+    stuck = "sum(range(10 ** 12))\n"
+    leaves = "raise SystemExit\n"
+    results = await screened([hangs, swallows, dies, stuck, leaves, HEALED])
+
+    assert [one.ended for one in results] == [
+        "timeout", "timeout", "lost", "lost", "failed", "ok"
+    ]
+
+
+async def test_candidates_do_not_see_what_earlier_ones_left() -> None:
+    dirty = "import builtins, sys\ntriple = None\nsys.modules['shop'].triple = 1\n" + HEALED
+    first, second = await screened([dirty, BASE])
+
+    assert first.ended == "ok"
+    assert second.passed == (False, True, True, True)
+
+
+async def test_each_test_meets_a_fresh_module() -> None:
+    base = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen)\n"
+    tests = [Script(name=n, origin="user", code="assert f(1) == 1") for n in ("a", "b")]
+    (one,) = await screened([base], tests, base=base)
+
+    assert one.passed == (True, True)
+
+
+async def test_equal_values_of_another_type_are_told() -> None:
+    tests = [Example(name="t", origin="user", call="f()", expected="True")]
+    (one,) = await screened(["def f():\n    return 1\n"], tests)
+
+    assert (one.ended, one.types) == ("ok", ("int/bool",))
+
+
+async def test_a_test_on_output_sees_what_the_program_printed() -> None:
+    base = "import sys\nprint(sys.argv[1], input())\nif __name__ == '__main__':\n    print('end')\n"
+    test = Script(
+        name="o", origin="user", uses_output=True, code="assert output == 'a b\\nend\\n'"
+    )
+    (one,) = await screened([base], [test], base=base, task=Task(stdin="b\n", argv=("a",)))
+
+    assert one.ended == "ok"
+
+
+async def test_without_tests_the_program_must_end_well_and_keep_its_output() -> None:
+    base = "print('before')\nprint(1 / 0)\n"
+    quiet = "x = 1\n"
+    ends = "print('before')\nprint(1)\n"
+    leaves = "import sys\nprint('before')\nsys.exit(1)\n"
+    results = await screened([base, quiet, ends, leaves], [], base=base)
+
+    assert [one.passed for one in results] == [(False,), (False,), (True,), (True,)]
+
+
+async def test_nodes_of_a_pytest_file_are_collected_once_and_run_for_each_candidate() -> None:
+    file = (
+        "import pytest\nfrom shop import triple as t\n\n"
+        "@pytest.fixture\ndef two():\n    return 2\n\n"
+        "@pytest.mark.parametrize('n', [1, 2])\ndef test_plain(n):\n    assert t(n) == 3 * n\n\n"
+        "def test_fixture(two, tmp_path, capsys):\n    print(t(two))\n"
+        "    assert capsys.readouterr().out == '6\\n'\n\n"
+        "class TestAll:\n    def test_zero(self):\n        assert t(0) == 0\n"
+    )
+    nodes = ("test_plain", "test_fixture", "TestAll::test_zero")
+    tests = [Script(name=node, origin="user", code=file, node=node) for node in nodes]
+    base, healed = await screened([BASE, HEALED], tests)
+
+    assert base.passed == (False, False, True)
+    assert healed.passed == (True, True, True)
+
+
+async def test_a_pytest_file_is_collected_though_the_base_does_not_compile() -> None:
+    file = "from shop import triple\n\ndef test_it():\n    assert triple(1) == 3\n"
+    tests = [Script(name="test_it", origin="user", code=file, node="test_it")]
+    (one,) = await screened([HEALED], tests, base="def triple(n)\n    return\n")
+
+    assert one.passed == (True,)
+
+
+async def test_own_asserts_of_a_candidate_do_not_fire_at_its_import() -> None:
+    (one,) = await screened([HEALED + "assert triple(1) == 4\n"])
+
+    assert one.ended == "ok"
+
+
+async def test_a_module_in_a_package_is_found_under_its_dotted_name() -> None:
+    solution = Solution(
+        files=(File(path="shop/__init__.py", text=""), File(path="shop/prices.py", text=BASE)),
+        entry="shop/prices.py",
+    )
+    test = Script(
+        name="t", origin="user", code="from shop.prices import triple\nassert triple(1) == 3"
+    )
+    async with screening(Task(), solution, [test], open_sandbox()) as screener:
+        results = [one async for _, one in screener.screen([BASE, HEALED], mode="full")]
+
+    assert [one.passed for one in results] == [(False,), (True,)]
+
+
+async def test_in_process_runs_tell_each_test_alone() -> None:
+    tests = [*TESTS[:2], Script(name="dies", origin="user", code="import os\nos._exit(0)")]
+    results = await run_in_process(program(BASE), tests, Task(), open_sandbox(), wall_s=5)
+
+    assert [one.ended for one in results] == ["failed", "ok", "lost"]
+    assert results[0].exception == "AssertionError"
+
+
+async def test_a_trace_shows_lines_types_and_values() -> None:
+    text = "def f(xs):\n    best = None\n    for x in xs:\n        best = x / 0\n    return best\n"
+    tests = [
+        Script(name="empty", origin="user", code="assert f([]) is None"),
+        Script(name="one", origin="user", code="assert f([7]) == 7"),
+    ]
+    seen = await trace(program(text), tests, Task(), open_sandbox())
+
+    empty, one = seen.tests
+    assert empty.passed and 4 not in empty.covered
+    assert (one.passed, one.exception, one.line) == (False, "ZeroDivisionError", 4)
+    assert 4 in one.covered and seen.hits[4] == 1
+    assert dict(one.values)["x"] == "7"
+    assert seen.types["xs"] == {"list"}
+    assert seen.types["best"] == {"NoneType"}
+
+
+async def test_a_trace_of_an_endless_program_ends() -> None:
+    seen = await trace(program("while True:\n    pass\n"), [], Task(), open_sandbox())
+
+    assert [(one.passed, one.exception) for one in seen.tests] == [(False, "TimeoutError")]

@@ -1,0 +1,106 @@
+"""Spliced counters end endless code at the same step and change nothing else."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agent.checks.programs as programs
+
+ENDLESS = (
+    "while True:\n    pass\n",
+    "def f(n):\n    return f(n) if n < 0 else [f(n - 1), f(n - 1)]\nf(90)\n",
+    "xs = [1]\nfor x in xs:\n    xs.append(x)\nwhile True: pass\n",
+    "from itertools import count\nxs = [x for x in count() if x < 0]\nwhile True: pass\n",
+    "f = lambda n: f(n - 1) or f(n - 1) if n else 0\nf(60)\n",
+    "while True:\n    try:\n        while True:\n            pass\n"
+    "    except Exception:\n        pass\n",
+)
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module as the jail sees it: beside the other programs."""
+    monkeypatch.syspath_prepend(str(Path(programs.__file__).parent))
+    yield importlib.import_module("ticks")
+    sys.modules.pop("ticks", None)
+
+
+def run(ticks: Any, text: str, limit: int) -> tuple[dict[str, Any], Any]:
+    steps = ticks.Steps(limit)
+    names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
+    exec(compile(text, "program.py", "exec"), names)
+    return names, steps
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_endless_code_ends_when_its_steps_are_used_up(ticks: Any, text: str) -> None:
+    with pytest.raises((StopIteration, RuntimeError)):
+        run(ticks, ticks.counted(text), 2000)
+
+
+def test_the_lines_of_a_traceback_are_those_of_the_original(ticks: Any) -> None:
+    text = (
+        "def f(xs):\n    # a comment\n    if not xs:\n        raise KeyError\n"
+        "    for x in (\n        xs\n    ):\n        pass\n    return [y for y in xs]\n"
+    )
+    counted = ticks.counted(text)
+
+    assert counted.count("\n") == text.count("\n")
+    names, steps = run(ticks, counted, 100)
+    assert names["f"]([1, 2]) == [1, 2]
+    assert steps.used == 5
+
+
+def test_asserts_at_module_level_are_off_and_those_in_functions_on(ticks: Any) -> None:
+    text = "def f(x):\n    assert x\n    return x\nassert f(0), 'own test'\n"
+    names, _ = run(ticks, ticks.counted(text), 100)
+
+    with pytest.raises(AssertionError):
+        names["f"](0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("n > 0", "n >= 0"),
+        ("n > 0", "not n"),
+        ("t += n", "t -= n"),
+        ("    t = 0\n", "    if not n:\n        return 0\n    t = 0\n"),
+        ("range(3)", "range(4)"),
+        ("    return t\n", "    return [ä for ä in (t,)][0]\n"),
+        ("while n > 0", "if n > 0"),
+        ("def f(n)", "def f(n, m=1)"),
+    ],
+)
+def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: str) -> None:
+    base = (
+        "größe = 'ä'\ndef f(n):\n    t = 0\n    while n > 0:\n        t += n\n        n -= 1\n"
+        "    for i in range(3):\n        t += i\n    return t\n"
+    )
+    candidate = base.replace(old, new)
+    moved = ticks.Spliced(base).text(candidate)
+
+    try:
+        code = compile(moved, "program.py", "exec")
+    except SyntaxError:
+        code = compile(ticks.Spliced(candidate).text(candidate), "program.py", "exec")
+    steps = ticks.Steps(1000)
+    names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
+    exec(code, names)
+    fresh, fresh_steps = run(ticks, ticks.counted(candidate), 1000)
+    try:
+        expected = fresh["f"](4)
+    except StopIteration:
+        expected = "endless"
+    try:
+        got = names["f"](4)
+    except StopIteration:
+        got = "endless"
+
+    assert got == expected
+    # A loop's counter that stays behind where the loop became a condition counts once more.
+    assert 0 <= steps.used - fresh_steps.used <= 1

@@ -1,0 +1,48 @@
+"""Suspicion falls on what failing tests ran and passing tests did not."""
+
+from agent.domain import BlamedLine
+from agent.repair.blame import blamed, crash_of, ochiai
+from agent.repair.facts import Crash, Trace, Traced
+from agent.repair.rank import described
+
+TRACE = Trace(
+    (
+        Traced(True, frozenset({1, 2, 4})),
+        Traced(False, frozenset({1, 2, 3}), "ZeroDivisionError", "division by zero", 3,
+               (("n", "0"),)),
+    )
+)
+
+
+def test_a_line_only_failing_tests_ran_is_the_most_suspicious() -> None:
+    suspicion = ochiai(TRACE)
+
+    assert suspicion[3] == 1.0
+    assert 0 < suspicion[2] < 1.0
+    assert suspicion[4] == 0.0
+
+
+def test_without_failures_nothing_is_suspicious() -> None:
+    assert ochiai(Trace((Traced(True, frozenset({1})),))) == {}
+
+
+def test_a_crash_is_told_from_a_wrong_answer() -> None:
+    wrong = Trace((Traced(False, frozenset({1}), "AssertionError", "", None),))
+
+    assert crash_of(TRACE) == Crash("ZeroDivisionError", "division by zero", 3)
+    assert crash_of(wrong) is None
+
+
+def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
+    lines = blamed(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
+
+    assert lines[0] == BlamedLine(
+        line=3, suspicion=1.0, text="x = 1 / n", values=(("n", "0"),)
+    )
+
+
+def test_a_change_is_told_in_words() -> None:
+    assert described("a = b[0]\n", "a = b[-1]\n") == "changed `0` to `-1` in line 1"
+    assert described("x\ny\n", "y\n") == "removed `x` from line 1"
+    assert described("x\n", "import os\nx\n") == "added `import os` at the start"
+    assert described("f(a)\n", "f(a, b)\n") == "inserted `, b` in line 1"

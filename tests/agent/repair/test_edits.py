@@ -1,0 +1,187 @@
+"""Edits are splices of the original text: small, placed right, and never where they must not be."""
+
+import ast
+
+import pytest
+
+from agent.repair.edits import EDITS, single_edits
+from agent.repair.facts import Crash
+from agent.repair.program import Program, Splice, rank, spliced
+
+SHOP = '''\
+"""A shop.  Prices are in cents ß whole ones."""
+from __future__ import annotations
+
+
+class Basket:
+    limit = 10
+
+    def __init__(self, items=None):
+        self.items = items or []   # (name, price)
+
+    def add(self, name, price):
+        if price < 0:
+            raise ValueError(f"a price of {price} ß no")
+        if len(self.items) >= self.limit: return False
+        self.items.append((name, price))
+        return True
+
+    def total(self, factor=1):
+        result = 0
+        for _, price in self.items[1:]:
+            result += price * factor
+        while result > 100 and factor != 1:
+            result -= 1
+        return -result if factor < 0 else result
+
+
+def names(basket, größe="ä"):
+    return sorted({name.lower() for name, _ in basket.items if name != größe}, key=len)
+'''
+
+
+def texts(source: str, **known: object) -> list[str]:
+    program = Program(source, **known)  # type: ignore[arg-type]
+    return [spliced(program.data, [edit.splice]) for edit in single_edits(program, {})]
+
+
+def test_an_edit_changes_only_its_own_place() -> None:
+    program = Program("x = 'ä' + y  # größe\nz = ( 1,2 )\n")
+    (plus,) = [
+        edit.splice
+        for edit in single_edits(program, {})
+        if edit.operator == "arithmetic" and edit.splice.text == "-"
+    ]
+
+    assert spliced(program.data, [plus]) == "x = 'ä' - y  # größe\nz = ( 1,2 )\n"
+
+
+def test_splices_are_applied_wherever_they_stand_in_the_list() -> None:
+    data = "aä b c".encode()
+
+    assert spliced(data, [Splice(0, 3, "x", 0, 1), Splice(4, 5, "yy", 0, 1)]) == "x yy c"
+    assert spliced(data, [Splice(4, 5, "yy", 0, 1), Splice(0, 3, "x", 0, 1)]) == "x yy c"
+
+
+def test_nearly_every_edit_of_a_program_still_compiles() -> None:
+    edited = texts(SHOP)
+    broken = []
+    for text in edited:
+        try:
+            compile(text, "shop.py", "exec")
+        except SyntaxError as error:
+            broken.append(str(error))
+
+    assert len(edited) > 1000
+    assert len(broken) < len(edited) / 100, broken[:5]
+
+
+def test_every_edit_is_proposed_once_and_changes_something() -> None:
+    program = Program(SHOP)
+    edits = single_edits(program, {})
+    places = [(e.splice.start, e.splice.end, e.splice.text) for e in edits]
+
+    assert len(set(places)) == len(places)
+    assert SHOP not in {spliced(program.data, [edit.splice]) for edit in edits}
+
+
+def test_edits_come_in_the_order_of_their_cost() -> None:
+    costs = [edit.cost for edit in single_edits(Program(SHOP), {19: 1.0, 20: 0.4})]
+
+    assert costs == sorted(costs)
+
+
+def test_a_suspicious_line_comes_before_an_innocent_one() -> None:
+    program = Program("def f(a, b):\n    c = a < b\n    return a < c\n")
+    edits = single_edits(program, {2: 0.0, 3: 1.0})
+
+    assert [edit.splice.line for edit in edits if edit.splice.text == "<="] == [3, 2]
+
+
+def test_protected_lines_are_never_touched() -> None:
+    source = "def f(x):\n    return x - 1\n\nassert f(1) == 2\n"
+    program = Program(source)
+    edited = [
+        spliced(program.data, [edit.splice]) for edit in single_edits(program, {}, ((4, 4),))
+    ]
+
+    assert edited
+    assert all(text.endswith("\nassert f(1) == 2\n") for text in edited)
+
+
+def test_no_edit_takes_a_deliberate_raise_or_exit_away() -> None:
+    source = "import sys\n\ndef f(x):\n    if x:\n        raise ValueError(x)\n    sys.exit(2)\n"
+    for text in texts(source):
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        assert any(isinstance(node, ast.Raise) for node in ast.walk(tree)), text
+        assert "exit(" in text
+
+
+def test_parentheses_appear_only_where_they_are_needed() -> None:
+    edited = texts("def f(a, b):\n    return g(a, b) * a\n")
+
+    assert "def f(a, b):\n    return g(a + 1, b) * a\n" in edited
+    assert "def f(a, b):\n    return (g(a, b) + 1) * a\n" in edited
+    assert "def f(a, b):\n    return g(a, b) * a + 1\n" in edited
+
+
+@pytest.mark.parametrize(
+    ("looser", "tighter"),
+    [("a if b else c", "a or b"), ("a or b", "a and b"), ("a and b", "not a"), ("not a", "a < b"),
+     ("a < b", "a | b"), ("a + b", "a * b"), ("a * b", "-a"), ("-a", "a ** b"), ("a ** b", "a.b")],
+)
+def test_rank_follows_the_precedence_of_the_language(looser: str, tighter: str) -> None:
+    assert rank(looser) < rank(tighter)
+
+
+def test_windows_line_ends_are_kept() -> None:
+    source = "def f(x):\r\n    y = x + 1\r\n    z = y\r\n"
+    inserted = [text for text in texts(source) if text.endswith("    return z\r\n")]
+
+    assert "def f(x):\r\n    y = x + 1\r\n    z = y\r\n    return z\r\n" in inserted
+
+
+def test_literals_of_tests_are_no_material() -> None:
+    source = "def f(x):\n    return x + 2\n"
+
+    assert not any("4711" in text for text in texts(source))
+
+
+def test_a_misspelt_name_is_replaced_first() -> None:
+    crash = Crash("NameError", "name 'lenght' is not defined", 2)
+    first = texts("def f(items):\n    return lenght(items)\n", crash=crash)[0]
+
+    assert first == "def f(items):\n    return len(items)\n"
+
+
+def test_a_forgotten_import_is_added_after_the_docstring_and_the_future() -> None:
+    source = '"""Doc."""\nfrom __future__ import annotations\n\nx = math.pi\n'
+    crash = Crash("NameError", "name 'math' is not defined", 4)
+
+    assert texts(source, crash=crash)[0] == (
+        '"""Doc."""\nfrom __future__ import annotations\nimport math\n\nx = math.pi\n'
+    )
+
+
+def test_a_bound_one_too_far_comes_before_a_guard() -> None:
+    source = "for i in range(len(xs) + 1):\n    print(xs[i])\n"
+    crash = Crash("IndexError", "list index out of range", 2)
+    edited = texts(source, crash=crash)
+
+    bound = edited.index("for i in range(len(xs)):\n    print(xs[i])\n")
+    guard = next(i for i, text in enumerate(edited) if "if i < len(xs)" in text)
+    assert bound < guard
+
+
+def test_a_shared_default_is_made_anew_in_each_call() -> None:
+    assert (
+        "def f(x, seen=None):\n    if seen is None:\n        seen = []\n    return seen\n"
+        in texts("def f(x, seen=[]):\n    return seen\n")
+    )
+
+
+def test_operators_have_names_of_their_own() -> None:
+    assert len({operator.name for operator in EDITS}) == len(EDITS)

@@ -1,0 +1,216 @@
+"""The search asks, is answered, and finds; nothing runs here."""
+
+from collections.abc import Callable
+
+from agent.repair.facts import (
+    Answer,
+    Budget,
+    Examine,
+    Facts,
+    Findings,
+    Offer,
+    Screen,
+    Screened,
+    Trace,
+    Traced,
+)
+from agent.repair.search import search
+
+SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
+FAILS = Trace(
+    (
+        Traced(False, frozenset({1, 2, 3}), "AssertionError"),
+        Traced(False, frozenset({1, 2, 4}), "AssertionError"),
+    )
+)
+TESTS = Facts(tests=("assert smaller(1, 2) == 1", "assert smaller(4, 3) == 3"))
+
+Judge = Callable[[str], Screened]
+
+
+def drive(
+    source: str,
+    judge: Judge,
+    *,
+    trace: Trace = FAILS,
+    facts: Facts = TESTS,
+    budget: Budget | None = None,
+    accept: Callable[[Findings], bool] = lambda findings: True,
+) -> tuple[Findings, list[str]]:
+    """Runs a search to its end; also every text it asked about."""
+    steps = search(source, facts, budget or Budget())
+    asked: list[str] = []
+    answer: Answer = None
+    while True:
+        try:
+            question = steps.send(answer)
+        except StopIteration as stop:
+            findings: Findings = stop.value
+            return findings, asked
+        match question:
+            case Examine():
+                answer = trace
+            case Screen(candidates=candidates):
+                asked += candidates
+                answer = tuple(judge(text) for text in candidates)
+            case Offer(so_far=so_far):
+                answer = accept(so_far)
+
+
+def passing(*wanted: str) -> Judge:
+    """Only the wanted texts pass."""
+
+    def judge(text: str) -> Screened:
+        if text in wanted:
+            return Screened((True, True), "ok")
+        return Screened((False, None), "failed")
+
+    return judge
+
+
+def test_the_text_that_passes_is_found_and_told_in_words() -> None:
+    healed = SOURCE.replace("a > b", "a < b")
+    findings, _ = drive(SOURCE, passing(healed))
+
+    (best,) = findings.plausible
+    assert best.text == healed
+    assert best.operator == "comparison"
+    assert best.note == "changed `>` to `<` in line 2"
+
+
+def test_no_text_is_asked_about_twice() -> None:
+    _, asked = drive(SOURCE, passing(), budget=Budget(candidates=3000))
+
+    assert len(set(asked)) == len(asked)
+    assert SOURCE not in asked
+
+
+def test_the_budget_of_candidates_is_kept() -> None:
+    findings, asked = drive(SOURCE, passing(), budget=Budget(candidates=130))
+
+    assert findings.tried == len(asked) == 130
+
+
+def test_the_same_answers_lead_to_the_same_search() -> None:
+    first = drive(SOURCE, passing(), budget=Budget(candidates=500))
+
+    assert drive(SOURCE, passing(), budget=Budget(candidates=500)) == first
+
+
+def test_the_search_goes_on_when_nothing_offered_is_accepted() -> None:
+    first = SOURCE.replace("a > b", "a < b")
+    other = SOURCE.replace("a > b", "a >= b").replace("return b", "return b + 1")
+    offers: list[tuple[str, ...]] = []
+
+    def accept(findings: Findings) -> bool:
+        offers.append(tuple(one.text for one in findings.plausible))
+        return any(one.text != first for one in findings.plausible)
+
+    drive(SOURCE, passing(first, other), accept=accept)
+
+    assert offers == [(first,), (other,)]
+
+
+def test_two_edits_are_combined_when_each_alone_is_half_a_fix() -> None:
+    source = "def f(a, b):\n    c = a - b\n    return c < 0\n"
+    half = source.replace("a - b", "a + b")
+    whole = half.replace("< 0", "<= 0")
+
+    def judge(text: str) -> Screened:
+        if text == whole:
+            return Screened((True, True), "ok")
+        return Screened((text == half, False), "failed")
+
+    findings, _ = drive(source, judge)
+
+    assert [one.text for one in findings.plausible] == [whole]
+
+
+def test_the_best_partial_fix_is_kept() -> None:
+    half = SOURCE.replace("a > b", "a < b")
+
+    def judge(text: str) -> Screened:
+        return Screened((text == half, False), "failed")
+
+    findings, _ = drive(SOURCE, judge, budget=Budget(candidates=600))
+
+    assert findings.plausible == ()
+    assert findings.partial is not None
+    assert (findings.partial.text, findings.partial.passed) == (half, 1)
+
+
+def test_results_of_the_expected_type_are_ranked_before_equal_ones() -> None:
+    source = "def f(a):\n    return a > 1\n"
+
+    def judge(text: str) -> Screened:
+        if text == source.replace("> 1", ">= 1"):
+            return Screened((True, True), "ok", types=("int/bool",))
+        if text == source.replace("> 1", "> 0"):
+            return Screened((True, True), "ok")
+        return Screened((False, False), "failed")
+
+    findings, _ = drive(source, judge)
+
+    assert findings.plausible[0].text == source.replace("> 1", "> 0")
+
+
+def test_own_asserts_of_the_file_are_never_edited() -> None:
+    source = SOURCE + "\nassert smaller(1, 2) == 1\n"
+    _, asked = drive(
+        source, passing(), facts=Facts(tests=TESTS.tests, protected=((6, 6),)),
+        budget=Budget(candidates=3000),
+    )
+
+    assert asked
+    assert all("\nassert smaller(1, 2) == 1\n" in text for text in asked)
+
+
+def test_a_deliberate_raise_is_no_crash_to_heal() -> None:
+    source = "def f(x):\n    raise ValueError(x)\n\nf(1)\n"
+    raised = Trace((Traced(False, frozenset({1, 2, 4}), "ValueError", "1", 2),))
+    findings, asked = drive(source, passing(), trace=raised, facts=Facts())
+
+    assert asked == []
+    assert findings.plausible == ()
+
+
+def test_where_nothing_fails_nothing_is_tried() -> None:
+    healthy = Trace((Traced(True, frozenset({1, 2})), Traced(True, frozenset({1, 2}))))
+    _, asked = drive(SOURCE, passing(), trace=healthy)
+
+    assert asked == []
+
+
+def test_candidates_that_did_not_end_are_asked_again_with_more_patience() -> None:
+    slow = SOURCE.replace("a > b", "a < b")
+    patience: list[float] = []
+    steps = search(SOURCE, TESTS, Budget())
+    answer: Answer = None
+    offered: Findings | None = None
+    while offered is None:
+        match question := steps.send(answer):
+            case Examine():
+                answer = FAILS
+            case Screen(candidates=candidates):
+                ends = question.patience > 1
+                if slow in candidates:
+                    patience.append(question.patience)
+                answer = tuple(
+                    Screened((False, None), "failed") if text != slow
+                    else Screened((True, True), "ok") if ends
+                    else Screened((False, None), "timeout")
+                    for text in candidates
+                )
+            case Offer(so_far=so_far):
+                offered = so_far
+
+    assert patience == [1.0, 20.0]
+    assert [one.text for one in offered.plausible] == [slow]
+
+
+def test_a_text_that_does_not_compile_is_mended_and_then_repaired() -> None:
+    broken = "def smaller(a, b)\n    if a > b:\n        return a\n    return b\n"
+    healed = SOURCE.replace("a > b", "a < b")
+    findings, _ = drive(broken, passing(healed))
+
+    assert [one.text for one in findings.plausible] == [healed]

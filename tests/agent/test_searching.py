@@ -1,0 +1,142 @@
+"""Real broken programs are healed in the real jail, and winners are judged by someone else."""
+
+import asyncio
+
+import pytest
+
+from agent.domain import File, Report, Script, Solution, Task, Verdict
+from agent.searching import SearchProgress, SearchResult, heal_by_search
+from sandbox.sandbox import open_sandbox
+
+
+def program(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+def verdict(passed: bool) -> Verdict:
+    return Verdict(name="t", test="t", origin="user", status="passed" if passed else "failed",
+                   integrity="outside")
+
+
+async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -> SearchResult:
+    """Heals with a judge that confirms every winner but the first `rejects`."""
+    cases = tuple(
+        Script(name=f"t{n}", origin="user", code=code, uses_output=output)
+        for n, code in enumerate(tests)
+    )
+    base = program(text)
+    judged: list[Solution] = []
+
+    async def verify(solution: Solution) -> Report:
+        judged.append(solution)
+        return Report(solution=solution.id, verdicts=(verdict(len(judged) > rejects),))
+
+    seen: list[SearchProgress] = []
+    result = await heal_by_search(
+        Task(solution=base, tests=cases), base, cases,
+        Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=30, max_candidates=6000, progress=seen.append, verify=verify,
+    )
+    assert seen[-1].candidates == result.candidates
+    return result
+
+
+@pytest.mark.parametrize(
+    ("broken", "healed", "tests"),
+    [
+        ("def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x < best:  # larger?\n"
+         "            best = x\n    return best\n",
+         "def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x > best:  # larger?\n"
+         "            best = x\n    return best\n",
+         ["assert top([1, 3, 2]) == 3", "assert top([5]) == 5"]),
+        ("def area(r):\n    return math.pi * r ** 2\n",
+         "import math\ndef area(r):\n    return math.pi * r ** 2\n",
+         ["assert round(area(1), 2) == 3.14"]),
+        ("class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
+         "        self.sum =+ n\n",
+         "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
+         "        self.sum += n\n",
+         ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
+        ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
+         ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
+        ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
+         "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
+         ["assert down(3) == 0", "assert down(0) == 0"]),
+        ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
+         "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
+         ["assert sign(2) == 1", "assert sign(-2) == -1"]),
+    ],
+)
+async def test_a_broken_program_is_healed(broken: str, healed: str, tests: list[str]) -> None:
+    result = await heal(broken, *tests)
+
+    assert result.solution is not None
+    assert result.solution.text == healed
+    assert result.solution.origin == "search"
+    assert result.solution.parent == program(broken).id
+    assert result.note
+
+
+async def test_a_program_is_healed_by_a_test_on_its_output() -> None:
+    result = await heal(
+        "total = 0\nfor n in [1, 2, 3]:\n    total = n\nprint(total)\n",
+        "assert output.strip() == '6'", output=True,
+    )
+
+    assert result.solution is not None
+    assert "total += n" in result.solution.text
+
+
+async def test_a_crash_without_tests_is_stopped_at_its_cause() -> None:
+    result = await heal("xs = ['a', 'b']\nfor i in range(len(xs) + 1):\n    print(xs[i])\n")
+
+    assert result.solution is not None
+    assert "range(len(xs)):" in result.solution.text
+
+
+async def test_a_deliberate_raise_is_not_silenced() -> None:
+    result = await heal("def f(x):\n    if x < 0:\n        raise ValueError(x)\n\nf(-1)\n")
+
+    assert (result.solution, result.candidates) == (None, 0)
+
+
+async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    first = await heal(source, "assert plus(2, 2) == 4")
+    second = await heal(source, "assert plus(2, 2) == 4", rejects=1)
+
+    assert first.solution is not None and second.solution is not None
+    assert first.solution.text != second.solution.text
+
+
+async def test_an_unhealed_program_shows_its_best_partial_fix() -> None:
+    result = await heal(
+        "def f(x):\n    return x - 1\n",
+        "assert f(1) == 2", "assert f(5) == 91", "assert f(7) == -40", "assert f(8) == 'no'",
+    )
+
+    assert result.solution is None
+    assert result.partial is not None
+    assert result.partial_passed == 1
+
+
+async def test_a_search_can_be_cancelled_while_it_runs() -> None:
+    begun = asyncio.Event()
+
+    async def never(solution: Solution) -> Report:
+        raise AssertionError("nothing passes, so nothing is judged")
+
+    base = program("def f(x):\n    return x\n")
+    test = Script(name="t", origin="user", code="assert f(1) == 'never'")
+    running = asyncio.ensure_future(
+        heal_by_search(
+            Task(solution=base), base, [test],
+            Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
+            budget_s=30, max_candidates=6000, progress=lambda seen: begun.set(), verify=never,
+        )
+    )
+    await begun.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
