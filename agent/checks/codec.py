@@ -16,20 +16,33 @@ them equal; a repeated or cyclic mention is `["@", id]`.
 
 from __future__ import annotations
 
-import datetime
+import importlib
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath
-from typing import Any
-from uuid import UUID
 
-# A wire value is JSON, an object anything at all; both are checked where they are used.
-Wire = Any
-Object = Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import datetime
+    from typing import Any, Protocol
+
+    # A wire value is JSON, an object anything at all; both are checked where they are used.
+    Wire = Any
+    Object = Any
+
+    class Shared(Protocol):
+        """Knows the containers that both sides hold; see `sharing.Table`."""
+
+        def oid(self, value: Object) -> str | None: ...
+
+        def value(self, oid: str) -> Object: ...
+
+        def give(self, value: Object) -> str: ...
+
+        def take(self, oid: str, value: Object) -> None: ...
+
+        def settle(self, oid: str) -> None: ...
 
 MAX_DEPTH = 120
 MAX_ITEMS = 2_000_000
@@ -60,21 +73,46 @@ MUTABLE: dict[type, str] = {
 
 VIEWS: dict[type, str] = {type({}.keys()): "dk", type({}.values()): "dv", type({}.items()): "di"}
 
-PATHS: dict[str, type[PurePath]] = {
-    "Path": Path, "PosixPath": PosixPath, "PurePath": PurePath,
-    "PurePosixPath": PurePosixPath, "PureWindowsPath": PureWindowsPath,
-}
+_BUILTINS: tuple[type, ...] = (
+    object, type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set,
+    frozenset, range, slice, type, Counter, OrderedDict, defaultdict, deque,
+)
+_BUILTIN_PATHS = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _BUILTINS}
+_CLOSED = frozenset({
+    "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "datetime.date", "datetime.time",
+    "datetime.datetime", "datetime.timedelta", "datetime.timezone",
+    *(
+        f"{module}.{name}" for module in ("pathlib", "pathlib._local")
+        for name in ("Path", "PosixPath", "PurePath", "PurePosixPath", "PureWindowsPath")
+    ),
+})
+"""Classes of the standard library whose instances cross as values. Their modules are imported
+where such a value appears, not at the start, which every test pays for."""
 
-PLAIN_TYPES: dict[str, type] = {
-    f"{kind.__module__}.{kind.__qualname__}": kind
-    for kind in (
-        object, type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict,
-        set, frozenset, range, slice, type, Counter, OrderedDict, defaultdict, deque, Decimal,
-        Fraction, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
-        datetime.timezone, UUID, Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath,
-    )
-}
-"""Classes that mean the same on both sides and whose instances cross as values."""
+
+def plain_path(cls: type) -> str | None:
+    """The name of a class that means the same on both sides, else `None`."""
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    if path in _BUILTIN_PATHS:
+        return path if _BUILTIN_PATHS[path] is cls else None
+    if path in _CLOSED and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls:
+        return path
+    return None
+
+
+def plain_class(path: str) -> type:
+    """The class that `plain_path` named."""
+    if path in _BUILTIN_PATHS:
+        return _BUILTIN_PATHS[path]
+    if path not in _CLOSED:
+        raise Garbled("a class that is not plain")
+    module, _, name = path.rpartition(".")
+    found: type = _library(module, name)
+    return found
+
+
+def _library(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
 def contents(value: Object) -> list[Object]:
@@ -148,18 +186,11 @@ def array_from(content: list[Wire]) -> Object:
 class Encoder:
     """Turns the values of one message into wire form.
 
-    `known(value)` gives the id of a container the other side holds already, or `None`;
-    `adopt(value)` registers a new one; `refer(value, encoder)` names what is not plain.
+    `refer(value, encoder)` names what is not plain.
     """
 
-    def __init__(
-        self,
-        known: Callable[[Object], str | None],
-        adopt: Callable[[Object], str],
-        refer: Callable[[Object, Encoder], Wire],
-    ) -> None:
-        self._known = known
-        self._adopt = adopt
+    def __init__(self, table: Shared, refer: Callable[[Object, Encoder], Wire]) -> None:
+        self._table = table
         self._refer = refer
         self._depth = 0
         self._items = 0
@@ -181,8 +212,8 @@ class Encoder:
         if kind is int:
             return value if -SMALL_INT < value < SMALL_INT else self._big(value)
         if kind is float:
-            # nan is unequal to itself; infinities have no JSON form.
-            return value if value == value and abs(value) != float("inf") else ["f", value.hex()]
+            # nan and the infinities have no JSON form.
+            return value if value - value == 0 else ["f", value.hex()]
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise Unplain(f"a value is nested more than {MAX_DEPTH} levels deep")
@@ -231,17 +262,17 @@ class Encoder:
             return [VIEWS[kind], self._all(value)]
         if kind is types.MappingProxyType:
             return ["mp", self._all(value.items())]
-        closed = _closed(value, kind)
+        closed = _closed(value, kind) or _number(value)
         if closed is not None:
             return closed
         return self._refer(value, self)
 
     def container(self, value: Object, tag: str) -> Wire:
         """A mutable container: its content on first mention, its id ever after."""
-        oid = self._known(value)
+        oid = self._table.oid(value)
         if oid is not None:
             return ["@", oid]
-        oid = self._adopt(value)
+        oid = self._table.give(value)
         extra: list[Wire] = []
         if tag == "dd":
             extra = [self.encode(value.default_factory)]
@@ -260,25 +291,32 @@ def array_content_possible(value: Object) -> bool:
 
 def _closed(value: Object, kind: type) -> Wire:
     """The wire form of the closed classes of the standard library, else `None`."""
-    if kind is Decimal:
-        return ["D", str(value)]
-    if kind is Fraction:
-        return ["F", hex(value.numerator), hex(value.denominator)]
-    if kind is datetime.timedelta:
-        return ["td", value.days, value.seconds, value.microseconds]
-    if kind is datetime.date:
-        return ["dt", "date", value.isoformat(), None, 0]
-    if kind is datetime.timezone:
-        return _zone(value)
-    if kind is datetime.datetime or kind is datetime.time:
-        zone = None if value.tzinfo is None else _zone(value.tzinfo)
-        if value.tzinfo is not None and zone is None:
-            return None
-        return ["dt", kind.__name__, value.replace(tzinfo=None).isoformat(), zone, value.fold]
-    if kind is UUID:
-        return ["u", value.hex]
-    if kind.__name__ in PATHS and kind is PATHS[kind.__name__]:
+    path = plain_path(kind)
+    match path:
+        case "decimal.Decimal":
+            return ["D", str(value)]
+        case "fractions.Fraction":
+            return ["F", hex(value.numerator), hex(value.denominator)]
+        case "uuid.UUID":
+            return ["u", value.hex]
+        case "datetime.timedelta":
+            return ["td", value.days, value.seconds, value.microseconds]
+        case "datetime.date":
+            return ["dt", "date", value.isoformat(), None, 0]
+        case "datetime.timezone":
+            return _zone(value)
+        case "datetime.datetime" | "datetime.time":
+            zone = None if value.tzinfo is None else _zone(value.tzinfo)
+            if value.tzinfo is not None and zone is None:
+                return None
+            return ["dt", kind.__name__, value.replace(tzinfo=None).isoformat(), zone, value.fold]
+    if path is not None and path.startswith("pathlib"):
         return ["p", kind.__name__, str(value)]
+    return None
+
+
+def _number(value: Object) -> Wire:
+    """The wire form of a numpy scalar, else `None`."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biufc":
         return ["n", array_content(numpy.array(value))]
@@ -286,10 +324,11 @@ def _closed(value: Object, kind: type) -> Wire:
 
 
 def _zone(zone: datetime.tzinfo) -> Wire:
-    if type(zone) is datetime.timezone:
+    if plain_path(type(zone)) == "datetime.timezone":
         offset = zone.utcoffset(None)
+        assert offset is not None
         name = zone.tzname(None)
-        given = datetime.timezone(offset).tzname(None) != name
+        given = type(zone)(offset).tzname(None) != name  # type: ignore[call-arg]  # a timezone
         return ["tz", offset.days, offset.seconds, offset.microseconds, name if given else None]
     if type(zone).__module__ == "zoneinfo" and getattr(zone, "key", None):
         return ["zi", str(zone.key)]  # type: ignore[attr-defined]  # only ZoneInfo gets here
@@ -297,122 +336,119 @@ def _zone(zone: datetime.tzinfo) -> Wire:
 
 
 class Decoder:
-    """Rebuilds values from wire form; every oddity is `Garbled`.
+    """Rebuilds values from wire form; raises `Garbled`, or any `Exception` at all where the
+    form is forged: nothing it does to a forged one is of use to the forger.
 
-    `adopt(oid, value)` registers a container before its content is read, so that cycles
-    close; `settle(oid)` tells that it is whole; `lookup(oid)` finds one known already;
     `resolve(wire, decoder)` takes the tags that `Encoder.refer` made.
     """
 
     def __init__(
-        self,
-        adopt: Callable[[str, Object], None],
-        settle: Callable[[str], None],
-        lookup: Callable[[str], Object],
-        resolve: Callable[[list[Wire], Decoder], Object],
+        self, table: Shared, resolve: Callable[[list[Wire], Decoder], Object]
     ) -> None:
-        self._adopt = adopt
-        self._settle = settle
-        self._lookup = lookup
+        self._table = table
         self._resolve = resolve
-
-    def decode(self, wire: Wire) -> Object:
-        """The value of a wire form; raises `Garbled` for anything that is none."""
-        try:
-            return self._value(wire)
-        except (
-            TypeError, ValueError, LookupError, AttributeError, ArithmeticError, ImportError,
-            RecursionError,
-        ) as error:
-            raise Garbled(f"a value that is none: {type(error).__name__}: {error}") from error
 
     def refill(self, value: Object, content: Wire) -> None:
         """Gives a known container the content the other side sent."""
-        try:
-            if array_content_possible(value):
-                value[...] = array_from(content)
-            elif isinstance(value, bytearray):
-                refill(value, [bytes.fromhex(content)])
-            else:
-                refill(value, [self._value(item) for item in content])
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-            raise Garbled(f"a content that is none: {type(error).__name__}: {error}") from error
+        if array_content_possible(value):
+            value[...] = array_from(content)
+        elif isinstance(value, bytearray):
+            refill(value, [bytes.fromhex(content)])
+        else:
+            refill(value, self._all(content))
 
-    def _value(self, wire: Wire) -> Object:
-        if wire is None or isinstance(wire, bool | str | int | float):
+    def value(self, wire: Wire) -> Object:
+        """The value of a wire form."""
+        if wire is None or isinstance(wire, (bool, str, int, float)):
             return wire
         if not isinstance(wire, list) or not wire or not isinstance(wire[0], str):
             raise Garbled("a value that is none")
         tag, *rest = wire
         if tag == "@":
-            return self._lookup(rest[0])
+            return self._table.value(rest[0])
         if tag in _CONTAINERS:
             return self._container(tag, rest)
         if tag in _SIMPLE:
             return _SIMPLE[tag](*rest)
-        if tag == "t":
-            return tuple([self._value(item) for item in rest[0]])
-        if tag == "z":
-            return frozenset([self._value(item) for item in rest[0]])
+        if tag in _COMPOUND:
+            return _COMPOUND[tag](self._all(rest[0]))
         if tag == "r":
-            kind = {"range": range, "slice": slice}[rest[0]]
-            return kind(*[self._value(item) for item in rest[1:]])
-        if tag == "dk":
-            return dict.fromkeys([self._value(item) for item in rest[0]]).keys()
-        if tag == "dv":
-            return dict(enumerate(self._value(item) for item in rest[0])).values()
-        if tag == "di":
-            return dict([self._value(item) for item in rest[0]]).items()
-        if tag == "mp":
-            return types.MappingProxyType(dict([self._value(item) for item in rest[0]]))
+            return {"range": range, "slice": slice}[rest[0]](*self._all(rest[1:]))
         return self._resolve(wire, self)
+
+    def _all(self, wires: list[Wire]) -> list[Object]:
+        return [self.value(wire) for wire in wires]
 
     def _container(self, tag: str, rest: list[Wire]) -> Object:
         oid, content = rest[0], rest[1]
         value: Object
         if tag == "np":
             value = array_from(content)
-            self._adopt(oid, value)
+            self._table.take(oid, value)
         else:
             if tag == "dd":
-                value = defaultdict(self._value(rest[2]))
+                value = defaultdict(self.value(rest[2]))
             elif tag == "q":
                 value = deque(maxlen=rest[2])
             else:
                 value = _CONTAINERS[tag]()
-            self._adopt(oid, value)
+            # Before its content: a cycle leads back to it.
+            self._table.take(oid, value)
             self.refill(value, content)
-        self._settle(oid)
+        self._table.settle(oid)
         return value
 
 
 def _moment(name: str, text: str, zone: Wire, fold: int) -> Object:
-    if name == "date":
-        return datetime.date.fromisoformat(text)
-    if name == "time":
-        return datetime.time.fromisoformat(text).replace(tzinfo=_zone_from(zone), fold=fold)
-    if name != "datetime":
+    if name not in ("date", "time", "datetime"):
         raise Garbled("a moment that is none")
-    return datetime.datetime.fromisoformat(text).replace(tzinfo=_zone_from(zone), fold=fold)
+    moment = _library("datetime", name).fromisoformat(text)
+    return moment if name == "date" else moment.replace(tzinfo=_zone_from(zone), fold=fold)
 
 
 def _zone_from(zone: Wire) -> datetime.tzinfo | None:
     if zone is None:
         return None
     tag, *rest = zone
+    made: datetime.tzinfo
     if tag == "zi":
-        from zoneinfo import ZoneInfo
-
-        return ZoneInfo(rest[0])
-    if tag != "tz":
+        made = _library("zoneinfo", "ZoneInfo")(rest[0])
+    elif tag == "tz":
+        days, seconds, micros, name = rest
+        offset = _library("datetime", "timedelta")(days, seconds, micros)
+        zone_class = _library("datetime", "timezone")
+        made = zone_class(offset) if name is None else zone_class(offset, name)
+    else:
         raise Garbled("a time zone that is none")
-    days, seconds, micros, name = rest
-    offset = datetime.timedelta(days, seconds, micros)
-    return datetime.timezone(offset) if name is None else datetime.timezone(offset, name)
+    return made
+
+
+def _path(name: str, text: str) -> Object:
+    if f"pathlib.{name}" not in _CLOSED:
+        raise Garbled("a path that is none")
+    return _library("pathlib", name)(text)
+
+
+def _later(module: str, name: str) -> Callable[..., Object]:
+    """A class of the library, imported when it is called."""
+
+    def make(*args: Object) -> Object:
+        return _library(module, name)(*args)
+
+    return make
 
 
 _CONTAINERS: dict[str, Callable[[], Object]] = {
     "l": list, "s": set, "ba": bytearray, "q": deque, "np": list, **DICTS,
+}
+
+_COMPOUND: dict[str, Callable[[list[Object]], Object]] = {
+    "t": tuple,
+    "z": frozenset,
+    "dk": lambda items: dict.fromkeys(items).keys(),
+    "dv": lambda items: dict(enumerate(items)).values(),
+    "di": lambda items: dict(items).items(),
+    "mp": lambda items: types.MappingProxyType(dict(items)),
 }
 
 _SIMPLE: dict[str, Callable[..., Object]] = {
@@ -421,13 +457,13 @@ _SIMPLE: dict[str, Callable[..., Object]] = {
     "b": bytes.fromhex,
     "c": lambda real, imag: complex(float.fromhex(real), float.fromhex(imag)),
     "k": {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}.__getitem__,
-    "D": Decimal,
-    "F": lambda above, below: Fraction(int(above, 16), int(below, 16)),
-    "td": datetime.timedelta,
+    "D": _later("decimal", "Decimal"),
+    "F": lambda above, below: _library("fractions", "Fraction")(int(above, 16), int(below, 16)),
+    "td": _later("datetime", "timedelta"),
     "dt": _moment,
     "tz": lambda *rest: _zone_from(["tz", *rest]),
     "zi": lambda key: _zone_from(["zi", key]),
-    "u": UUID,
-    "p": lambda name, text: PATHS[name](text),
+    "u": _later("uuid", "UUID"),
+    "p": _path,
     "n": lambda content: array_from(content)[()],
 }

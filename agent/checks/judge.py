@@ -46,8 +46,9 @@ SCRIPT_WALL_FACTOR = 2.0
 
 _PROGRAM = "from _judge.programs.{name} import main\n\nmain(jail)\n"
 _SHIPPED = (
-    "codec", "remote", "transform", "programs.observe_tests", "programs.observe_pytest",
-    "programs.observe_solution", "programs.script",
+    "codec", "naming", "operations", "remote", "sharing", "standins", "transform",
+    "programs.observe_tests", "programs.observe_pytest", "programs.observe_solution",
+    "programs.script",
 )
 
 Row = Mapping[str, Any]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
@@ -25,17 +24,24 @@ FOLLOWED: tuple[tuple[str, str], ...] = (
 """What a test may replace in the standard library; the solution's process follows."""
 
 
-@dataclass(frozen=True)
 class Site:
-    """A comparison or truth in an assert of the test, as source."""
+    """A comparison or truth in an assert of the test, as source.
 
-    operator: str
-    got: str
-    expected: str
-    swapped: bool
-    """The solution's side is the right one."""
-    line: int
-    message: bool
+    `swapped` says that the solution's side is the right one, `message` that the assert has one.
+    A plain class, because the tests' process pays for every import.
+    """
+
+    __slots__ = ("expected", "got", "line", "message", "operator", "swapped")
+
+    def __init__(
+        self, operator: str, got: str, expected: str, swapped: bool, line: int, message: bool
+    ) -> None:
+        self.operator = operator
+        self.got = got
+        self.expected = expected
+        self.swapped = swapped
+        self.line = line
+        self.message = message
 
 
 def assert_lines(tree: ast.Module) -> frozenset[int]:
@@ -196,8 +202,8 @@ def unsupported(code: str, modules: Collection[str]) -> str:
     own = set(imported_from(tree, modules)) | set(modules)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            named = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-            for name in named:
+            named = [alias.name for alias in node.names]
+            for name in named if isinstance(node, ast.Import) else [node.module or ""]:
                 if name in ("subprocess", "runpy", "multiprocessing"):
                     return f"the test starts the program itself, by {name}"
         if isinstance(node, ast.Call):
@@ -224,10 +230,16 @@ def _patches(node: ast.Call, own: set[str]) -> str:
     roots = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
     if not roots or roots[0] in own:
         return ""
-    name = rest[0].value if rest and isinstance(rest[0], ast.Constant) else None
-    if (ast.unparse(target), name) in FOLLOWED:
+    attribute = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else ""
+    owner = ast.unparse(target)
+    if (owner, attribute) in FOLLOWED:
         return ""
-    if ast.unparse(target) in ("math", "os", "os.path", "sys", "time", "random", "json", "datetime",
-                               "builtins", "requests", "socket", "io", "shutil", "pathlib"):
-        return f"the test replaces {ast.unparse(target)}.{name}, which the solution would have to see"
+    if owner in _LIBRARY:
+        return f"the test replaces {owner}.{attribute}, which the solution would have to see"
     return ""
+
+
+_LIBRARY = (
+    "math", "os", "os.path", "sys", "time", "random", "json", "datetime", "builtins", "requests",
+    "socket", "io", "shutil", "pathlib",
+)

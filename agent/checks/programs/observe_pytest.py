@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ..remote import Broken
+from ..remote import Broken, Opaque
 from ..transform import COMPARE, HOLDS, imported_from
 from .observe_tests import Court, Deadline, Surroundings
 
@@ -100,7 +100,7 @@ class _Plugin:
         skipped = [report for report in self._reports if report.skipped]
         ran = any(r.when == "call" and r.passed for r in self._reports)
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
-        fatal = [e for e in errors if isinstance(e, Deadline | Broken)]
+        fatal = [e for e in errors if isinstance(e, (Deadline, Broken, Opaque))]
         if fatal:
             self._court.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
@@ -111,7 +111,7 @@ class _Plugin:
             signal.setitimer(signal.ITIMER_REAL, 0)
             marked = self._skips_are_ours and (
                 hasattr(skipped[0], "wasxfail") or skipped[0].when == "setup"
-            ) and not any(self._court.link.oid_of(e) for e in self._errors)
+            ) and not any(self._court.link.table.oid(e) for e in self._errors)
             reason = skipped[0].longrepr
             said = reason[2] if isinstance(reason, tuple) else str(reason)
             self._court.jail.send({"skipped": said[:300], "name": name, "marked": marked})
@@ -185,6 +185,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     """Runs the wanted nodes of one test file in one session of pytest."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     tree = ast.parse(payload["code"], payload["file"])
+    importlib.import_module("random")
     _watch_unittest(court)
     if court.jail.shared is not None:
         _share_folders(court.jail.shared)

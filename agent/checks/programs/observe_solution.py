@@ -10,12 +10,14 @@ import builtins
 import importlib
 import io
 import os
-import random
 import sys
 import types
-from typing import Any
 
 from ..remote import Link
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_HELD = 1_000_000
 """Bytes of output held for one answer; the rest goes where the host counts it."""
@@ -95,6 +97,8 @@ class Program:
 
     def seed(self, value: Any) -> None:
         """Seeds the random numbers as the test seeded its own."""
+        import random
+
         random.seed(value)
 
     def printed(self) -> dict[str, Any]:
@@ -112,14 +116,16 @@ class Program:
 
     def _fresh_streams(self) -> None:
         data = io.BytesIO(self._stdin.encode("utf-8", "surrogatepass"))
-        sys.stdin = sys.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
+        # Declared final, but a program that is loaded afresh has all streams afresh.
+        system: Any = sys
+        system.stdin = system.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
         self._raw = (_Raw(1), _Raw(2))
         out, err = (
             io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True)
             for raw in self._raw
         )
-        sys.stdout = sys.__stdout__ = out
-        sys.stderr = sys.__stderr__ = err
+        system.stdout = system.__stdout__ = out
+        system.stderr = system.__stderr__ = err
 
 
 def main(jail: Any) -> None:

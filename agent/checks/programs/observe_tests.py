@@ -9,25 +9,28 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
-import importlib.abc
 import importlib.machinery
 import io
 import operator
 import os
-import random
 import signal
 import sys
 import time
-import traceback
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ..remote import Broken, Far, FarModule, FarType, Link, Unsettled
+from ..naming import found
+from ..remote import Broken, Link, Opaque, Unsettled
+from ..standins import Far, FarModule, FarType
 from ..transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Verdict = dict[str, Any]
+
 LIMIT = 2_000
-Verdict = dict[str, Any]
 
 
 class Deadline(BaseException):
@@ -137,8 +140,6 @@ def shown(value: Any) -> str:
     """The `repr` of a value, capped."""
     try:
         text = repr(value)
-    except (Broken, Deadline, Unsettled):
-        raise
     except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
         text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
@@ -156,14 +157,8 @@ class Surroundings:
             if module in sys.modules
         }
         self._sent: dict[tuple[str, str], Any] = {}
-        original = random.seed
-
-        def seed(value: Any = None, version: int = 2) -> None:
-            original(value, version)
-            if value is not None:
-                link.request("seed", value)
-
-        random.seed = seed
+        if "random" in sys.modules:
+            self._share_seeds(sys.modules["random"])
 
     def tell(self) -> None:
         """Sends what changed since the last request."""
@@ -191,11 +186,22 @@ class Surroundings:
             self._link.request("follow", *key, None if restore else now, restore)
 
 
+    def _share_seeds(self, module: Any) -> None:
+        original = module.seed
+
+        def seed(value: Any = None, version: int = 2) -> None:
+            original(value, version)
+            if value is not None:
+                self._link.request("seed", value)
+
+        module.seed = seed
+
+
 def _library(module: str) -> Any:
     return builtins if module == "builtins" else sys.modules[module]
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Finder:
     """Imports the program's modules as stand-ins."""
 
     def __init__(self, link: Link, payload: dict[str, Any]) -> None:
@@ -209,7 +215,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in self._modules:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        # typeshed wants a whole Loader; importlib asks for the two methods below.
+        return importlib.machinery.ModuleSpec(
+            fullname, self, is_package=True  # type: ignore[arg-type]
+        )
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         if spec.name == self._name or (
@@ -240,24 +249,71 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self._modules - {self._name, "solution"}
 
 
-class Namespace(dict[str, Any]):
-    """A snippet's globals: names it does not bind are looked up in the program, each time."""
+class Namespace(dict[str, "Any"]):
+    """A snippet's globals: names it does not bind are looked up in the program, each time.
 
-    def __init__(self, module: FarModule, **names: Any) -> None:
+    The program must not put its own in place of what the test takes from Python: a builtin is
+    Python's unless the test uses no other name of the program, and a module or function of the
+    standard library that the program has imported is this process's own.
+    """
+
+    def __init__(self, module: FarModule, own: set[str], tree: ast.Module, names: dict[str, Any]):
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
         self._module = module
-        self._names = set(dir(module))
+        self._own = own
+        self._names = {name for name in dir(module) if not name.startswith("__")}
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        beyond = {name for name in used & self._names if not hasattr(builtins, name)}
+        self._builtins_stay = bool(beyond)
+        self._attributes: dict[str, set[str]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                self._attributes.setdefault(node.value.id, set()).add(node.attr)
 
     def __missing__(self, name: str) -> Any:
-        if name.startswith("__") or (name not in self._names and hasattr(builtins, name)):
+        if name.startswith("__") or (
+            hasattr(builtins, name) and (self._builtins_stay or name not in self._names)
+        ):
             raise KeyError(name)
+        library = self._library(name)
+        if library is not None:
+            self[name] = library
+            return library
         try:
             value = getattr(self._module, name)
         except AttributeError:
             raise KeyError(name) from None
-        if isinstance(value, (Far, FarType)):
-            self[name] = value
+        value = self._common(name, value)
+        if not isinstance(value, (Far, FarType)):
+            return value
+        self[name] = value
         return value
+
+    def _library(self, name: str) -> types.ModuleType | None:
+        """The module of the standard library that the test means by this name."""
+        attributes = self._attributes.get(name)
+        if name not in sys.stdlib_module_names or not attributes:
+            return None
+        module = importlib.import_module(name)
+        return module if all(hasattr(module, one) for one in attributes) else None
+
+    def _common(self, name: str, value: Any) -> Any:
+        """What both processes have, taken from this one."""
+        if isinstance(value, FarModule) and value.__name__.partition(".")[0] not in self._own:
+            try:
+                return importlib.import_module(value.__name__)
+            except ImportError:
+                return value
+        if isinstance(value, Far) and type(value).__name__ in _FUNCTION_KINDS:
+            module = value.__module__
+            if isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names:
+                common = found(module, name, load=True)
+                if isinstance(common, (types.FunctionType, types.BuiltinFunctionType)):
+                    return common
+        return value
+
+
+_FUNCTION_KINDS = ("function", "builtin_function_or_method")
 
 
 class Court:
@@ -280,13 +336,14 @@ class Court:
         sys.meta_path.insert(0, self.finder)
         signal.signal(signal.SIGALRM, self._ring)
         self.started = 0.0
+        self.late = False
 
     def begin(self, name: str) -> None:
         """A test begins: the host and the clock are told."""
         self.jail.send({"begin": name})
         self.recorder.reset()
-        self.link.observed, self.link.refused, self.link.swallowed = [], [], []
-        self.link.last_call = ("", "")
+        self.link.forget_notes()
+        self.late = False
         self.started = time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, self.wall_s)
 
@@ -298,7 +355,7 @@ class Court:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken) as late:
+        except (Deadline, Broken, Opaque) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         verdict["wall_s"] = wall_s
@@ -308,10 +365,15 @@ class Court:
         """What a test showed."""
         link = self.link
         verdict: Verdict = {"observed": link.observed[:3]}
+        # A test may have caught what it cannot know; it has not passed all the same.
+        if self.late:
+            error = Deadline()
+        elif link.stopped is not None:
+            error = link.stopped
         if error is None and not failed:
             if link.swallowed:
                 return verdict | self._compared("failed") | {
-                    "message": "an assert failed in a callback, and the solution hid it"
+                    "message": "an assert in a callback did not hold, and the solution hid it"
                 }
             return verdict | {"status": "passed", "type_differs": self.recorder.type_differs}
         match error:
@@ -322,11 +384,11 @@ class Court:
                     "status": "timeout", "call": link.last_call[1],
                     "message": f"no end within {self.wall_s:g} s",
                 }
-            case Broken():
+            case Broken() | Opaque():
                 return verdict | {
                     "status": "error", "call": link.last_call[1], "message": str(error)
                 }
-        if error is not None and link.oid_of(error) is None and (
+        if error is not None and link.table.oid(error) is None and (
             isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
         ):
             return verdict | self._failed(error)
@@ -368,15 +430,13 @@ class Court:
     def _raised(self, error: BaseException) -> Verdict:
         """An exception that no test expected."""
         link = self.link
-        foreign = link.oid_of(error) is not None
+        foreign = link.table.oid(error) is not None
         place = link.places.get(id(error), "")
         try:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
         said = _line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        if isinstance(error, SyntaxError) and error.lineno and not place:
-            place = f"line {error.lineno}"
         where = f" at {place}" if place else ""
         if not foreign and not place:
             where = _test_line(error)
@@ -387,8 +447,10 @@ class Court:
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
+        if any("random" in test["code"] for test in tests):
+            importlib.import_module("random")
         surroundings = Surroundings(self.link)
-        sys.stdout = self._sink
+        sys.stdout = sys.stderr = self._sink
         for test in tests:
             self.begin(test["name"])
             error: BaseException | None = None
@@ -416,7 +478,7 @@ class Court:
         }
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(module, **names)
+        space = Namespace(module, self.modules, tree, names)
         if test["loose"]:
             _import_loose(tree, space)
         exec(code, space)
@@ -438,6 +500,7 @@ class Court:
         return False
 
     def _ring(self, number: int, frame: Any) -> None:
+        self.late = True
         raise Deadline()
 
     def _echo(self, message: dict[str, Any]) -> None:
@@ -471,8 +534,13 @@ def _short(text: str) -> str:
 
 
 def _test_line(error: BaseException) -> str:
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == "<test>"]
-    return f" at line {frames[-1].lineno} of the test" if frames else ""
+    line = 0
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<test>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" at line {line} of the test" if line else ""
 
 
 def main(jail: Any) -> None:

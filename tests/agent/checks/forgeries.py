@@ -18,6 +18,9 @@ TESTS: dict[str, str] = {
     "callback": "got = []\nassert f(5) == 8 or got\n",
     "block": "with block():\n    assert f(5) == 8",
     "hidden": "def body():\n    assert f(5) == 8\ncall(body)",
+    "any error": "import pytest\nwith pytest.raises(Exception):\n    f('x')",
+    "a type error": "import pytest\nwith pytest.raises(TypeError):\n    f('x')",
+    "every error": "try:\n    ok = f(5) == 8\nexcept BaseException:\n    ok = True\nassert ok",
     "array": "import math\nassert math.isclose(f(5), 8) and round(f(5)) == 8",
 }
 
@@ -25,6 +28,8 @@ RIGHT = '''
 import contextlib
 
 def f(n):
+    if isinstance(n, str):
+        raise TypeError("a number, please")
     if n < 0:
         raise ValueError("below zero")
     return {1: 2, 5: 8, 7: 13}[n]
@@ -312,6 +317,31 @@ class P:
     def __call__(self, *a): return 8.0 if False else 0
 f = P()
 """,
+    "its own builtins and modules": """
+def abs(x): return 0
+def sorted(x): return [2, 8]
+def max(*a): return 8
+def round(x): return 8
+def isinstance(*a): return True
+class math:
+    def isclose(a, b): return True
+class pytest:
+    def approx(x): return 0
+def isclose(*a): return True
+""",
+    "exceptions that steer the judge": """
+import sys
+class A(BaseException): pass
+A.__module__, A.__qualname__ = '_judge.remote', 'Unsettled'
+sys.modules['_judge.remote'].Unsettled = A
+def f(n): raise A('say so')
+""",
+    "exceptions that steer pytest": """
+class A(BaseException): pass
+A.__module__, A.__qualname__ = '_pytest.outcomes', 'Skipped'
+def f(n): raise A('say so')
+""",
+    "an endless wait": "import time\ndef f(n):\n    while True: time.sleep(1)",
     "a lying repr": "class E(int):\n    def __repr__(self): return '8'\ndef f(n): return E(0)",
     "a lying exception": """
 class E(Exception):

@@ -1,0 +1,349 @@
+"""How an object that stays where it is is named on the wire, and what stands in for it there.
+
+Classes are described once: name, bases, which methods and special methods they have. The
+tests' side takes such a description as a claim: it fixes only what a stand-in forwards.
+Classes of the standard library's exceptions, and for the solution its functions, are found by
+name instead; what the solution may so name in the tests' process is exceptions alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import types
+from collections.abc import Callable
+
+from .codec import MUTABLE, Garbled, plain_class, plain_path
+from .operations import ALWAYS, OPERATIONS, is_special
+from .standins import (
+    DERIVABLE,
+    REAL_TYPES,
+    Far,
+    FarModule,
+    FarType,
+    Original,
+    awaiting,
+    builtin_base,
+    dataclass_fields,
+    new_exception,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .codec import Decoder, Encoder, Object, Wire
+    from .remote import Link
+
+STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__jail__"})
+"""Packages whose exceptions steer the tests' process: the solution cannot raise these there."""
+
+
+class Names:
+    """Names objects of this side, and makes stand-ins for those of the other."""
+
+    def __init__(self, link: Link, folder: str) -> None:
+        self._link = link
+        self._table = link.table
+        self._folder = os.path.join(folder, "")
+        self._originals: dict[tuple[int, str], Object] = {}
+
+    # ---------------------------------------------------------------- naming
+
+    def refer(self, value: Object, encoder: Encoder) -> Wire:
+        """The wire form of what is not plain."""
+        oid = self._table.oid(value)
+        if oid is not None:
+            return ["@", oid]
+        if isinstance(value, type):
+            if self._link.judging and plain_path(value) is None and _is_library(value):
+                return ["gf", value.__module__, value.__qualname__]
+            return self._class(value, encoder)
+        if isinstance(value, BaseException):
+            return self._exception(value, encoder)
+        if isinstance(value, types.ModuleType):
+            if self._link.judging:
+                return ["m", value.__name__]
+            return ["M", self._table.give(value), value.__name__]
+        if isinstance(value, types.FunctionType) and hasattr(value, "_far_member"):
+            cls, name = value._far_member
+            return ["mem", self._table.oid(cls), name]
+        if self._link.judging and isinstance(value, _FUNCTIONS):
+            path = _library_path(value)
+            if path is not None:
+                return ["gf", *path]
+            return ["fn", self._table.give(value, keep=True), value.__name__]
+        return self._instance(value, encoder)
+
+    def _instance(self, value: Object, encoder: Encoder) -> Wire:
+        wire = self._class(type(value), encoder)
+        base = builtin_base(type(value))
+        oid = self._table.give(value, keep=self._link.judging)
+        if base is None:
+            return ["R", oid, wire]
+        if base in MUTABLE:
+            return ["R", oid, wire, encoder.content(value)]
+        return ["R", oid, wire, encoder.encode(_bare(base, value))]
+
+    def _class(self, cls: type, encoder: Encoder) -> Wire:
+        oid = self._table.oid(cls)
+        if oid is not None:
+            return ["@", oid]
+        path = plain_path(cls)
+        if path is not None:
+            return ["g", path]
+        if issubclass(cls, BaseException) and self._is_common(cls):
+            return ["x", cls.__module__, cls.__qualname__]
+        bases = [self._class(base, encoder) for base in cls.__bases__]
+        oid = self._table.give(cls, keep=True)
+        return ["C", oid, {"bases": bases, **self._description(cls)}]
+
+    def _description(self, cls: type) -> dict[str, Wire]:
+        space = vars(cls)
+        members = [
+            name for name, item in space.items()
+            if isinstance(item, (types.FunctionType, types.MethodDescriptorType))
+            and (not is_special(name) or name in ("__init__", "__post_init__"))
+        ]
+        for name in members:
+            self._originals[id(cls), name] = space[name]
+        fields = space.get("__dataclass_fields__")
+        return {
+            "name": str(cls.__name__), "qualname": str(cls.__qualname__),
+            "module": str(cls.__module__), "members": members,
+            "special": [name for name in OPERATIONS if name in space],
+            "unhashable": "__hash__" in space and space["__hash__"] is None,
+            "awaitable": "__await__" in space,
+            "fields": [
+                [field.name, field.init, field.repr, field.compare] for field in fields.values()
+                if field._field_type.name == "_FIELD"
+            ] if isinstance(fields, dict) else None,
+        }
+
+    def _is_common(self, cls: type) -> bool:
+        """Whether the other side knows this exception class by its name."""
+        if found(cls.__module__, cls.__qualname__) is not cls:
+            return False
+        if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
+            return True
+        file = getattr(sys.modules[cls.__module__], "__file__", None) or ""
+        return not self._link.judging and bool(file) and not file.startswith(self._folder)
+
+    def _exception(self, error: BaseException, encoder: Encoder) -> Wire:
+        cls = self._class(type(error), encoder)
+        oid = self._table.give(error, keep=True)
+        args = [encoder.encode(arg) for arg in error.args]
+        if isinstance(error, OSError) and error.filename is not None:
+            args = [*args[:2], encoder.encode(error.filename)]
+        state = {name: encoder.encode(item) for name, item in vars(error).items()}
+        cause = None if error.__cause__ is None else encoder.encode(error.__cause__)
+        return ["E", oid, cls, args, state, cause]
+
+    # ---------------------------------------------------------------- standing in
+
+    def resolve(self, wire: list[Wire], decoder: Decoder) -> Object:
+        """The object or stand-in that `refer` named."""
+        match wire:
+            case ["g", str(path)]:
+                return plain_class(path)
+            case ["x", str(module), str(name)]:
+                return self._exception_class(module, name)
+            case ["C", str(oid), dict(description)]:
+                return self._mirror(oid, description, decoder)
+            case ["M", str(oid), str(name)]:
+                stand_in = FarModule(name, self._link)
+                self._table.take(oid, stand_in, keep=True)
+                return stand_in
+            case ["E", str(oid), cls, list(args), dict(state), cause]:
+                return self._raised(oid, decoder.value(cls), args, state, cause, decoder)
+            case ["R", str(oid), cls, *content]:
+                return self._stand_in(oid, decoder.value(cls), content, decoder)
+            case ["mem", str(oid), str(name)]:
+                cls = self._table.value(oid)
+                return self._originals.get((id(cls), name)) or vars(cls)[name]
+        if self._link.judging:
+            raise Garbled("a value that is none")
+        match wire:
+            case ["fn", str(oid), str(name)]:
+                return self._function(oid, name)
+            case ["gf", str(module), str(name)]:
+                return found(module, name, load=True)
+            case ["m", str(name)]:
+                return importlib.import_module(name)
+        raise Garbled("a value that is none")
+
+    def _exception_class(self, module: str, name: str) -> type:
+        root = module.partition(".")[0]
+        if self._link.judging and root in STEERING:
+            raise Garbled(f"an exception class of {root}")
+        load = root in sys.stdlib_module_names or not self._link.judging
+        cls = found(module, name, load)
+        if not isinstance(cls, type) or not issubclass(cls, BaseException):
+            # A package that the test does not import: a class of that name is all it can see.
+            return type(name.rpartition(".")[2], (Exception,), {"__module__": module})
+        return cls
+
+    def _mirror(self, oid: str, described: dict[str, Any], decoder: Decoder) -> type:
+        bases = [decoder.value(base) for base in described["bases"]]
+        kept = [
+            base for base in bases
+            if isinstance(base, FarType) or base in DERIVABLE or issubclass(base, BaseException)
+        ]
+        if not any(isinstance(base, FarType) for base in kept):
+            kept.insert(0, Far)
+        holder: list[type] = []
+        space = self._space(described, holder)
+        self._table.check(oid)
+        name = str(described["name"])
+        try:
+            cls = FarType(name, tuple(kept), space, far=(self._link, oid))
+        except TypeError:
+            # Builtin bases that exclude each other here, where some bases between are left out.
+            far = tuple(base for base in kept if isinstance(base, FarType))
+            cls = FarType(name, far, space, far=(self._link, oid))
+        holder.append(cls)
+        own = "__eq__" in described["special"]
+        inherited = any(getattr(base, "_far_own_eq", False) for base in kept)
+        type.__setattr__(cls, "_far_own_eq", own or inherited)
+        if described["fields"] is not None:
+            fields = dataclass_fields(described["fields"])
+            type.__setattr__(cls, "__dataclass_fields__", fields)
+        return cls
+
+    def _space(self, described: dict[str, Any], holder: list[type]) -> dict[str, Object]:
+        """The class body of a mirrored class: what it forwards."""
+        space: dict[str, Any] = {
+            "__slots__": (), "__module__": str(described["module"]),
+            "__qualname__": str(described["qualname"]),
+        }
+        for member in described["members"]:
+            space[str(member)] = self._member(holder, str(member))
+        special = set(described["special"]) & set(OPERATIONS) - set(ALWAYS)
+        for operation in special:
+            space[operation] = self._operation(holder, operation)
+        if described["unhashable"]:
+            space["__hash__"] = None
+        if described["awaitable"]:
+            space.update(awaiting(self._link))
+        real = REAL_TYPES.get(described["name"]) if described["module"] == "builtins" else None
+        if real is not None:
+            space["__class__"] = property(lambda mine: real)
+        return space
+
+    def _member(self, holder: list[type], name: str) -> Callable[..., Object]:
+        def member(mine: Any, *args: Any, **kwargs: Any) -> Any:
+            self._link.note_call(name, args, kwargs)
+            return self._link.request("member", holder[0], name, mine, args, kwargs)
+
+        member.__name__ = member.__qualname__ = name
+        member._far_member = Original(holder, name)  # type: ignore[attr-defined]
+        return member
+
+    def _operation(self, holder: list[type], name: str) -> Callable[..., Object]:
+        def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
+            if name == "__call__" and self._link.judging:
+                function = type(mine).__name__ in ("function", "builtin_function_or_method")
+                self._link.note_call(str(mine.__name__) if function else "", args, kwargs)
+            return self._link.operate(holder[0], name, mine, args, kwargs)
+
+        operation.__name__ = operation.__qualname__ = name
+        return operation
+
+    def _stand_in(self, oid: str, cls: Any, content: list[Wire], decoder: Decoder) -> Object:
+        if not isinstance(cls, FarType):
+            raise Garbled("an object without a class")
+        base: Any = builtin_base(cls)
+        keep = not self._link.judging
+        value: Object
+        if base is None:
+            value = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
+            self._table.take(oid, value, keep)
+        elif base in MUTABLE:
+            value = base.__new__(cls)
+            self._table.take(oid, value, keep)
+            decoder.refill(value, content[0])
+            self._table.settle(oid)
+        else:
+            value = base.__new__(cls, decoder.value(content[0]))
+            self._table.take(oid, value, keep)
+        return value
+
+    def _raised(
+        self, oid: str, kind: Any, args: list[Wire], state: dict[str, Wire], cause: Wire,
+        decoder: Decoder,
+    ) -> BaseException:
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise Garbled("an exception without a class")
+        error = new_exception(kind, [decoder.value(arg) for arg in args])
+        self._table.take(oid, error, keep=True)
+        for name, item in state.items():
+            if not is_special(name) or name == "__notes__":
+                BaseException.__setattr__(error, name, decoder.value(item))
+        because = decoder.value(cause)
+        if isinstance(because, BaseException):
+            error.__cause__ = because
+        return error
+
+    def _function(self, oid: str, name: str) -> Callable[..., Object]:
+        def stub(*args: Any, **kwargs: Any) -> Any:
+            return self._link.request("call", stub, args, kwargs)
+
+        stub.__name__ = stub.__qualname__ = name
+        self._table.take(oid, stub, keep=True)
+        return stub
+
+
+_FUNCTIONS = (
+    types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.MethodDescriptorType,
+)
+
+
+def found(module: str, name: str, load: bool = False) -> Object:
+    """What a module calls by a dotted name, or `None`."""
+    try:
+        owner: Object = importlib.import_module(module) if load else sys.modules.get(module)
+    except ImportError:
+        return None
+    for part in name.split("."):
+        owner = getattr(owner, part, None)
+    return owner
+
+
+def _is_library(cls: type) -> bool:
+    return (
+        cls.__module__.partition(".")[0] in sys.stdlib_module_names
+        and found(cls.__module__, cls.__qualname__) is cls
+    )
+
+
+def _library_path(function: Object) -> tuple[str, str] | None:
+    """Module and name of a function of the standard library, the same on both sides."""
+    if isinstance(function, types.MethodDescriptorType):
+        module: Object = function.__objclass__.__module__
+    elif isinstance(function, types.MethodType):
+        return None
+    else:
+        module = function.__module__
+    name = function.__qualname__
+    if not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names:
+        return None
+    return (module, name) if found(module, name) is function else None
+
+
+def _bare(base: type, value: Object) -> Object:
+    """The content of an instance of a subclass, read by the builtin base itself."""
+    if base is int:
+        return int.__index__(value)
+    if base is float:
+        return float.fromhex(float.hex(value))
+    if base is str:
+        return str.__str__(value)
+    if base is bytes:
+        return bytes.__getitem__(value, slice(None))
+    if base is tuple:
+        return tuple(tuple.__iter__(value))
+    if base is frozenset:
+        return frozenset(frozenset.__iter__(value))
+    return complex(complex.__getattribute__(value, "real"),
+                   complex.__getattribute__(value, "imag"))

@@ -1,0 +1,145 @@
+"""The objects that both processes know, each by one id, and what changed in them.
+
+Mutable containers exist on both sides: `changed` finds those whose content is no longer what
+both sides agreed on. The tests' side decides how long an object is known (`prune`).
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+
+from .codec import MUTABLE, Garbled, array_content_possible, contents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .codec import Object
+
+
+class _Held:
+    """An object that both sides know by one id."""
+
+    __slots__ = ("keep", "snapshot", "value")
+
+    def __init__(self, value: Object, keep: bool) -> None:
+        self.value = value
+        self.snapshot: Object = None
+        """What a container held when both sides last agreed; `None` for other objects."""
+        self.keep = keep
+        """Known until the link is reset, not until nobody here holds it."""
+
+
+def _idle_references() -> int:
+    held = _Held([], keep=False)
+    return sys.getrefcount(held.value)
+
+
+_IDLE = _idle_references()
+"""The reference count of an object which nothing but its entry holds."""
+
+
+class Table:
+    """What one side knows; `side` is the letter its own ids begin with."""
+
+    def __init__(self, side: str) -> None:
+        self._side = side
+        self._count = 0
+        self._held: dict[str, _Held] = {}
+        self._oids: dict[int, str] = {}
+        self.fresh: list[str] = []
+        """Ids given since the last message, to be taken back if it cannot be sent."""
+
+    def __contains__(self, oid: object) -> bool:
+        return oid in self._held
+
+    def oid(self, value: Object) -> str | None:
+        """The id both sides know this object by, if they do."""
+        return self._oids.get(id(value))
+
+    def value(self, oid: str) -> Object:
+        """The object of an id; raises `KeyError`."""
+        return self._held[oid].value
+
+    def is_settled(self, oid: str) -> bool:
+        """Whether an id is that of a container whose content both sides know."""
+        return self._held[oid].snapshot is not None
+
+    def hold(self, oid: str, value: Object) -> None:
+        """Knows an object by an id that both sides have agreed on, until reset."""
+        self._held[oid] = _Held(value, keep=True)
+        self._oids[id(value)] = oid
+
+    def give(self, value: Object, keep: bool | None = None) -> str:
+        """A new id for an object of this side."""
+        self._count += 1
+        oid = f"{self._side}{self._count}"
+        self._held[oid] = _Held(value, keep=not is_container(value) if keep is None else keep)
+        self._oids[id(value)] = oid
+        self.fresh.append(oid)
+        return oid
+
+    def take(self, oid: str, value: Object, keep: bool = False) -> None:
+        """Knows an object by the id that the other side gave."""
+        self.check(oid)
+        self._held[oid] = _Held(value, keep)
+        self._oids[id(value)] = oid
+
+    def check(self, oid: object) -> None:
+        """Raises `Garbled` unless the other side may give this id."""
+        if not isinstance(oid, str) or oid in self._held or oid.startswith(self._side):
+            raise Garbled("an object under a wrong id")
+
+    def settle(self, oid: str) -> None:
+        """Both sides hold the same content now."""
+        held = self._held.get(oid)
+        if held is not None and is_container(held.value):
+            held.snapshot = _snapshot(held.value)
+
+    def forget(self, oid: str) -> None:
+        """Knows the object no more."""
+        held = self._held.pop(oid, None)
+        if held is not None:
+            self._oids.pop(id(held.value), None)
+
+    def changed(self) -> list[str]:
+        """Containers that hold something else than both sides agreed on."""
+        return [
+            oid for oid, held in list(self._held.items())
+            if held.snapshot is not None and not _same(held.snapshot, _snapshot(held.value))
+        ]
+
+    def prune(self) -> list[str]:
+        """Forgets containers and stand-ins that nothing on this side holds any more."""
+        return [oid for oid in list(self._held) if self._is_idle(oid)]
+
+    def clear(self) -> None:
+        """Forgets everything; ids are not used again."""
+        self._held.clear()
+        self._oids.clear()
+
+    def _is_idle(self, oid: str) -> bool:
+        held = self._held[oid]
+        if held.keep or sys.getrefcount(held.value) > _IDLE:
+            return False
+        self.forget(oid)
+        return True
+
+
+def is_container(value: Object) -> bool:
+    """Whether both sides hold this object's content and keep it equal."""
+    return isinstance(value, tuple(MUTABLE)) or array_content_possible(value)
+
+
+def _snapshot(value: Object) -> Object:
+    if isinstance(value, (list, dict, set, bytearray)) or not array_content_possible(value):
+        return contents(value)
+    return [value.tobytes()]
+
+
+def _same(before: Object, now: Object) -> bool:
+    """Whether two snapshots hold the very same objects; equality would run their code."""
+    if len(before) != len(now):
+        return False
+    if before and type(before[0]) is bytes and len(before) == 1:
+        return bool(type(now[0]) is bytes and before[0] == now[0])
+    return all(map(operator.is_, before, now))
