@@ -7,12 +7,13 @@ little would be wrong.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     FunctionNode,
     called_name,
-    is_function,
+    is_definition,
     names_in,
     own_walk,
     root_name,
@@ -33,19 +34,25 @@ _PLAIN_METHODS = frozenset(
 ) - MUTATING_METHODS
 
 
+@lru_cache(maxsize=16)
 def keeps_state(program: str) -> bool:
     """Whether functions of the program can see what earlier calls did."""
     return any(_keeps_state(node) for node in statements_of(program))
 
 
+@lru_cache(maxsize=16)
 def prints(program: str) -> bool:
     """Whether any function of the program, when called, may write to standard output."""
+    functions = (
+        definition
+        for node in statements_of(program)
+        for definition in ([node, *node.body] if isinstance(node, ast.ClassDef) else [node])
+        if is_definition(definition)
+    )
     return any(
         called_name(inner) in ("print", "pprint", "pprint.pprint")
         or (isinstance(inner, ast.Attribute) and inner.attr == "stdout")
-        for node in statements_of(program)
-        for definition in ast.walk(node)
-        if is_function(definition)
+        for definition in functions
         for inner in ast.walk(definition)
     )
 
@@ -58,7 +65,7 @@ def changed_by(node: ast.stmt, program: str) -> frozenset[str]:
             if not isinstance(inner.ctx, ast.Load):
                 changed.add(root_name(inner))
         elif isinstance(inner, ast.Call):
-            changed |= _changed_by_call(inner, _Functions(program))
+            changed |= _changed_by_call(inner, _functions(program))
     return frozenset(changed - {""})
 
 
@@ -77,6 +84,11 @@ class _Functions:
         if name not in self.by_name:
             return True
         return any(_changes(node, _argument_names(node)) for node in self.by_name[name])
+
+
+@lru_cache(maxsize=16)
+def _functions(program: str) -> _Functions:
+    return _Functions(program)
 
 
 def _changed_by_call(call: ast.Call, functions: _Functions) -> set[str]:

@@ -187,9 +187,11 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
             for note in [*(argument.annotation for argument in every), node.returns]:
                 if note is not None:
                     _collect(note, reads, binds)
+    body = [node.body] if isinstance(node, ast.Lambda) else node.body
     shared = {
         name
-        for inner in ast.walk(node)
+        for statement in body
+        for inner in own_walk(statement)
         if isinstance(inner, ast.Global)
         for name in inner.names
     }
@@ -348,6 +350,9 @@ def statements_of(text: str) -> list[ast.stmt]:
         return list(_statements_of_broken(text))
 
 
+_UNFINISHED = re.compile(r"never closed|unterminated triple|unexpected EOF|expected 'except'")
+
+
 def _statements_of_broken(text: str) -> Iterator[ast.stmt]:
     lines = text.split("\n")
     starts = [
@@ -364,8 +369,11 @@ def _statements_of_broken(text: str) -> Iterator[ast.stmt]:
             chunk = "\n".join(lines[starts[index] : last])
             try:
                 body = parsed(chunk).body
-            except SyntaxError:
-                continue
+            except SyntaxError as error:
+                if _UNFINISHED.search(str(error.msg)):
+                    continue
+                index += 1
+                break
             for statement in body:
                 yield ast.increment_lineno(statement, starts[index])
             index = end

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -247,20 +248,21 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
         if id(node) in roots or (isinstance(node, Definition) and is_fixture(node))
     ]
     asserts = set(map(id, own_asserts(body)))
+    names = {id(node): names_in(node) for node in body}
     while True:
-        used_inside = names_in(*inside).reads
+        used_inside = frozenset().union(*(names[id(node)].reads for node in inside))
         outside = [
             node for node in body
             if node not in inside and not is_main_guard(node) and id(node) not in asserts
         ]
+        readers = Counter(name for node in outside for name in names[id(node)].reads)
         moved = [
             node for node in outside
-            if names_in(node).binds & used_inside
+            if names[id(node)].binds & used_inside
             and not is_import(node)
             and _serves_tests(node)
             and not any(
-                names_in(node).binds & names_in(other).reads
-                for other in outside if other is not node
+                readers[name] > (name in names[id(node)].reads) for name in names[id(node)].binds
             )
         ]
         if not moved:

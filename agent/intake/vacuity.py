@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent.domain import TestCase
 from agent.intake.parsing import (
@@ -46,31 +46,42 @@ def vacuous(
     """
     own = visible_names(program) | {"output", stem, "solution"}
     known = lines or {}
-    reasons = {test.name: _reason(test, own, stem, known.get(test.name)) for test in tests}
+    files: dict[str, _File] = {}
+    reasons: dict[str, str] = {}
+    for test in tests:
+        if test.kind == "script" and test.node:
+            if test.code not in files:
+                files[test.code] = _File(test.code, own, stem)
+            reasons[test.name] = files[test.code].reason(test.node)
+        else:
+            body = parsed(test.code).body
+            reasons[test.name] = _snippet_reason(body, own, stem, known.get(test.name))
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _reason(test: TestCase, own: frozenset[str], stem: str, line: int | None) -> str:
-    body = parsed(test.code).body
-    if test.kind == "script" and test.node:
-        entry = next((e for e in collected(body) if e.node == test.node), None)
-        return _function_reason(entry, body, own, stem) if entry else ""
-    return _snippet_reason(body, own, stem, line)
+class _File:
+    """A pytest file, read once for all its tests."""
+
+    def __init__(self, code: str, own: frozenset[str], stem: str) -> None:
+        self.body = parsed(code).body
+        self.entries = {entry.node: entry for entry in collected(self.body)}
+        self.helpers = checking_helpers(self.body) | _foreign_names(self.body, stem)
+        self.reach = _Reach(self.body, own, stem)
+
+    def reason(self, node: str) -> str:
+        entry = self.entries.get(node)
+        return _function_reason(entry, self.helpers, self.reach) if entry else ""
 
 
-def _function_reason(
-    entry: Collected, body: Sequence[ast.stmt], own: frozenset[str], stem: str
-) -> str:
-    helpers = checking_helpers(body) | _foreign_names(body, stem)
+def _function_reason(entry: Collected, helpers: frozenset[str], reach: _Reach) -> str:
     function = entry.function
     place = f"{entry.node} (line {function.lineno})"
-    if not any(checks(statement, helpers) or _calls(statement, helpers) or _inner_check(statement)
-               for statement in function.body):
+    found = _checks_of(function.body, helpers)
+    if not found:
         return f"{place} checks nothing: it has no assert"
-    real = [check for check in _checks_of(function.body, helpers) if not always_true(check)]
-    if not real:
-        return f"{place} checks nothing: {_truism(_checks_of(function.body, helpers))}"
-    if not _touches(_closure([function, *_surrounding(entry)], body), body, own, stem):
+    if all(map(always_true, found)):
+        return f"{place} checks nothing: {_truism(found)}"
+    if not reach.touches([function, *_surrounding(entry)]):
         return f"{place} never uses the program"
     return ""
 
@@ -103,7 +114,8 @@ def _snippet_reason(
     whole = [
         node for node in body if any(inner in real for inner in ast.walk(node))
     ]
-    if not any(_touches(_closure([node], body), body, own, stem) for node in whole):
+    reach = _Reach(body, own, stem)
+    if not any(reach.touches([node]) for node in whole):
         return f"{_quoted(real[0], known)} never uses the program"
     return ""
 
@@ -190,57 +202,66 @@ def _foreign_names(body: Sequence[ast.stmt], stem: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _closure(nodes: Sequence[ast.AST], body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Names that the nodes read, directly or through statements that bind or use those."""
-    needed = set(names_in(*nodes).reads) | {
-        argument.arg
-        for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for argument in node.args.args
-    }
-    waiting = [node for node in body if not is_import(node)]
-    changed = True
-    while changed:
-        changed = False
-        for node in list(waiting):
-            names = names_in(node)
-            uses = names.binds if is_definition(node) else names.binds | names.reads
-            if uses & (needed - BUILTIN_NAMES):
-                waiting.remove(node)
-                needed |= names.reads
-                changed = True
-    return frozenset(needed)
+class _Reach:
+    """Which names of a test's code lead to the program."""
+
+    def __init__(self, body: Sequence[ast.stmt], own: frozenset[str], stem: str) -> None:
+        self.statements = [
+            (node, names_in(node)) for node in body if not is_import(node)
+        ]
+        self.known = {id(node): names.reads for node, names in self.statements}
+        imported: set[str] = set()
+        reaching: set[str] = set(_REACHING_BUILTINS) | _foreign_names(body, stem)
+        arguments: set[str] = set()
+        for node in ast.walk(ast.Module(body=list(body), type_ignores=[])):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                arguments |= {argument.arg for argument in node.args.args}
+            for name, top in _imported(node):
+                imported.add(name)
+                if top in _REACHING_MODULES or top in (stem, "solution"):
+                    reaching.add(name)
+        bound = names_in(*body).binds - reaching
+        self.program = reaching | (own - imported - bound)
+        # Any other name nobody binds may be the program's after a repair of its spelling.
+        self.explained = bound | imported | BUILTIN_NAMES | arguments
+
+    def reads(self, node: ast.AST) -> frozenset[str]:
+        if id(node) not in self.known:
+            self.known[id(node)] = names_in(node).reads
+        return self.known[id(node)]
+
+    def touches(self, nodes: Sequence[ast.AST]) -> bool:
+        """Whether one of the names that the nodes depend on is the program's, or could be."""
+        needed = self.needed(nodes)
+        return bool(needed & self.program) or bool(needed - self.explained)
+
+    def needed(self, nodes: Sequence[ast.AST]) -> frozenset[str]:
+        """Names that the nodes read, directly or through statements that bind or use those."""
+        needed = {name for node in nodes for name in self.reads(node)} | {
+            argument.arg
+            for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for argument in node.args.args
+        }
+        waiting = list(self.statements)
+        changed = True
+        while changed:
+            changed = False
+            for pair in list(waiting):
+                node, names = pair
+                uses = names.binds if is_definition(node) else names.binds | names.reads
+                if uses & (needed - BUILTIN_NAMES):
+                    waiting.remove(pair)
+                    needed |= names.reads
+                    changed = True
+        return frozenset(needed)
 
 
-def _touches(
-    needed: frozenset[str], body: Sequence[ast.stmt], own: frozenset[str], stem: str
-) -> bool:
-    """Whether one of the names is the program's, or could be."""
-    imported: set[str] = set()
-    reaching: set[str] = set(_REACHING_BUILTINS) | _foreign_names(body, stem)
-    for node in ast.walk(ast.Module(body=list(body), type_ignores=[])):
-        if isinstance(node, ast.Import):
-            tops = {alias.asname or alias.name.partition(".")[0]: alias.name.partition(".")[0]
-                    for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            top = (node.module or "").partition(".")[0]
-            tops = {alias.asname or alias.name: top for alias in node.names}
-        else:
-            continue
-        for name, top in tops.items():
-            imported.add(name)
-            if top in _REACHING_MODULES or top in (stem, "solution"):
-                reaching.add(name)
-    bound = names_in(*body).binds - reaching
-    if needed & (reaching | (own - imported - bound)):
-        return True
-    # A name nobody binds may be the program's after a repair of its spelling.
-    return bool(needed - bound - imported - BUILTIN_NAMES - _parameters(body))
-
-
-def _parameters(body: Sequence[ast.stmt]) -> frozenset[str]:
-    return frozenset(
-        argument.arg
-        for node in ast.walk(ast.Module(body=list(body), type_ignores=[]))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for argument in node.args.args
-    )
+def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """(name bound, top-level module it comes from) of an import."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            yield alias.asname or top, top
+    elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            yield alias.asname or alias.name, (node.module or "").partition(".")[0]
