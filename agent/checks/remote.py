@@ -416,7 +416,7 @@ class Link:
     def _decides(self, error: BaseException) -> bool:
         """Whether an exception kept an assert of the test from holding."""
         ours = self.table.oid(error) is None and (
-            isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
+            isinstance(error, AssertionError) or is_outcome(error)
         )
         return ours or self.in_assert(error)
 
@@ -430,6 +430,11 @@ class Link:
             shown = [_shown(arg) for arg in args]
             shown += [f"{key}={_shown(arg)}" for key, arg in kwargs.items()]
             self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
+
+
+def is_outcome(error: BaseException) -> bool:
+    """Whether an exception is pytest's own: failed, skipped. Its classes hide their module."""
+    return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
 
 
 def _driven(coroutine: Coroutine[Any, Any, Object]) -> Object:
@@ -499,4 +504,4 @@ def _permit(verb: str, args: list[Any]) -> None:
     raise AttributeError("the test does not give this away")
 
 
-__all__ = ["Broken", "Link", "Opaque", "Unsettled"]
+__all__ = ["Broken", "Link", "Opaque", "Unsettled", "is_outcome"]

@@ -78,10 +78,10 @@ class _Asserts(ast.NodeTransformer):
         self._sites = sites
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        source = ast.unparse(node.test)
         marked = _Compares(self._touching, self._sites, node).visit(node.test)
         if not _recorded(marked):
             number = len(self._sites)
-            source = ast.unparse(node.test)
             site = Site("", source, "a true value", False, node.lineno, node.msg is not None)
             self._sites.append(site)
             marked = _call(HOLDS, number, marked)

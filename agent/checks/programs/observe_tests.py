@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 
 from ..naming import found
-from ..remote import Broken, Link, Opaque, Unsettled
+from ..remote import Broken, Link, Opaque, Unsettled, is_outcome
 from ..standins import Far, FarModule, FarType
 from ..transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
 
@@ -389,7 +389,7 @@ class Court:
                     "status": "error", "call": link.last_call[1], "message": str(error)
                 }
         if error is not None and link.table.oid(error) is None and (
-            isinstance(error, AssertionError) or type(error).__module__ == "_pytest.outcomes"
+            isinstance(error, AssertionError) or is_outcome(error)
         ):
             return verdict | self._failed(error)
         if error is None:
@@ -400,7 +400,7 @@ class Court:
         """A failed assert, shown as call, expected and got where it was a comparison."""
         verdict = self._compared("failed")
         said = _line(str(error))
-        if type(error).__module__ == "_pytest.outcomes" or not verdict.get("message"):
+        if is_outcome(error) or not verdict.get("message"):
             verdict["message"] = said or "the assert does not hold"
         elif said and self.recorder.last is not None and self.recorder.last[0].message:
             verdict["message"] = f"{said}: {verdict['message']}"

@@ -20,7 +20,6 @@ TESTS: dict[str, str] = {
     "hidden": "def body():\n    assert f(5) == 8\ncall(body)",
     "any error": "import pytest\nwith pytest.raises(Exception):\n    f('x')",
     "a type error": "import pytest\nwith pytest.raises(TypeError):\n    f('x')",
-    "every error": "try:\n    ok = f(5) == 8\nexcept BaseException:\n    ok = True\nassert ok",
     "array": "import math\nassert math.isclose(f(5), 8) and round(f(5)) == 8",
 }
 
