@@ -37,7 +37,7 @@ SLICE_S = 0.3
 KILL_S = 2.0
 """Beyond the timers of the child: a call into C that nothing interrupts."""
 
-PROGRAMS = ("ticks", "running", "screen", "trace", "pytest_items")
+PROGRAMS = ("ticks", "pieces", "running", "screen", "trace", "pytest_items")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import io
 import os
@@ -18,7 +19,12 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ticks import Spliced, Steps  # type: ignore[import-not-found]  # laid beside us in the jail
+from pieces import Pieces  # type: ignore[import-not-found]  # laid beside us in the jail
+from ticks import Spliced, Steps  # type: ignore[import-not-found]
+from ticks import counted as counted_text
+
+Code = list[types.CodeType]
+"""A program's parts in the order they run."""
 
 OUTPUT_LIMIT = 1_000_000
 """Characters of output kept for a test on output; the rest is dropped."""
@@ -112,6 +118,10 @@ class Room:
         self.argv: list[str] = payload["argv"]
         self.base: str = payload["base"]
         self.texts = Spliced(self.base)
+        self._pieces: Pieces | None = None
+        """Absent where the base does not parse: there is nothing to share then."""
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            self._pieces = Pieces(counted_text(self.base), self.path)
         self.tests = [_prepared(one) for one in payload["tests"]]
         self.clock = Clock()
         self.items: Any = None
@@ -156,15 +166,19 @@ class Room:
         """How many verdicts there are: one per test, or one for the program's own end."""
         return len(self.tests) or 1
 
-    def compiled(self, text: str) -> types.CodeType:
+    def compiled(self, text: str) -> Code:
         """Raises what `compile` raises for broken text."""
         try:
-            return compile(self.texts.text(text), self.path, "exec", dont_inherit=True)
+            counted = self.texts.text(text)
+            if self._pieces is not None:
+                parts: Code = self._pieces.compiled(counted)
+                return parts
+            return [compile(counted, self.path, "exec", dont_inherit=True)]
         except SyntaxError:
-            # A moved splice can stand badly where the edit changed a statement's kind.
-            return compile(Spliced(text).text(text), self.path, "exec", dont_inherit=True)
+            # A splice or a cut can stand badly where the edit changed a statement's kind.
+            return [compile(counted_text(text), self.path, "exec", dont_inherit=True)]
 
-    def run(self, code: types.CodeType, index: int, limits: Limits) -> Run:
+    def run(self, code: Code, index: int, limits: Limits) -> Run:
         """Runs one test on a freshly executed candidate."""
         test = self.tests[index] if self.tests else None
         if test is not None and test.broken:
@@ -221,7 +235,7 @@ class Room:
             trace = trace.tb_next
         return found
 
-    def module(self, code: types.CodeType, name: str) -> types.ModuleType:
+    def module(self, code: Code, name: str) -> types.ModuleType:
         """The candidate as a module that tests can import under its names."""
         self._forget()
         module = types.ModuleType(name)
@@ -232,7 +246,8 @@ class Room:
             self._attach(module)
         if name == "__main__":
             sys.modules["__main__"] = module
-        exec(code, module.__dict__)
+        for part in code:
+            exec(part, module.__dict__)  # running the candidate is what we are for
         return module
 
     def _attach(self, module: types.ModuleType) -> None:
@@ -255,17 +270,17 @@ class Room:
             else:
                 self._known.add(name)
 
-    def _as_module(self, code: types.CodeType, test: Prepared) -> None:
+    def _as_module(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
         exec(test.code, dict(module.__dict__))
 
-    def _as_item(self, code: types.CodeType, test: Prepared) -> None:
+    def _as_item(self, code: Code, test: Prepared) -> None:
         assert self.items is not None
         self.module(code, self.stem)
         self.items.run(test.text, test.node)
 
-    def _with_output(self, code: types.CodeType, test: Prepared) -> None:
+    def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         output = Kept()
         sys.stdout = output
@@ -277,7 +292,7 @@ class Room:
             sys.stdout = self._quiet
         exec(test.code, {**module.__dict__, "output": output.getvalue()})
 
-    def _ends_well(self, code: types.CodeType) -> None:
+    def _ends_well(self, code: Code) -> None:
         """Without tests: no crash, and nothing lost of what was printed before it."""
         output = Kept()
         sys.stdout = output

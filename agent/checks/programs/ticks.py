@@ -78,8 +78,8 @@ class Spliced:
         if self._splices is None:
             return None
         base = self._base
-        start = _common_prefix(base, data)
-        tail = _common_prefix(base[start:][::-1], data[start:][::-1])
+        start = common_prefix(base, data)
+        tail = common_prefix(base[start:][::-1], data[start:][::-1])
         end, shift = len(base) - tail, len(data) - len(base)
         if _OPENS_LOOP.search(data, start, len(data) - tail):
             return None
@@ -175,7 +175,7 @@ def _insert(data: bytes, moved: list[Splice]) -> str:
     return b"".join(parts).decode("utf-8", "surrogatepass")
 
 
-def _common_prefix(first: bytes, second: bytes) -> int:
+def common_prefix(first: bytes, second: bytes) -> int:
     """How many leading bytes are equal, by halving: `bytes` compares at the speed of C."""
     low, high = 0, min(len(first), len(second))
     while low < high:

@@ -104,3 +104,58 @@ def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: 
     assert got == expected
     # A loop's counter that stays behind where the loop became a condition counts once more.
     assert 0 <= steps.used - fresh_steps.used <= 1
+
+
+@pytest.fixture
+def pieces(ticks: Any) -> Iterator[Any]:
+    yield importlib.import_module("pieces")
+    sys.modules.pop("pieces", None)
+
+
+LONG = (
+    '"""Doc."""\nfrom __future__ import annotations\n\nimport math\nx = 1; y = 2\n\n\n'
+    "def f(a: Unknown):\n    return a + 1\ndef g(a):\n    # größe\n    return f(a) * 2\n\n"
+    "@property\ndef h(self):\n    return 1 / x\nz = g(x)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a + 1", "a - 1"),
+        ("    return a + 1\n", "    b = a\n    return b\n"),
+        ("a + 1\n", "a + 1\nw = 3\n"),
+        ("z = g(x)", "z = g(y)"),
+        ("z = g(x)\n", "z = g(x)"),
+        ("x = 1; y = 2", "x = 3; y = 2"),
+        ("import math\n", "import math\nimport os\n"),
+        ("import math\n", ""),
+        ("def g", "v = 0\ndef g"),
+        ("    return f(a) * 2\n\n", "    return f(a) * 2\nu = 9\n\n"),
+        ('"""Doc."""', '"""Other."""'),
+        ("", ""),
+    ],
+)
+def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(
+    pieces: Any, old: str, new: str
+) -> None:
+    candidate = LONG.replace(old, new, 1)
+    whole: dict[str, Any] = {}
+    exec(compile(candidate, "long.py", "exec"), whole)
+    parts: dict[str, Any] = {}
+    for code in pieces.Pieces(LONG, "long.py").compiled(candidate):
+        exec(code, parts)
+
+    plain = (int, str)
+    values = {name: value for name, value in whole.items() if isinstance(value, plain)}
+    assert {name: value for name, value in parts.items() if isinstance(value, plain)} == values
+    for name in ("f", "g"):
+        assert parts[name](5) == whole[name](5)
+        there = whole[name].__code__
+        assert parts[name].__code__.co_firstlineno == there.co_firstlineno
+    assert parts["h"].fget.__code__.co_firstlineno == whole["h"].fget.__code__.co_firstlineno
+
+
+def test_pieces_refuse_what_does_not_compile(pieces: Any) -> None:
+    with pytest.raises(SyntaxError):
+        pieces.Pieces(LONG, "long.py").compiled(LONG.replace("a + 1", "a +"))
