@@ -99,7 +99,8 @@ class Session:
     ) -> str:
         """Starts a run in the background and returns its id at once.
 
-        `notices` are what the reading of the task found worth telling; they open the log. Raises `ValueError` when `run_id` is known already.
+        `notices` are what the reading of the task found worth telling; they open the log.
+        Raises `ValueError` when `run_id` is known already.
         """
         run = run_id or uuid.uuid4().hex
         options = Options(

@@ -71,7 +71,7 @@ async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path) -> 
             raw = session.log(row.id)
             log = fold_attempts(raw)
             ends = [entry.event for entry in raw if entry.final]
-            assert [getattr(end, "outcome", end) for end in ends] == ["healed"]
+            assert [getattr(end, "outcome", end) for end in ends] == ["healed"], raw
             assert any(entry.event.kind == "resumed" for entry in raw)
             # Each step that began in its last attempt has also ended there.
             begun = collections.Counter(e.task for e in log if e.event.kind == "step_started")
