@@ -330,7 +330,12 @@ async def _answered(session: Session, run: str, face: Face) -> bool:
         raise asyncio.CancelledError from None
     finally:
         signal.signal(signal.SIGINT, handler)
-    return await session.answer(run, question.interrupt, {"approve": kept})
+    # The question stands in the log a moment before the run's task has come to rest.
+    while session.waiting(run) == question.interrupt:
+        if await session.answer(run, question.interrupt, {"approve": kept}):
+            return True
+        await asyncio.sleep(0.01)
+    return False
 
 
 async def _judged(task: Task, solution: Solution) -> Report:

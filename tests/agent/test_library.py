@@ -156,6 +156,18 @@ def test_run_works_inside_a_running_loop() -> None:
     assert asyncio.run(cell()) == "healed"
 
 
+def test_the_real_engine_heals_inside_a_running_loop(tmp_path: Path) -> None:
+    async def cell() -> Any:
+        return SelfHealingAgent("mock", data_dir=tmp_path).run(code=BROKEN, tests=TEST)
+
+    result = asyncio.run(cell())
+
+    assert (result.success, result.outcome, result.proof) == (True, "healed", "E1")
+    assert result.code == MENDED
+    assert "+    return a + b" in result.diff
+    assert result["specification"] == ""
+
+
 async def test_arun_is_run_for_coroutines() -> None:
     assert (await agent(Replayed(*healed())).arun(code=BROKEN, tests=TEST)).success
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -108,6 +109,28 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     assert document(tested)["outcome"] == "healed"
     assert path.read_text().replace("'", '"') == CRASHING.replace('"tee"', '"tea"')
     assert (folder / "program.py.heal-backup").read_text() == CRASHING
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
+def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
+    folder: Path, answer: str, code: int
+) -> None:
+    write(folder, WRONG)
+    typing, terminal = pty.openpty()
+    try:
+        os.write(typing, f"{answer}\n".encode())
+        done = subprocess.run(
+            [sys.executable, "-m", "agent", "run", "program.py", *WRONG_TESTS],
+            cwd=folder, env=environment(folder, HEAL_AUTONOMY="review_repairs"), stdin=terminal,
+            capture_output=True, text=True, check=False, timeout=120,
+        )
+    finally:
+        os.close(typing)
+        os.close(terminal)
+
+    assert done.returncode == code, done.stderr
+    assert "Keep this repair?" in done.stderr
+    assert ("HEALED · proof E1" in done.stderr) == (answer == "y")
 
 
 def test_what_search_cannot_heal_ends_unresolved_with_its_evidence(folder: Path) -> None:
