@@ -270,6 +270,7 @@ def _row(row: Row, columns: tuple[Column, ...]) -> str:
     latest = row.latest
     alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
     shown = (latest.call if latest is not None else "") or alone or row.name
+    shown = shown.removeprefix("assert ")
     return (
         f'<details class="row" data-key="{key}"><summary class="line">'
         f'<span class="name">{_text(shown, 200)}</span>{cells}</summary>'

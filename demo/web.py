@@ -273,7 +273,8 @@ def _deciding(page: Page, approve: bool) -> Callable[[Kept], Any]:
 def serve(
     ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, block: bool = True
 ) -> str:
-    """Serves the page until interrupted, or in the background; returns its address.
+    """Serves the page until interrupted, or in the background; returns its address, which is
+    empty where it was interrupted before it stood.
 
     Raises `OSError` where the port is taken.
     """
@@ -286,20 +287,25 @@ def serve(
 
     if block:
         signal.signal(signal.SIGTERM, _interrupted)
-    _, address, _ = ui.launch(
-        server_name=server_name,
-        server_port=server_port,
-        prevent_thread_lock=not block,
-        max_threads=256,
-        ssr_mode=False,
-        run_history=False,
-        enable_monitoring=False,
-        footer_links=[],
-        theme=Look(),
-        css_paths=ASSETS / "page.css",
-        js=(ASSETS / "page.js").read_text(encoding="utf-8"),
-        app_kwargs={"lifespan": lifespan},
-    )
+    try:
+        _, address, _ = ui.launch(
+            server_name=server_name,
+            server_port=server_port,
+            prevent_thread_lock=not block,
+            max_threads=256,
+            ssr_mode=False,
+            run_history=False,
+            enable_monitoring=False,
+            footer_links=[],
+            theme=Look(),
+            css_paths=ASSETS / "page.css",
+            js=(ASSETS / "page.js").read_text(encoding="utf-8"),
+            app_kwargs={"lifespan": lifespan},
+        )
+    except KeyboardInterrupt:
+        # While serving, Gradio takes the interrupt itself; this one came during the start.
+        ui.close()
+        return ""
     return str(address)
 
 
