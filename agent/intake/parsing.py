@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 NAME_LENGTH = 60
 BUILTIN_NAMES = frozenset(dir(builtins))
@@ -61,9 +62,29 @@ def is_literal(node: ast.expr) -> bool:
     return True
 
 
+@lru_cache(maxsize=8)
+def _encoded_lines(text: str) -> list[bytes]:
+    return [line.encode("utf-8", "surrogatepass") for line in text.split("\n")]
+
+
+def _segment(text: str, node: ast.AST) -> str | None:
+    """What `ast.get_source_segment` gives, without reading the whole text at every call."""
+    lines = _encoded_lines(text)
+    if not isinstance(node, (ast.expr, ast.stmt)) or node.end_lineno is None:
+        return None
+    first, start = node.lineno, node.col_offset
+    last, end = node.end_lineno, node.end_col_offset
+    if last > len(lines):
+        return None
+    if first == last:
+        return lines[first - 1][start:end].decode("utf-8", "surrogatepass")
+    parts = [lines[first - 1][start:], *lines[first : last - 1], lines[last - 1][:end]]
+    return b"\n".join(parts).decode("utf-8", "surrogatepass")
+
+
 def source_of(text: str, node: ast.AST) -> str:
     """The node's own source, on one line where an expression spans several."""
-    found = ast.get_source_segment(text, node)
+    found = _segment(text, node)
     if found is None or (isinstance(node, ast.expr) and "\n" in found):
         return ast.unparse(node)
     return found
@@ -71,7 +92,7 @@ def source_of(text: str, node: ast.AST) -> str:
 
 def statement_source(text: str, node: ast.stmt) -> str:
     """A statement's source with decorators, moved to column 0."""
-    found = ast.get_source_segment(text, node)
+    found = _segment(text, node)
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
     if found is None:
         return ast.unparse(node)

@@ -88,7 +88,8 @@ def make_task(
     Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
     not parse or test nothing, and for packages that are not installed.
     """
-    program = code or ""
+    program = _plain_lines(code or "")
+    tests = [replace(test, text=_plain_lines(test.text)) for test in tests]
     if code is None and not words.strip():
         raise BadInput("There is nothing to heal: bring code, or a task in words.")
     for text in (program, words, *(test.text for test in tests)):
@@ -173,13 +174,17 @@ def paste(code: str = "", tests: str = "", words: str = "") -> Intake:
     """
     if len(code) > LARGEST_BYTES or len(tests) > LARGEST_BYTES or len(words) > LARGEST_BYTES:
         raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
-    given = [TestText(tests.replace("\r\n", "\n"))] if tests.strip() else []
-    program = code.replace("\r\n", "\n") if code.strip() else None
+    given = [TestText(_plain_lines(tests))] if tests.strip() else []
+    program = _plain_lines(code) if code.strip() else None
     sites = site_folders().sites
     entry = PASTED
     if program is not None and given:
         entry = f"{_called(program, given[0].text, sites)}.py"
     return make_task(program, entry=entry, words=words.strip(), tests=given, sites=sites)
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _called(program: str, tests: str, sites: Sequence[str]) -> str:
@@ -353,7 +358,8 @@ def _refuse_missing(
     notices: list[str],
 ) -> None:
     beside = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
-    stems = {PurePosixPath(entry).stem, "solution"}
+    # Tests run under our own pytest, whatever the program's interpreter has.
+    stems = {PurePosixPath(entry).stem, "solution", "pytest"}
     missing = missing_packages(
         [*texts, *(file.text for file in support if file.path.endswith(".py"))],
         sites, beside | stems,

@@ -129,6 +129,12 @@ def test_a_missing_package_of_the_tests_counts_too():
         make_task(ADD, tests=[TestText("import polars\nassert add(1, 2) == 3")])
 
 
+def test_pytest_is_there_for_tests_whatever_is_installed():
+    tests = [TestText("import pytest\nwith pytest.raises(TypeError):\n    add(1)\n")]
+
+    assert len(make_task(ADD, tests=tests, sites=()).task.tests) == 1
+
+
 def test_a_package_only_a_function_needs_is_a_notice():
     found = make_task(ADD + "def plot():\n    import sklearn\n")
 
