@@ -8,10 +8,9 @@ values have their own file. What a killed process leaves is taken up by `recover
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-import sys
 import time
-import traceback
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -45,6 +44,8 @@ from agent.state import State
 from agent.store import RunRow, Store
 from llm import LlmError, NoProvider, Plan, open_provider, resolve
 from sandbox import Sandbox, SandboxError, open_sandbox
+
+log = logging.getLogger("agent")
 
 
 class Options(Value):
@@ -237,7 +238,7 @@ class Session:
             del self._tasks[run]
         if not done.cancelled() and done.exception() is not None:
             # Recorded as `run_failed` already; the traceback belongs into the process's log.
-            traceback.print_exception(done.exception(), file=sys.stderr)
+            log.error("a run failed", exc_info=done.exception())
 
     async def _drive(self, run: str, given: State | Command[Any] | None) -> None:
         emit = self._voice(run)
