@@ -262,6 +262,8 @@ class Encoder:
             return [VIEWS[kind], self._all(value)]
         if kind is types.MappingProxyType:
             return ["mp", self._all(value.items())]
+        if isinstance(value, type) and plain_path(value) is not None:
+            return ["g", plain_path(value)]
         closed = _closed(value, kind) or _number(value)
         if closed is not None:
             return closed
@@ -452,6 +454,7 @@ _COMPOUND: dict[str, Callable[[list[Object]], Object]] = {
 }
 
 _SIMPLE: dict[str, Callable[..., Object]] = {
+    "g": plain_class,
     "i": lambda text: int(text, 16),
     "f": float.fromhex,
     "b": bytes.fromhex,

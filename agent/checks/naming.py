@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable
 
-from .codec import MUTABLE, Garbled, plain_class, plain_path
+from .codec import MUTABLE, Garbled, plain_path
 from .operations import ALWAYS, OPERATIONS, is_special
 from .standins import (
     DERIVABLE,
@@ -27,6 +27,7 @@ from .standins import (
     builtin_base,
     dataclass_fields,
     new_exception,
+    space_of,
 )
 
 TYPE_CHECKING = False
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     from .codec import Decoder, Encoder, Object, Wire
     from .remote import Link
+
+FUNCTION_KINDS = ("function", "builtin_function_or_method")
 
 STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__jail__"})
 """Packages whose exceptions steer the tests' process: the solution cannot raise these there."""
@@ -57,7 +60,7 @@ class Names:
         if oid is not None:
             return ["@", oid]
         if isinstance(value, type):
-            if self._link.judging and plain_path(value) is None and _is_library(value):
+            if self._link.judging and _is_library(value):
                 return ["gf", value.__module__, value.__qualname__]
             return self._class(value, encoder)
         if isinstance(value, BaseException):
@@ -100,7 +103,7 @@ class Names:
         return ["C", oid, {"bases": bases, **self._description(cls)}]
 
     def _description(self, cls: type) -> dict[str, Wire]:
-        space = vars(cls)
+        space = space_of(cls)
         members = [
             name for name, item in space.items()
             if isinstance(item, (types.FunctionType, types.MethodDescriptorType))
@@ -145,8 +148,6 @@ class Names:
     def resolve(self, wire: list[Wire], decoder: Decoder) -> Object:
         """The object or stand-in that `refer` named."""
         match wire:
-            case ["g", str(path)]:
-                return plain_class(path)
             case ["x", str(module), str(name)]:
                 return self._exception_class(module, name)
             case ["C", str(oid), dict(description)]:
@@ -161,7 +162,7 @@ class Names:
                 return self._stand_in(oid, decoder.value(cls), content, decoder)
             case ["mem", str(oid), str(name)]:
                 cls = self._table.value(oid)
-                return self._originals.get((id(cls), name)) or vars(cls)[name]
+                return self._originals.get((id(cls), name)) or space_of(cls)[name]
         if self._link.judging:
             raise Garbled("a value that is none")
         match wire:
@@ -226,10 +227,17 @@ class Names:
             space["__hash__"] = None
         if described["awaitable"]:
             space.update(awaiting(self._link))
+        if described["name"] in FUNCTION_KINDS:
+            # On other objects the class answers for these.
+            for name in ("__doc__", "__module__"):
+                space[name] = self._attribute(name)
         real = REAL_TYPES.get(described["name"]) if described["module"] == "builtins" else None
         if real is not None:
             space["__class__"] = property(lambda mine: real)
         return space
+
+    def _attribute(self, name: str) -> property:
+        return property(lambda mine: self._link.request("get", mine, name))
 
     def _member(self, holder: list[type], name: str) -> Callable[..., Object]:
         def member(mine: Any, *args: Any, **kwargs: Any) -> Any:
@@ -243,7 +251,7 @@ class Names:
     def _operation(self, holder: list[type], name: str) -> Callable[..., Object]:
         def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
             if name == "__call__" and self._link.judging:
-                function = type(mine).__name__ in ("function", "builtin_function_or_method")
+                function = type(mine).__name__ in FUNCTION_KINDS
                 self._link.note_call(str(mine.__name__) if function else "", args, kwargs)
             return self._link.operate(holder[0], name, mine, args, kwargs)
 

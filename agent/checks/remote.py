@@ -38,7 +38,7 @@ from .codec import CodecError, Decoder, Encoder, Garbled
 from .naming import Names
 from .operations import JUDGING, OPERATIONS, ORDER, is_special
 from .sharing import Table
-from .standins import Far, FarType, Unsettled, builtin_base, class_body
+from .standins import Far, FarType, Unsettled, builtin_base, class_body, space_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,13 +278,15 @@ class Link:
                 return setattr(owner, name, value)
             case "delete", [owner, name]:
                 return delattr(owner, name)
+            case "owns", [owner, name]:
+                return name in vars(owner)
             case "call", [function, positional, named]:
                 return function(*positional, **named)
             case "member", [cls, name, mine, positional, named]:
                 return _member(cls, name, mine)(*positional, **named)
             case "op", [cls, name, mine, positional, named]:
                 if cls is not None and _owner(mine, name) not in (cls, None):
-                    return vars(cls)[name](mine, *positional, **named)
+                    return space_of(cls)[name](mine, *positional, **named)
                 return OPERATIONS[name](mine, *positional, **named)
             case "subclass", [name, bases, parts, keywords]:
                 cls = types.new_class(
@@ -448,13 +450,13 @@ def _driven(coroutine: Coroutine[Any, Any, Object]) -> Object:
 
 
 def _owner(mine: Object, name: str) -> type | None:
-    return next((cls for cls in type(mine).__mro__ if name in vars(cls)), None)
+    return next((cls for cls in type(mine).__mro__ if name in space_of(cls)), None)
 
 
 def _member(cls: Any, name: str, mine: Object) -> Callable[..., Any]:
     """The method as `mine` finds it, or, where a subclass overrides it, that of `cls`."""
     if name == "__init__" or _owner(mine, name) not in (cls, None):
-        function: Callable[..., Any] = vars(cls)[name].__get__(mine)
+        function: Callable[..., Any] = space_of(cls)[name].__get__(mine)
         return function
     method: Callable[..., Any] = getattr(mine, name)
     return method

@@ -9,7 +9,7 @@ link (`remote`) knows by identity which object is meant.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from .codec import MUTABLE
 from .operations import OPERATIONS, READABLE, is_special
@@ -46,6 +46,41 @@ REAL_TYPES: dict[str, type] = {
 _LOCAL_ON_EXCEPTIONS = frozenset({
     "__traceback__", "__cause__", "__context__", "__suppress_context__", "__notes__", "args",
 })
+
+
+class Attributes(Mapping[str, "Any"]):
+    """What an object of the other side has of its own: its `__dict__`, read one by one.
+
+    Those who patch look here for what to put back.
+    """
+
+    def __init__(self, owner: Any, link: Link, here: Mapping[str, Any]) -> None:
+        self._owner = owner
+        self._link = link
+        self._here = here
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._here:
+            return self._here[name]
+        if is_special(name) or not self._link.request("owns", self._owner, name):
+            raise KeyError(name)
+        return self._link.request("get", self._owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dir(self._owner))
+
+    def __len__(self) -> int:
+        return len(dir(self._owner))
+
+
+_type_space: Any = vars(type)["__dict__"]
+_module_space: Any = vars(types.ModuleType)["__dict__"]
+
+
+def space_of(cls: type) -> Mapping[str, Any]:
+    """The class body of a class as it is on this side."""
+    space: Mapping[str, Any] = _type_space.__get__(cls)
+    return space
 
 
 class FarType(type):
@@ -89,8 +124,13 @@ class FarType(type):
             type.__setattr__(cls, name, value)
             return
         cls._far_link.request("set", cls, name, value)
-        if name in vars(cls):
+        if name in space_of(cls):
             type.__delattr__(cls, name)
+
+    @property
+    def __dict__(cls) -> Any:  # type: ignore[misc]  # final in typeshed, not in Python
+        link = getattr(cls, "_far_link", None)
+        return space_of(cls) if link is None else Attributes(cls, link, space_of(cls))
 
     def __delattr__(cls, name: str) -> None:
         cls._far_link.request("delete", cls, name)
@@ -226,25 +266,31 @@ class FarModule(types.ModuleType):
 
     def __init__(self, name: str, link: Link) -> None:
         super().__init__(name)
-        vars(self)["_far_link"] = link
+        _module_space.__get__(self)["_far_link"] = link
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        here = _module_space.__get__(self)
+        return Attributes(self, here["_far_link"], here)
 
     def __getattr__(self, name: str) -> Any:
         if is_special(name) and name not in READABLE:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        link: Link = vars(self)["_far_link"]
+        link: Link = _module_space.__get__(self)["_far_link"]
         return link.named(link.request("get", self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if is_special(name):
             super().__setattr__(name, value)
             return
-        vars(self)["_far_link"].request("set", self, name, value)
+        _module_space.__get__(self)["_far_link"].request("set", self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        vars(self)["_far_link"].request("delete", self, name)
+        _module_space.__get__(self)["_far_link"].request("delete", self, name)
 
     def __dir__(self) -> list[str]:
-        names: list[str] = vars(self)["_far_link"].request("op", None, "__dir__", self, (), {})
+        link: Link = _module_space.__get__(self)["_far_link"]
+        names: list[str] = link.request("op", None, "__dir__", self, (), {})
         return names
 
 

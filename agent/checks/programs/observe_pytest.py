@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ..remote import Broken, Opaque
+from ..remote import Broken, Opaque, Unsettled
 from ..transform import COMPARE, HOLDS, imported_from
 from .observe_tests import Court, Deadline, Surroundings
 
@@ -93,7 +93,7 @@ class _Plugin:
         self._reports.append(report)
 
     def pytest_keyboard_interrupt(self) -> None:
-        self.problem = "the run was interrupted"
+        self.problem = self.problem or "the run was interrupted"
 
     def _end(self, name: str, item: pytest.Item) -> None:
         failed = [report for report in self._reports if report.failed]
@@ -207,9 +207,9 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         pytest.main(_arguments(court, payload), plugins=[plugin])
     except Deadline:
         plugin.problem = plugin.problem or "collecting the file took too long"
+    except (Broken, Opaque, Unsettled) as error:
+        plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout = output
-    if court.link.broken and not plugin.problem:
-        return
     court.jail.send({"done": True, "problem": plugin.problem, "seen": plugin.seen})

@@ -19,7 +19,7 @@ import time
 import types
 from collections.abc import Callable, Sequence
 
-from ..naming import found
+from ..naming import FUNCTION_KINDS, found
 from ..remote import Broken, Link, Opaque, Unsettled, is_outcome
 from ..standins import Far, FarModule, FarType
 from ..transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
@@ -304,16 +304,13 @@ class Namespace(dict[str, "Any"]):
                 return importlib.import_module(value.__name__)
             except ImportError:
                 return value
-        if isinstance(value, Far) and type(value).__name__ in _FUNCTION_KINDS:
+        if isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS:
             module = value.__module__
             if isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names:
                 common = found(module, name, load=True)
                 if isinstance(common, (types.FunctionType, types.BuiltinFunctionType)):
                     return common
         return value
-
-
-_FUNCTION_KINDS = ("function", "builtin_function_or_method")
 
 
 class Court:

@@ -515,7 +515,8 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "sort_key", "def ranked(xs, key):\n    return sorted(xs, key=key)", "key=key)",
-        "key=key, reverse=True)", "assert ranked(['bb', 'a', 'ccc'], key=len) == ['a', 'bb', 'ccc']",
+        "key=key, reverse=True)",
+        "assert ranked(['bb', 'a', 'ccc'], key=len) == ['a', 'bb', 'ccc']",
     ),
     Case(
         "context_manager",
@@ -961,7 +962,8 @@ CASES: tuple[Case, ...] = (
             global visits
             visits += 1
         """,
-        "visits += 1", "visits = 1", "import program\nprogram.visit()\nvisit()\nassert program.visits == 2",
+        "visits += 1", "visits = 1",
+        "import program\nprogram.visit()\nvisit()\nassert program.visits == 2",
     ),
     Case(
         "private_name", "def _inner(x):\n    return -x", "-x", "x", "assert _inner(3) == -3",
@@ -1060,8 +1062,8 @@ CASES: tuple[Case, ...] = (
         "del os.environ['APP_HOME']\nassert home() == '-'",
     ),
     Case(
-        "deep_recursion", "def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)", "1 + depth",
-        "2 + depth",
+        "deep_recursion", "def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)",
+        "1 + depth", "2 + depth",
         "import pytest\nassert depth(300) == 300\nwith pytest.raises(RecursionError):\n"
         "    depth(10 ** 6)",
     ),

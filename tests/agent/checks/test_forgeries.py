@@ -1,0 +1,123 @@
+"""A verdict is never the word of the code it judges."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FORGERIES = runpy.run_path(str(Path(__file__).with_name("forgeries.py")))
+TESTS: dict[str, str] = FORGERIES["TESTS"]
+FEW = ("table", "any error", "block", "state")
+"""For attacks that cost a fresh pair of processes with each test."""
+COSTLY = frozenset({
+    "ends at import", "ends in the call", "killed", "patched builtins", "patched json",
+    "patched codec", "wire of a library function", "overwrites what the test holds",
+    "writes into every descriptor", "writes into descriptors in the call", "reads the channel",
+    "closes every descriptor", "floods from threads", "a huge answer", "a huge number",
+    "exceptions that steer the judge", "an endless wait",
+})
+
+
+async def test_the_right_program_passes_every_test_the_forgers_face(judge: Any) -> None:
+    report = await judge(FORGERIES["RIGHT"], TESTS)
+    assert [(v.name, v.message) for v in report.verdicts if not v.passed] == []
+
+
+@pytest.mark.parametrize("attack", FORGERIES["ATTACKS"])
+async def test_a_forged_verdict_is_not_believed(attack: str, judge: Any) -> None:
+    text = FORGERIES["WRONG"] + FORGERIES["ATTACKS"][attack]
+    tests = {name: TESTS[name] for name in (FEW if attack in COSTLY else TESTS)}
+    report = await judge(text, tests, wall_s=1.0)
+    right_by_itself = RIGHT_BY_ITSELF.get(attack, frozenset())
+    assert {v.name for v in report.verdicts if v.passed} <= right_by_itself
+    assert len(report.verdicts) == len(tests)
+    assert not report.passed
+
+
+RIGHT_BY_ITSELF = {
+    # These do raise what the test asks for, so the test is right to pass.
+    attack: frozenset({"any error", "a type error"}) for attack in FORGERIES["ATTACKS"]
+}
+
+
+EQUAL = """
+class E:
+    def __eq__(self, other): return True
+    def __hash__(self): return 5
+
+def f(n): return E()
+"""
+
+
+async def test_an_object_equal_to_everything_fails_with_the_reason(judge: Any) -> None:
+    (verdict,) = (await judge(EQUAL, "assert f(2) == 5")).verdicts
+    assert (verdict.status, verdict.integrity) == ("failed", "outside")
+    assert "class E is never equal to a plain value" in verdict.message
+
+
+async def test_a_solution_that_ends_its_process_does_not_pass_as_raising(judge: Any) -> None:
+    code = "try:\n    f(1)\nexcept BaseException:\n    pass"
+    (verdict,) = (await judge("import os\ndef f(n): os._exit(0)", code)).verdicts
+    assert verdict.status == "error"
+    assert verdict.message == "the solution ended its process (exit code 0)"
+
+
+async def test_a_value_that_cannot_cross_does_not_pass_as_raising(judge: Any) -> None:
+    text = "def f(n):\n    x = []\n    for _ in range(9999): x = [x]\n    return x"
+    code = "import pytest\nwith pytest.raises(BaseException):\n    f(1)"
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.status, verdict.message) == (
+        "error", "a value is nested more than 120 levels deep"
+    )
+
+
+async def test_a_deadline_that_the_test_swallows_is_still_a_timeout(judge: Any) -> None:
+    text = "def f(n):\n    while True: pass"
+    code = "try:\n    f(1)\nexcept BaseException:\n    pass"
+    (verdict,) = (await judge(text, code, wall_s=0.5)).verdicts
+    assert (verdict.status, verdict.message) == ("timeout", "no end within 0.5 s")
+
+
+async def test_an_import_that_never_ends_is_a_timeout(judge: Any) -> None:
+    report = await judge("while True: pass", {"a": "assert f(1)", "b": "assert f(2)"}, wall_s=0.5)
+    assert [v.status for v in report.verdicts] == ["timeout", "timeout"]
+
+
+async def test_the_solution_does_not_find_expected_values_in_its_memory(judge: Any) -> None:
+    text = """
+import gc
+def f(n):
+    for one in gc.get_objects():
+        if isinstance(one, (list, tuple)) and any(x == 1234321 for x in one if type(x) is int):
+            return 1234321
+    return 0
+"""
+    first, second = (await judge(text, {
+        "a": "assert f(1) == 1111 * 1111", "b": "expected = [1234321]\nassert f(1) == expected[0]"
+    })).verdicts
+    assert (first.status, second.status) == ("failed", "failed")
+
+
+async def test_a_failed_assert_tells_the_solution_nothing(judge: Any) -> None:
+    text = """
+heard = []
+class block:
+    def __enter__(self): return self
+    def __exit__(self, kind, error, trace):
+        heard.append(str(error) + str(getattr(error, "args", "")))
+        return True
+def f(n): return 0
+"""
+    code = """
+try:
+    with block():
+        assert f(1) == 987654, "987654 was expected"
+except AssertionError:
+    pass
+assert "987654" not in "".join(heard), heard
+"""
+    (verdict,) = (await judge(text, code)).verdicts
+    assert verdict.passed

@@ -1,0 +1,205 @@
+"""What a report says beside passed and failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent.checks import check
+from agent.domain import Example, File, Property, Raises, Script, Solution, Task
+
+ADD = "def add(a, b):\n    return a + b\n"
+
+
+def _one(text: str, path: str = "program.py") -> Solution:
+    return Solution(files=(File(path=path, text=text),), entry=path)
+
+
+async def test_a_failing_comparison_is_shown_as_call_expected_and_got(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "for n in (1, 5):\n    assert 6 == add(n, 1) + 0")).verdicts
+    assert (verdict.call, verdict.expected, verdict.got) == ("add(n, 1) + 0", "6", "2")
+    (verdict,) = (await judge(ADD, "for n in (4, 9):\n    assert add(n, 1) == 5")).verdicts
+    assert (verdict.call, verdict.expected, verdict.got) == ("add(9, 1)", "5", "10")
+    assert verdict.message == "add(9, 1) gave 10, expected 5"
+
+
+async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "assert add(1, 1) > 2, 'too small'")).verdicts
+    assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
+
+
+@pytest.mark.parametrize(("code", "differs"), [
+    ("assert add(1, 2) == 3", False),
+    ("assert add(1, 2) == 3.0", True),
+    ("assert [add(1, 2), 'a'] == [3.0, 'a']", True),
+    ("assert {'k': (add(0, 1),)} == {'k': (True,)}", True),
+    ("assert {add(1, 0)} == {1}", False),
+])
+async def test_equal_values_of_other_types_pass_and_are_marked(
+    code: str, differs: bool, judge: Any
+) -> None:
+    (verdict,) = (await judge(ADD, code)).verdicts
+    assert (verdict.status, verdict.type_differs) == ("passed", differs)
+
+
+async def test_long_values_are_capped(judge: Any) -> None:
+    (verdict,) = (await judge("def f(): return 'x' * 10**6\n", "assert f() == 'y'")).verdicts
+    assert len(verdict.got) == 2000
+    assert len(verdict.message) < 600
+
+
+async def test_all_kinds_of_test_are_judged(jail: Any) -> None:
+    text = "def parse(s):\n    import json\n    return json.loads(s)\n"
+    tests = [
+        Example(name="e", origin="user", call="parse('[1]')", expected="[1]"),
+        Raises(name="r", origin="doctest", call="parse('{')", exception="json.JSONDecodeError"),
+        Raises(name="w", origin="user", call="parse('1')", exception="ValueError"),
+        Property(name="p", origin="spec", call="parse('[3, 1]')", predicate="len(result) == 2"),
+    ]
+    report = await check(_one(text), tests, Task(), jail)
+    assert [(v.name, v.origin, v.status) for v in report.verdicts] == [
+        ("e", "user", "passed"), ("r", "doctest", "passed"), ("w", "user", "failed"),
+        ("p", "spec", "passed"),
+    ]
+    assert "did not raise ValueError" in report.verdicts[2].message
+
+
+async def test_each_snippet_meets_a_fresh_program(judge: Any) -> None:
+    text = "seen = []\ndef note(x):\n    seen.append(x)\n    return seen\n"
+    report = await judge(text, {"a": "assert note(1) == [1]", "b": "assert note(2) == [2]"})
+    assert report.passed
+
+
+async def test_a_name_the_program_rebinds_is_seen_rebound(judge: Any) -> None:
+    text = "count = 0\ndef step():\n    global count\n    count += 1\n"
+    assert (await judge(text, "step()\nstep()\nassert count == 2")).passed
+
+
+async def test_a_program_may_define_what_python_has_built_in(judge: Any) -> None:
+    text = "def sum(xs):\n    return 'mine'\n"
+    assert (await judge(text, "assert sum([1]) == 'mine'")).passed
+
+
+async def test_the_users_own_asserts_do_not_run_in_the_solution(judge: Any) -> None:
+    assert (await judge(ADD + "assert add(1, 1) == 3\n", "assert add(1, 1) == 2")).passed
+
+
+async def test_the_main_block_does_not_run_on_import(judge: Any) -> None:
+    text = ADD + "if __name__ == '__main__':\n    raise SystemExit(5)\n"
+    assert (await judge(text, "assert add(1, 1) == 2")).passed
+
+
+async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
+    text = "import os\ndef f(x):\n    if x == 1: os._exit(7)\n    return x\n"
+    report = await judge(text, {str(n): f"assert f({n}) == {n}" for n in range(3)})
+    assert [v.status for v in report.verdicts] == ["passed", "error", "passed"]
+    assert report.verdicts[1].message == "the solution ended its process (exit code 7)"
+
+
+async def test_a_test_that_is_broken_itself_is_an_error_with_its_line(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "x = 1\nassert add(x, 1) == nowhere")).verdicts
+    assert verdict.status == "error"
+    assert verdict.message == "NameError: name 'nowhere' is not defined at line 2 of the test"
+
+
+async def test_a_syntax_error_of_the_program_is_told_with_its_line(judge: Any) -> None:
+    (verdict,) = (await judge("x = 1\ndef f(:\n", "assert f() == 1")).verdicts
+    assert verdict.status == "error"
+    assert verdict.message.startswith("SyntaxError: invalid syntax")
+    assert "at line 2 (program.py)" in verdict.message
+
+
+async def test_two_tests_of_one_name_have_two_verdicts(jail: Any) -> None:
+    tests = [Example(name="x", origin="user", call=f"add({n}, 1)", expected="2") for n in (1, 2)]
+    report = await check(_one(ADD), tests, Task(), jail)
+    assert [(v.name, v.status) for v in report.verdicts] == [("x", "passed"), ("x (2)", "failed")]
+
+
+async def test_a_program_of_several_files_and_packages_is_importable(judge: Any) -> None:
+    files = (
+        File(path="shop/__init__.py", text=""),
+        File(path="shop/prices.py", text="RATE = 2\n"),
+    )
+    text = (
+        "from .prices import RATE\nfrom helper import up\n\n"
+        "def price(x):\n    return up(x) * RATE\n"
+    )
+    task = Task(support=(File(path="helper.py", text="def up(x):\n    return x + 1\n"),))
+    code = "import shop.prices\nfrom shop.cart import price as p\nassert p(1) == 4 == price(1)\n" \
+        "assert shop.prices.RATE == 2"
+    report = await judge(text, code, entry="shop/cart.py", files=files, task=task)
+    assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
+
+
+async def test_what_needs_one_process_is_judged_in_one_and_says_so(judge: Any) -> None:
+    text = "import json\ndef f(x):\n    return json.dumps(x)\n"
+    code = (
+        "from unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
+        "    assert f(1) == '!'"
+    )
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
+    assert "json.dumps" in verdict.reason
+
+
+async def test_a_failure_outside_is_never_overruled_in_process(judge: Any) -> None:
+    text = "class E(int):\n    def __eq__(self, o): return True\n    __hash__ = int.__hash__\n" \
+        "def f(x): return E(0)\n"
+    (verdict,) = (await judge(text, "assert f(1) == 1")).verdicts
+    assert (verdict.status, verdict.integrity) == ("failed", "outside")
+
+
+async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
+    text = "name = input()\nprint('hello', name)\n"
+    test = Script(
+        name="o", origin="user", code="assert output == 'hello ann\\n'", uses_output=True
+    )
+    report = await check(_one(text), [test], Task(stdin="ann\n"), jail)
+    assert report.verdicts[0].passed
+    assert report.ending is not None
+    assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
+
+
+@pytest.mark.parametrize(("text", "kind", "exception", "line", "code"), [
+    ("print('x')\n", "completed", "", None, 0),
+    ("def f():\n    return 1 / 0\nf()\n", "raised", "ZeroDivisionError", 2, 1),
+    ("x = 1\ninput()\n", "raised", "EOFError", 2, 1),
+    ("import sys\nsys.exit(4)\n", "exited", "", None, 4),
+    ("raise SystemExit('enough')\n", "exited", "", None, 1),
+    ("import os\nos._exit(6)\n", "exited", "", None, 6),
+    ("x = (1\n", "raised", "SyntaxError", 1, 1),
+    ("import sys, json\nassert __name__ == '__main__'\njson.loads('{')\n", "raised",
+     "JSONDecodeError", 3, 1),
+])
+async def test_a_program_without_tests_is_run_and_its_ending_told(
+    text: str, kind: str, exception: str, line: int | None, code: int, jail: Any
+) -> None:
+    ending = (await check(_one(text), [], Task(), jail)).ending
+    assert ending is not None
+    assert (ending.kind, ending.exception, ending.line, ending.exit_code) == (
+        kind, exception, line, code
+    )
+
+
+async def test_a_program_that_never_ends_is_told_so(jail: Any) -> None:
+    report = await check(_one("while True: pass\n"), [], Task(), jail, wall_s=0.3)
+    assert report.ending is not None
+    assert report.ending.kind == "timeout"
+    assert not report.passed
+
+
+async def test_arguments_and_files_reach_the_program(jail: Any) -> None:
+    text = "import sys\nimport helper\nprint(sys.argv[1:], helper.X)\n"
+    task = Task(argv=("a", "b"), support=(File(path="helper.py", text="X = 3\n"),))
+    ending = (await check(_one(text), [], task, jail)).ending
+    assert ending is not None
+    assert ending.stdout == "['a', 'b'] 3\n"
+
+
+async def test_with_a_trusted_test_the_program_is_not_run_as_a_script(judge: Any) -> None:
+    report = await judge("print(1)\n" + ADD, "assert add(1, 1) == 2")
+    assert report.ending is None
+    report = await judge("print(1)\n" + ADD, "assert add(1, 1) == 2", run_program=True)
+    assert report.ending is not None
+    assert report.ending.stdout == "1\n"
