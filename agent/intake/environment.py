@@ -127,11 +127,11 @@ def missing_packages(
 
 def standard_modules(python_version: tuple[int, int]) -> frozenset[str]:
     """Top-level names of the standard library in that version."""
-    removed = {
-        name for name, since in REMOVED_IN.items()
-        if python_version >= tuple(int(part) for part in since.split("."))
-    }
-    return (sys.stdlib_module_names | {"__main__", "__future__"}) - removed
+    present = sys.stdlib_module_names | {"__main__", "__future__"}
+    for name, since in REMOVED_IN.items():
+        gone = python_version >= tuple(int(part) for part in since.split("."))
+        present = present - {name} if gone else present | {name}
+    return frozenset(present)
 
 
 def is_misspelt(name: str, known: Iterable[str]) -> bool:
