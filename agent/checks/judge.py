@@ -461,11 +461,14 @@ def _test_sites(sites: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _sources() -> dict[str, str]:
-    """The modules that go into the jails, under a name no program has."""
+    """The modules that go into the jails, in a package whose name no program has.
+
+    Under their own name they would hide a user's module called `agent`.
+    """
     root = files("agent.checks")
     sources = {"_judge": "", "_judge.programs": ""}
     for name in _SHIPPED:
-        sources[f"_judge.{name}"] = root.joinpath(
-            *name.split(".")[:-1], f"{name.split('.')[-1]}.py"
-        ).read_text("utf-8")
+        *rooms, last = name.split(".")
+        text = root.joinpath(*rooms, f"{last}.py").read_text("utf-8")
+        sources[f"_judge.{name}"] = text.replace("from agent.checks.", "from _judge.")
     return sources

@@ -14,9 +14,9 @@ import sys
 import types
 from collections.abc import Callable
 
-from .codec import MUTABLE, Garbled, plain_path
-from .operations import ALWAYS, OPERATIONS, is_special
-from .standins import (
+from agent.checks.codec import MUTABLE, Garbled, plain_path
+from agent.checks.operations import ALWAYS, OPERATIONS, is_special
+from agent.checks.standins import (
     DERIVABLE,
     REAL_TYPES,
     Far,
@@ -34,8 +34,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .codec import Decoder, Encoder, Object, Wire
-    from .remote import Link
+    from agent.checks.codec import Decoder, Encoder, Object, Wire
+    from agent.checks.remote import Link
 
 FUNCTION_KINDS = ("function", "builtin_function_or_method")
 

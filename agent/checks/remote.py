@@ -34,17 +34,17 @@ import threading
 import types
 from collections.abc import Callable, Coroutine
 
-from .codec import CodecError, Decoder, Encoder, Garbled
-from .naming import Names
-from .operations import JUDGING, OPERATIONS, ORDER, is_special
-from .sharing import Table
-from .standins import Far, FarType, Unsettled, builtin_base, class_body, space_of
+from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
+from agent.checks.naming import Names
+from agent.checks.operations import JUDGING, OPERATIONS, ORDER, is_special
+from agent.checks.sharing import Table
+from agent.checks.standins import Far, FarType, Unsettled, builtin_base, class_body, space_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from .codec import Object, Wire
+    from agent.checks.codec import Object, Wire
 
     Message = dict[str, Any]
 

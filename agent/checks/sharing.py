@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 import sys
 
-from .codec import MUTABLE, Garbled, array_content_possible, contents
+from agent.checks.codec import MUTABLE, Garbled, array_content_possible, contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .codec import Object
+    from agent.checks.codec import Object
 
 
 class _Held:

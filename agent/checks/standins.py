@@ -11,15 +11,15 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-from .codec import MUTABLE
-from .operations import OPERATIONS, READABLE, is_special
+from agent.checks.codec import MUTABLE
+from agent.checks.operations import OPERATIONS, READABLE, is_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .codec import Object
-    from .remote import Link
+    from agent.checks.codec import Object
+    from agent.checks.remote import Link
 
 
 class Unsettled(BaseException):
@@ -127,8 +127,8 @@ class FarType(type):
         if name in space_of(cls):
             type.__delattr__(cls, name)
 
-    @property
-    def __dict__(cls) -> Any:  # type: ignore[misc]  # final in typeshed, not in Python
+    @property  # type: ignore[misc]  # final in typeshed, not in Python
+    def __dict__(cls) -> Any:  # type: ignore[override]
         link = getattr(cls, "_far_link", None)
         return space_of(cls) if link is None else Attributes(cls, link, space_of(cls))
 

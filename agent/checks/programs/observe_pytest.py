@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from ..remote import Broken, Opaque, Unsettled
-from ..transform import COMPARE, HOLDS, imported_from
-from .observe_tests import Court, Deadline, Surroundings
+from agent.checks.programs.observe_tests import Court, Deadline, Surroundings
+from agent.checks.remote import Broken, Opaque, Unsettled
+from agent.checks.transform import COMPARE, HOLDS, imported_from
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
 """Plugins that are loaded only where the file uses what they give; none loads by itself."""

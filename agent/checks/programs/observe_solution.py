@@ -13,7 +13,7 @@ import os
 import sys
 import types
 
-from ..remote import Link
+from agent.checks.remote import Link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ import time
 import types
 from collections.abc import Callable, Sequence
 
-from ..naming import FUNCTION_KINDS, found
-from ..remote import Broken, Link, Opaque, Unsettled, is_outcome
-from ..standins import Far, FarModule, FarType
-from ..transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
+from agent.checks.naming import FUNCTION_KINDS, found
+from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
+from agent.checks.standins import Far, FarModule, FarType
+from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -544,7 +544,7 @@ def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
     court = Court(jail)
     if "file" in jail.payload:
-        from .observe_pytest import run_file
+        from agent.checks.programs.observe_pytest import run_file
 
         run_file(court, jail.payload)
     else:

@@ -90,13 +90,14 @@ async def test_the_solution_does_not_find_expected_values_in_its_memory(judge: A
     text = """
 import gc
 def f(n):
+    sought = int("".join(["1234", "321"]))
     for one in gc.get_objects():
-        if isinstance(one, (list, tuple)) and any(x == 1234321 for x in one if type(x) is int):
-            return 1234321
+        if isinstance(one, (list, tuple)) and any(x == sought for x in one if type(x) is int):
+            return sought
     return 0
 """
     first, second = (await judge(text, {
-        "a": "assert f(1) == 1111 * 1111", "b": "expected = [1234321]\nassert f(1) == expected[0]"
+        "a": "assert f(1) == 1234321", "b": "expected = [1234321]\nassert f(1) == expected[0]"
     })).verdicts
     assert (first.status, second.status) == ("failed", "failed")
 
