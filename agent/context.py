@@ -41,8 +41,36 @@ class Context:
     def seconds_left(self) -> float:
         return max(0.0, self.deadline - time.monotonic())
 
-    async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:
-        """The final word on a program under these tests, decided outside of it."""
-        return await check(
-            solution, tests, self.task, self.sandbox, wall_s=self.settings.test_wall_s
+    async def judge(
+        self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None
+    ) -> Report:
+        """The final word on a program under these tests, decided outside of it.
+
+        Tests that `known`, an earlier report of the same program, has verdicts of are not run
+        again: a hanging one would be waited for twice.
+        """
+        if known is None or known.solution != solution.id:
+            return await check(
+                solution, tests, self.task, self.sandbox, wall_s=self.settings.test_wall_s
+            )
+        origins = {test.name: test.origin for test in tests}
+        verdicts = tuple(
+            verdict.model_copy(update={"origin": origins[verdict.test]})
+            for verdict in known.verdicts
+            if verdict.test in origins
+        )
+        names = {verdict.test for verdict in verdicts}
+        fresh = [test for test in tests if test.name not in names]
+        if not fresh:
+            return known.model_copy(update={"verdicts": verdicts})
+        report = await check(
+            solution, fresh, self.task, self.sandbox,
+            run_program=any(test.kind == "script" and test.uses_output for test in fresh),
+            wall_s=self.settings.test_wall_s,
+        )
+        return report.model_copy(
+            update={
+                "verdicts": (*verdicts, *report.verdicts),
+                "ending": known.ending or report.ending,
+            }
         )

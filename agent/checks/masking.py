@@ -1,27 +1,51 @@
-"""Blanks the user's own top-level asserts: they are tests, and no solution may hold its tests."""
+"""Blanks the user's own tests in a program: no solution may hold what its tests expect."""
 
 from __future__ import annotations
 
 import ast
 
+from agent.intake.program import own_tests
+
 
 def mask(text: str) -> str:
-    """`text` with each top-level `assert` replaced by `pass`, all line numbers kept.
+    """`text` without its own asserts and test functions, all line numbers kept.
 
-    Asserts inside functions, classes and blocks stay. Text that does not parse is returned
+    An assert, or a block that asserts, becomes `pass`; a test function or class becomes an
+    empty one of its name, since the program may call it. Text that does not parse is returned
     as it is, so that the error is reported where it belongs.
     """
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    asserts = [node for node in tree.body if isinstance(node, ast.Assert)]
-    if not asserts:
+    nodes = own_tests(text)
+    if not nodes:
         return text
     lines = _lines(text)
-    for node in reversed(asserts):
+    for node in reversed(nodes):
         _blank(lines, node)
     return "".join(lines)
+
+
+def _instead(node: ast.stmt) -> str:
+    match node:
+        case ast.ClassDef(name=name):
+            return f"class {name}: pass"
+        case ast.AsyncFunctionDef(name=name):
+            return f"async def {name}(*_, **__): pass"
+        case ast.FunctionDef(name=name):
+            return f"def {name}(*_, **__): pass"
+        case _:
+            return "pass"
+
+
+def _start(node: ast.stmt) -> tuple[int, int]:
+    """Line and column where the statement begins, its decorators included."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if node.decorator_list:
+            return node.decorator_list[0].lineno, node.col_offset
+        case _:
+            return node.lineno, node.col_offset
 
 
 def _lines(text: str) -> list[str]:
@@ -35,14 +59,15 @@ def _lines(text: str) -> list[str]:
     return [*lines, text[start:]] if start < len(text) else lines
 
 
-def _blank(lines: list[str], node: ast.Assert) -> None:
+def _blank(lines: list[str], node: ast.stmt) -> None:
     """Replaces one statement; columns of the tree count UTF-8 bytes."""
     assert node.end_lineno is not None and node.end_col_offset is not None
-    first, last = node.lineno - 1, node.end_lineno - 1
-    before = lines[first].encode("utf-8", "surrogatepass")[: node.col_offset]
+    line, column = _start(node)
+    first, last = line - 1, node.end_lineno - 1
+    before = lines[first].encode("utf-8", "surrogatepass")[:column]
     after = lines[last].encode("utf-8", "surrogatepass")[node.end_col_offset :]
     ending = after.decode("utf-8", "surrogatepass")
-    head = before.decode("utf-8", "surrogatepass") + "pass"
+    head = before.decode("utf-8", "surrogatepass") + _instead(node)
     if first == last:
         lines[first] = head + ending
         return

@@ -69,6 +69,11 @@ def protected_lines(text: str) -> frozenset[int]:
     )
 
 
+def own_tests(text: str) -> list[ast.stmt]:
+    """The statements of the user's own tests, in the program's order."""
+    return _own_tests(text, statements_of(text))
+
+
 def untouched(before: str, after: str) -> bool:
     """Whether every own test of `before` stands in `after`, in the same order."""
     wanted = [ast.dump(node) for node in _own_tests(before, statements_of(before))]

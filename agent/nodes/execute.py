@@ -12,7 +12,8 @@ async def execute(state: State, ctx: Context) -> State:
     """Judges the current program and keeps the best one by report, never by recency."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    report = await ctx.judge(solution, suite.all)
+    known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
+    report = await ctx.judge(solution, suite.all, known)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)
     update: State = {"report_id": report_id, "rejected": ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 
 from agent.domain import BlamedLine
@@ -46,7 +47,11 @@ def blamed(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
     lines = text.splitlines()
     failing = [test for test in trace.tests if not test.passed]
     raising = failing[0].line if failing else None
-    ranked = sorted(suspicion, key=lambda line: (line != raising, -suspicion[line], line))
+    headers = _headers(text)
+    ranked = sorted(
+        suspicion,
+        key=lambda line: (line != raising, line in headers, -suspicion[line], line),
+    )
     found = []
     for line in ranked[:most]:
         if suspicion[line] <= 0 or not 0 < line <= len(lines):
@@ -58,3 +63,16 @@ def blamed(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
                        text=lines[line - 1].strip(), values=values)
         )
     return tuple(found)
+
+
+def _headers(text: str) -> frozenset[int]:
+    """Lines that begin a definition: every test runs them when the module is loaded."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )

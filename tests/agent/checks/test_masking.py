@@ -1,33 +1,63 @@
-"""The user's own asserts leave the solution; nothing else of it changes."""
-
 from __future__ import annotations
-
-import ast
 
 import pytest
 
 from agent.checks.masking import mask
 
-
-@pytest.mark.parametrize(("text", "masked"), [
-    ("x = 1\nassert x == 1\ny = 2\n", "x = 1\npass\ny = 2\n"),
-    ("assert (\n    f(1)\n    == 2\n), 'no'  # why\nx = 1\n", "pass\n\n\n# why\nx = 1\n"),
-    ("assert a; x = 2; assert b\n", "pass; x = 2; pass\n"),
-    ("assert f(\n  1); x = 2\n", "pass\nx = 2\n"),
-    ("def f():\n    assert g()\n", "def f():\n    assert g()\n"),
-    ("assert 'é' == 'é'; x = 'ü'", "pass; x = 'ü'"),
-    ("x = 1\r\nassert x\r\n", "x = 1\r\npass\r\n"),
-    ("assert x ==", "assert x =="),
-    ("", ""),
-])
-def test_top_level_asserts_become_pass(text: str, masked: str) -> None:
-    assert mask(text) == masked
+OWN_TESTS = '''\
+import pytest
 
 
-def test_every_other_statement_keeps_its_line() -> None:
-    text = "a = 1\nassert (a ==\n  1)\nb = '''\nassert\n'''\nassert a, (\n 1\n)\nc = 3\n"
-    lines = {
-        node.targets[0].id: node.lineno  # type: ignore[attr-defined]
-        for node in ast.parse(mask(text)).body if isinstance(node, ast.Assign)
-    }
-    assert lines == {"a": 1, "b": 4, "c": 10}
+def double(n):
+    """Twice."""
+    return n * 2
+
+
+assert double(2) == 4041
+total = double(3); assert total == 4042; after = 1
+assert (
+    double(4)
+    == 4043
+), "multi-line"
+for n, wanted in [(1, 4044)]:
+    assert double(n) == wanted
+
+
+@pytest.mark.parametrize("n, wanted", [(5, 4045)])
+def test_double(n, wanted):
+    assert double(n) == wanted
+
+
+class TestDouble:
+    def test_it(self):
+        assert double(6) == 4046
+
+
+if __name__ == "__main__":
+    assert double(7) == 4047
+    test_double(1, 2)
+    print(double(8))
+'''
+
+
+def test_no_expected_value_of_the_users_own_tests_is_left() -> None:
+    masked = mask(OWN_TESTS)
+    assert [number for number in range(4041, 4048) if str(number) in masked] == []
+
+
+def test_what_is_no_test_stays_on_its_line() -> None:
+    lines = mask(OWN_TESTS).split("\n")
+    assert len(lines) == len(OWN_TESTS.split("\n"))
+    for line in ("def double(n):", "    return n * 2", "    print(double(8))"):
+        assert lines.index(line) == OWN_TESTS.split("\n").index(line)
+
+
+def test_the_masked_program_runs_and_keeps_the_names_of_its_tests() -> None:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(mask(OWN_TESTS), "masked", "exec"), namespace)
+    assert {"total", "after", "test_double", "TestDouble"} <= namespace.keys()
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "", "x = '\ud800'\n", "def f():\n    assert f\n"])
+def test_a_text_without_own_tests_is_returned_as_it_is(text: str) -> None:
+    assert mask(text) == text
