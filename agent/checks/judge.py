@@ -8,13 +8,14 @@ when the jail itself is broken.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib.util
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -167,9 +168,9 @@ class _Bench:
                     for number, ask in waiting.items()
                 ],
             }
-            rows, _ = await self._session(payload, len(waiting), shared=None)
+            rows, last = await self._session(payload, len(waiting), shared=None)
             if not rows:
-                raise SandboxError("the tests' process ended before it began a test")
+                raise SandboxError(f"the tests' process began no test: {last.get('ended')}")
             for name, row in rows.items():
                 ask = waiting.pop(int(name))
                 _settle(ask, ask.test.name, row)
@@ -179,18 +180,17 @@ class _Bench:
         done: list[str] = []
         stem = self._name.rpartition(".")[2]
         file = f"test_{stem}.py" if f"test_{stem}" not in self._modules else "test_it.py"
-        support = {f.path: f.text for f in self.task.support if _is_conftest(f.path)}
         found: dict[str, Row] = {}
         while True:
             payload: dict[str, Json] = {
                 "file": file, "code": code, "nodes": [_node(ask.test) for ask in asks],
-                "done": list(done), "conftest": bool(support),
+                "done": list(done),
+                "conftest": any(_is_conftest(path) for path in self._test_support),
             }
             shared = await asyncio.to_thread(_shared_folder)
             try:
-                rows, last = await self._session(
-                    payload, len(asks), shared, {**support, file: code}
-                )
+                # The text goes by the channel: on disk another process might read it.
+                rows, last = await self._session(payload, len(asks), shared, {file: ""})
             finally:
                 await asyncio.to_thread(shutil.rmtree, shared, ignore_errors=True)
             found |= rows
@@ -227,7 +227,7 @@ class _Bench:
             program=_PROGRAM.format(name="observe_tests"),
             payload={**common, **payload, "wall_s": wall_s},
             modules=_sources(),
-            files=test_files or {},
+            files={**self._test_support, **(test_files or {})},
             shared=shared,
             sites=_test_sites(self.task.sites),
             limits=limits,
@@ -276,14 +276,23 @@ class _Bench:
         """Every importable name of the program and of what it came with."""
         names: set[str] = set()
         for file in (*self.solution.files, *self.task.support):
-            if file.path.endswith(".py") and not _is_conftest(file.path):
+            if file.path.endswith(".py") and file.path not in self._test_support:
                 parts = _module_name(file.path).split(".")
                 names |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
         return tuple(sorted(names))
 
+    @cached_property
+    def _test_support(self) -> dict[str, str]:
+        """Support files that the tests need on their side: helpers that the program does not
+        import, which may hold asserts and expected values, and whatever is no module."""
+        modules = {f.path: f.text for f in self.task.support if f.path.endswith(".py")}
+        mine = _reached([file.text for file in self.solution.files], modules)
+        return {f.path: f.text for f in self.task.support if f.path not in mine}
+
     @property
     def _files(self) -> dict[str, str]:
-        laid = {file.path: file.text for file in self.task.support}
+        helpers = {path for path in self._test_support if path.endswith(".py")}
+        laid = {f.path: f.text for f in self.task.support if f.path not in helpers}
         laid |= {file.path: file.text for file in self.solution.files}
         laid[self.solution.entry] = mask(self.solution.text)
         return laid
@@ -439,6 +448,39 @@ def _of(node: str, name: str) -> bool:
 
 def _is_conftest(path: str) -> bool:
     return PurePosixPath(path).name == "conftest.py"
+
+
+def _reached(texts: list[str], modules: Mapping[str, str]) -> set[str]:
+    """Those of the modules, path to text, that the texts import, directly or through others."""
+    reached: set[str] = set()
+    waiting = list(texts)
+    while waiting:
+        wanted = set(_imported(waiting.pop()))
+        for path, text in modules.items():
+            # By the last part too, for imports relative to a package.
+            name = _module_name(path)
+            if path not in reached and (
+                wanted & {name, name.rpartition(".")[2]}
+                or any(one.startswith(f"{name}.") for one in wanted)
+            ):
+                reached.add(path)
+                waiting.append(text)
+    return reached
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Dotted names that a text imports; none where it does not parse."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.module:
+                yield node.module
+            yield from (f"{node.module}.{a.name}" if node.module else a.name for a in node.names)
 
 
 def _module_name(path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import io
+import linecache
 import os
 import signal
 import sys
@@ -49,7 +50,8 @@ class _Plugin:
         self._errors: list[BaseException] = []
         self._reports: list[pytest.TestReport] = []
         self._skips_are_ours = not _decorated_by_program(tree, court.modules)
-        self._code = court.read(tree, payload["file"], free_names=False)
+        path = os.path.join(court.jail.folder, payload["file"])
+        self._code = court.read(tree, path, free_names=False)
         self.problem = ""
         self.seen: list[str] = []
 
@@ -184,7 +186,15 @@ def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
 def run_file(court: Court, payload: dict[str, Any]) -> None:
     """Runs the wanted nodes of one test file in one session of pytest."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    tree = ast.parse(payload["code"], payload["file"])
+    try:
+        tree = ast.parse(payload["code"], payload["file"])
+    except SyntaxError as error:
+        court.jail.send({"done": True, "problem": f"SyntaxError: {error}"})
+        return
+    # The file itself is empty; tracebacks and inspect find its lines here.
+    lines = payload["code"].splitlines(keepends=True)
+    path = os.path.join(court.jail.folder, payload["file"])
+    linecache.cache[path] = (len(payload["code"]), None, lines, path)
     importlib.import_module("random")
     _watch_unittest(court)
     if court.jail.shared is not None:

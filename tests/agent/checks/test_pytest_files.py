@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 PROGRAM = '''
 import os
 
@@ -65,7 +63,6 @@ def boom():
 FILE = '''
 import io
 import unittest
-from pathlib import Path
 
 import pytest
 import calc
@@ -281,9 +278,45 @@ async def test_a_conftest_among_the_support_files_gives_its_fixtures(judge: Any)
     assert (verdict.status, verdict.message) == ("passed", "")
 
 
-@pytest.mark.parametrize("style", ["import asyncio\n", ""])
-async def test_collection_that_ends_the_solution_is_told(style: str, judge: Any) -> None:
-    code = f"{style}from program import f\nX = f()\n\ndef test_a():\n    assert X == 1\n"
+async def test_collection_that_ends_the_solution_is_told(judge: Any) -> None:
+    code = "from program import f\nX = f()\n\ndef test_a():\n    assert X == 1\n"
     (verdict,) = (await judge("import os\ndef f(): os._exit(0)\n", code, ("test_a",))).verdicts
     assert verdict.status == "error"
     assert "ended" in verdict.message
+
+
+async def test_helpers_of_the_tests_stay_away_from_the_solution(judge: Any) -> None:
+    from agent.domain import File, Task
+
+    task = Task(support=(
+        File(path="helpers.py", text="def check(got):\n    assert got == 41 + 1\n"),
+        File(path="rows.txt", text="7\n"),
+    ))
+    code = (
+        "import helpers\nfrom pathlib import Path\nfrom program import f, g\n\n"
+        "def test_f():\n    helpers.check(f())\n\n"
+        "def test_g():\n    assert g() == int(Path('rows.txt').read_text())\n"
+    )
+    text = (
+        "def f():\n    try:\n        import helpers\n    except ImportError:\n"
+        "        return 42\n    return 0\n\ndef g():\n    return int(open('rows.txt').read())\n"
+    )
+    report = await judge(text.replace("import helpers", "__import__('helpers')"), code,
+                         ("test_f", "test_g"), task=task)
+    assert [(v.status, v.message) for v in report.verdicts] == [("passed", ""), ("passed", "")]
+
+
+async def test_the_text_of_the_tests_is_not_on_disk(judge: Any) -> None:
+    code = (
+        "import os, glob\n\ndef test_a():\n    "
+        "assert not [p for p in glob.glob('**', recursive=True) if os.path.isfile(p) and "
+        "'needle' in open(p).read()]\n"
+    )
+    (verdict,) = (await judge("x = 1\n", "import program\n" + code, ("test_a",))).verdicts
+    assert (verdict.status, verdict.message) == ("passed", "")
+
+
+async def test_a_test_file_with_a_syntax_error_is_told(judge: Any) -> None:
+    (verdict,) = (await judge("x = 1\n", "def test_a(:\n    pass\n", ("test_a",))).verdicts
+    assert verdict.status == "error"
+    assert "SyntaxError" in verdict.message
