@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Generic, TypeVar
 
 from pydantic import Field, ValidationError
@@ -79,7 +80,7 @@ ROLE_NAMES = (
 async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T:
     """The role's typed answer; raises an `LlmError`."""
     value, asked = await ask_json(
-        ctx.provider, _request(ctx, role.name, variables), role.answer.model_json_schema()
+        ctx.provider, _request(ctx, role.name, variables), _schema(role.answer)
     )
     _account(ctx, role.name, asked)
     try:
@@ -93,6 +94,11 @@ async def ask_for_code(ctx: Context, variables: Mapping[str, object]) -> str:
     code, asked = await ask_code(ctx.provider, _request(ctx, GENERATOR, variables))
     _account(ctx, GENERATOR, asked)
     return code
+
+
+@cache
+def _schema(answer: type[Value]) -> dict[str, object]:
+    return answer.model_json_schema()
 
 
 def _request(ctx: Context, role: str, variables: Mapping[str, object]) -> Request:

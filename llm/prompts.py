@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -41,11 +42,21 @@ class Prompt:
 
 
 def load(folder: Path, role: str) -> Prompt:
-    """Reads `folder/role.yaml` afresh; raises `BadPrompt` saying what is wrong with it."""
+    """The prompt in `folder/role.yaml`, read again once the file has changed; raises
+    `BadPrompt` saying what is wrong with it."""
     path = folder / f"{role}.yaml"
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadPrompt(f"cannot read the prompt {path.name}: {error}") from error
+    return _parsed(text, path, role)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, path: Path, role: str) -> Prompt:
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
         raise BadPrompt(f"cannot read the prompt {path.name}: {error}") from error
     if not isinstance(content, dict) or content.keys() != _KEYS:
         raise BadPrompt(f"the prompt {path.name} must have exactly the keys {sorted(_KEYS)}")

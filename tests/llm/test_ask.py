@@ -125,3 +125,9 @@ def test_a_missing_variable_is_an_error_before_any_call(tmp_path: Path) -> None:
 def test_a_wrong_prompt_file_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadPrompt):
         load(write(tmp_path, text), "critic")
+
+
+def test_a_prompt_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    text = "role: critic\nversion: 1\nsystem: s\nuser: one\n"
+    assert load(write(tmp_path, text), "critic").user == "one"
+    assert load(write(tmp_path, text.replace("one", "two")), "critic").user == "two"
