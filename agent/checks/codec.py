@@ -198,9 +198,7 @@ class Encoder:
 
     def encode(self, value: Object) -> Wire:
         """The wire form of any value; raises `Unplain` where it is too deep or too large."""
-        self._items += 1
-        if self._items > MAX_ITEMS:
-            raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
+        self._count(1)
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -229,7 +227,7 @@ class Encoder:
             return array
         if isinstance(value, bytearray):
             return value.hex()
-        return [self.encode(item) for item in contents(value)]
+        return self._all(contents(value))
 
     def _big(self, value: int) -> Wire:
         self._text += value.bit_length() // 4
@@ -238,7 +236,18 @@ class Encoder:
         return ["i", hex(value)]
 
     def _all(self, values: Iterable[Object]) -> list[Wire]:
-        return [self.encode(value) for value in values]
+        items = list(values)
+        if len(items) > _MANY and set(map(type, items)) == {int} and (
+            min(items) > -SMALL_INT and max(items) < SMALL_INT
+        ):
+            self._count(len(items))
+            return items
+        return [self.encode(item) for item in items]
+
+    def _count(self, items: int) -> None:
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
 
     def _compound(self, value: Object, kind: type) -> Wire:
         if kind in MUTABLE or array_content_possible(value):
@@ -379,6 +388,8 @@ class Decoder:
         return self._resolve(wire, self)
 
     def _all(self, wires: list[Wire]) -> list[Object]:
+        if len(wires) > _MANY and set(map(type, wires)) <= _BARE:
+            return list(wires)
         return [self.value(wire) for wire in wires]
 
     def _container(self, tag: str, rest: list[Wire]) -> Object:
@@ -439,6 +450,10 @@ def _later(module: str, name: str) -> Callable[..., Object]:
 
     return make
 
+
+_MANY = 32
+"""Longer lists are worth a look whether they can be taken as they are."""
+_BARE = {type(None), bool, int, float, str}
 
 _CONTAINERS: dict[str, Callable[[], Object]] = {
     "l": list, "s": set, "ba": bytearray, "q": deque, "np": list, **DICTS,

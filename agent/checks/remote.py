@@ -211,9 +211,7 @@ class Link:
         changed = self.table.changed()
         try:
             if changed:
-                message["sync"] = [
-                    [oid, encoder.content(self.table.value(oid))] for oid in changed
-                ]
+                message["sync"] = [[oid, self._change(oid, encoder)] for oid in changed]
             if key == "args":
                 message[key] = [encoder.encode(item) for item in value]
             else:
@@ -240,7 +238,7 @@ class Link:
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")
-                self._decoder.refill(self.table.value(oid), content)
+                self._take_over(self.table.value(oid), content)
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
             why = f"{type(error).__name__}: {error}"[:300]
@@ -248,6 +246,24 @@ class Link:
         if not isinstance(message, dict):
             raise self._break("the solution's process sent what is no message")
         return message
+
+    def _change(self, oid: str, encoder: Encoder) -> Wire:
+        match self.table.change(oid):
+            case "at", items:
+                return {"at": [[i, encoder.encode(item)] for i, item in items.items()]}
+            case "from", (start, items):
+                return {"from": start, "items": [encoder.encode(item) for item in items]}
+        return encoder.content(self.table.value(oid))
+
+    def _take_over(self, value: Object, change: Wire) -> None:
+        if not isinstance(change, dict):
+            self._decoder.refill(value, change)
+        elif "at" in change:
+            for index, item in change["at"]:
+                list.__setitem__(value, index, self._decoder.value(item))
+        else:
+            items = [self._decoder.value(item) for item in change["items"]]
+            list.__setitem__(value, slice(change["from"], None), items)
 
     def _decode(self, wire: Wire) -> Object:
         try:

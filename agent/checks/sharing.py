@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import deque
 
 from agent.checks.codec import MUTABLE, Garbled, array_content_possible, contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from agent.checks.codec import Object
+
+
+BRIEF = 4
+"""A list is sent whole when more than one in so many of its items changed."""
+CROWD = 256
+"""So many objects are known before the first look for those nobody holds any more."""
 
 
 class _Held:
@@ -46,6 +55,9 @@ class Table:
         self._count = 0
         self._held: dict[str, _Held] = {}
         self._oids: dict[int, str] = {}
+        self._settled: dict[str, None] = {}
+        """Containers whose content both sides know, in the order they came."""
+        self._crowd = CROWD
         self.fresh: list[str] = []
         """Ids given since the last message, to be taken back if it cannot be sent."""
 
@@ -62,7 +74,7 @@ class Table:
 
     def is_settled(self, oid: str) -> bool:
         """Whether an id is that of a container whose content both sides know."""
-        return self._held[oid].snapshot is not None
+        return oid in self._settled
 
     def hold(self, oid: str, value: Object) -> None:
         """Knows an object by an id that both sides have agreed on, until reset."""
@@ -94,27 +106,55 @@ class Table:
         held = self._held.get(oid)
         if held is not None and is_container(held.value):
             held.snapshot = _snapshot(held.value)
+            self._settled[oid] = None
 
     def forget(self, oid: str) -> None:
         """Knows the object no more."""
         held = self._held.pop(oid, None)
         if held is not None:
             self._oids.pop(id(held.value), None)
+            self._settled.pop(oid, None)
 
     def changed(self) -> list[str]:
         """Containers that hold something else than both sides agreed on."""
         return [
-            oid for oid, held in list(self._held.items())
-            if held.snapshot is not None and not _same(held.snapshot, _snapshot(held.value))
+            oid for oid in self._settled if not _unchanged(self._held[oid])
         ]
 
+    def change(self, oid: str) -> tuple[str, Object] | None:
+        """How a list differs from what both sides agreed on, where that is brief.
+
+        `("at", {index: item})` or `("from", (index, items))`: all else is as it was.
+        """
+        held = self._held[oid]
+        now, before = held.value, held.snapshot
+        if type(now) is not list:
+            return None
+        brief = len(now) // BRIEF
+        if len(now) == len(before):
+            places = [i for i, same in enumerate(map(operator.is_, before, now)) if not same]
+            return ("at", {i: now[i] for i in places}) if len(places) <= brief else None
+        shared = min(len(now), len(before))
+        differing = (i for i, same in enumerate(map(operator.is_, before, now)) if not same)
+        first = next(differing, shared)
+        return ("from", (first, now[first:])) if len(now) - first <= brief else None
+
     def prune(self) -> list[str]:
-        """Forgets containers and stand-ins that nothing on this side holds any more."""
-        return [oid for oid in list(self._held) if self._is_idle(oid)]
+        """Forgets what nothing on this side holds any more.
+
+        Containers at once, since each costs a comparison with every message; stand-ins when
+        their number has doubled.
+        """
+        dropped = [oid for oid in list(self._settled) if self._is_idle(oid)]
+        if len(self._held) > self._crowd:
+            dropped += [oid for oid in list(self._held) if self._is_idle(oid)]
+            self._crowd = max(CROWD, 2 * len(self._held))
+        return dropped
 
     def clear(self) -> None:
         """Forgets everything; ids are not used again."""
         self._held.clear()
+        self._settled.clear()
         self._oids.clear()
 
     def _is_idle(self, oid: str) -> bool:
@@ -131,15 +171,29 @@ def is_container(value: Object) -> bool:
 
 
 def _snapshot(value: Object) -> Object:
-    if isinstance(value, (list, dict, set, bytearray)) or not array_content_possible(value):
+    if isinstance(value, dict):
+        return list(dict.__iter__(value)), list(dict.values(value))
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, tuple(MUTABLE)):
         return contents(value)
-    return [value.tobytes()]
+    return value.tobytes()
 
 
-def _same(before: Object, now: Object) -> bool:
-    """Whether two snapshots hold the very same objects; equality would run their code."""
-    if len(before) != len(now):
-        return False
-    if before and type(before[0]) is bytes and len(before) == 1:
-        return bool(type(now[0]) is bytes and before[0] == now[0])
-    return all(map(operator.is_, before, now))
+def _unchanged(held: _Held) -> bool:
+    """Whether a container holds the very same objects; equality would run their code."""
+    value, before = held.value, held.snapshot
+    if isinstance(value, dict):
+        keys, items = before
+        return (
+            dict.__len__(value) == len(keys)
+            and all(map(operator.is_, keys, dict.__iter__(value)))
+            and all(map(operator.is_, items, dict.values(value)))
+        )
+    if isinstance(value, bytearray) or not isinstance(value, tuple(MUTABLE)):
+        return bool(before == _snapshot(value))
+    kind: Any = next(kind for kind in (list, set, deque) if isinstance(value, kind))
+    same: bool = kind.__len__(value) == len(before) and all(
+        map(operator.is_, before, kind.__iter__(value))
+    )
+    return same

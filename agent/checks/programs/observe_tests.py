@@ -151,7 +151,9 @@ class Surroundings:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._home = self._folder = os.getcwd()
-        self._environment = dict(os.environ)
+        self._environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+        }
         self._originals = {
             (module, name): getattr(_library(module), name) for module, name in FOLLOWED
             if module in sys.modules
@@ -163,10 +165,10 @@ class Surroundings:
     def tell(self) -> None:
         """Sends what changed since the last request."""
         folder = os.getcwd()
-        environment = dict(os.environ)
-        # pytest writes the running test's name there, which the solution must not read.
-        environment.pop("PYTEST_CURRENT_TEST", None)
-        environment.pop("PYTEST_VERSION", None)
+        environment = {
+            # pytest writes the running test's name there, which the solution must not read.
+            name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+        }
         if folder != self._folder or environment != self._environment:
             changes = {
                 name: environment.get(name)

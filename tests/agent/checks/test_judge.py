@@ -203,3 +203,28 @@ async def test_with_a_trusted_test_the_program_is_not_run_as_a_script(judge: Any
     report = await judge("print(1)\n" + ADD, "assert add(1, 1) == 2", run_program=True)
     assert report.ending is not None
     assert report.ending.stdout == "1\n"
+
+
+async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> None:
+    text = (
+        "held = []\n"
+        "def keep(xs):\n    held.append(xs)\n    return xs\n"
+        "def put(i, x):\n    held[0][i] = x\n"
+        "def grow(x):\n    held[0].append(x)\n"
+        "def cut():\n    held[0].pop()\n"
+        "def seen():\n    return list(held[0])\n"
+        "def swap():\n    held[0].reverse()\n"
+    )
+    code = (
+        "a = list(range(50))\n"
+        "assert keep(a) is a\n"
+        "put(3, 'x')\nassert a[3] == 'x' and len(a) == 50\n"
+        "grow([1])\nassert a[-1] == [1] and len(a) == 51\n"
+        "a[-1].append(2)\nassert seen()[-1] == [1, 2]\n"
+        "cut()\nassert a == [0, 1, 2, 'x', *range(4, 50)]\n"
+        "a[0] = None\na.append(7)\nassert seen()[0] is None and seen()[-1] == 7\n"
+        "swap()\nassert a[0] == 7 and a[-1] is None\n"
+        "a.clear()\nassert seen() == []\n"
+    )
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.status, verdict.message) == ("passed", "")
