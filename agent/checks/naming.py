@@ -42,6 +42,12 @@ FUNCTION_KINDS = ("function", "builtin_function_or_method")
 STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__jail__"})
 """Packages whose exceptions steer the tests' process: the solution cannot raise these there."""
 
+ACTING = frozenset({"__main__", "antigravity", "idlelib", "site", "this", "turtledemo"})
+"""Modules of the standard library that do something when imported, `unittest.__main__` say."""
+
+_SETTING_UP = ("__init__", "__post_init__")
+"""The special methods that are members: a subclass of the test calls them on its `super()`."""
+
 
 class Names:
     """Names objects of this side, and makes stand-ins for those of the other."""
@@ -107,7 +113,7 @@ class Names:
         members = [
             name for name, item in space.items()
             if isinstance(item, (types.FunctionType, types.MethodDescriptorType))
-            and (not is_special(name) or name in ("__init__", "__post_init__"))
+            and (not is_special(name) or name in _SETTING_UP)
         ]
         for name in members:
             self._originals[id(cls), name] = space[name]
@@ -178,8 +184,9 @@ class Names:
         root = module.partition(".")[0]
         if self._link.judging and root in STEERING:
             raise Garbled(f"an exception class of {root}")
-        load = root in sys.stdlib_module_names or not self._link.judging
-        cls = found(module, name, load)
+        if self._link.judging:
+            _load_library(module)
+        cls = found(module, name, load=not self._link.judging)
         if not isinstance(cls, type) or not issubclass(cls, BaseException):
             # A package that the test does not import: a class of that name is all it can see.
             return type(name.rpartition(".")[2], (Exception,), {"__module__": module})
@@ -218,8 +225,10 @@ class Names:
             "__slots__": (), "__module__": str(described["module"]),
             "__qualname__": str(described["qualname"]),
         }
-        for member in described["members"]:
-            space[str(member)] = self._member(holder, str(member))
+        for member in map(str, described["members"]):
+            if is_special(member) and member not in _SETTING_UP:
+                raise Garbled("an operator as a method")
+            space[member] = self._member(holder, member)
         special = set(described["special"]) & set(OPERATIONS) - set(ALWAYS)
         for operation in special:
             space[operation] = self._operation(holder, operation)
@@ -316,6 +325,25 @@ def found(module: str, name: str, load: bool = False) -> Object:
     for part in name.split("."):
         owner = getattr(owner, part, None)
     return owner
+
+
+def _load_library(name: str) -> None:
+    """Loads a module of the standard library, if it is one that only defines.
+
+    The test may have put a folder on `sys.path` where the solution can write.
+    """
+    parts = name.split(".")
+    if parts[0] not in sys.stdlib_module_names or ACTING.intersection(parts):
+        return
+    folder = os.path.dirname(os.__file__)
+    path = sys.path[:]
+    sys.path[:] = [place for place in path if place.startswith(folder)]
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+    finally:
+        sys.path[:] = path
 
 
 def _is_library(cls: type) -> bool:

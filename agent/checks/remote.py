@@ -233,6 +233,8 @@ class Link:
             if message is None:
                 return None
             self.unfold(message)
+            if self.judging and "drop" in message:
+                raise Garbled("the solution would have the tests forget")
             for oid in message.get("drop", ()):
                 self.table.forget(oid)
             for oid, content in message.get("sync", ()):
@@ -287,6 +289,9 @@ class Link:
             return self.handlers[verb](*args)
         if self.judging:
             _permit(verb, args)
+            if self.table.oid(args[2 if verb in ("member", "op") else 0]) is None:
+                # str.format, say, reads any attribute of what it is given.
+                raise AttributeError("the test does not give this away")
         match verb, args:
             case "get", [owner, name]:
                 return getattr(owner, name)
@@ -515,7 +520,7 @@ def _permit(verb: str, args: list[Any]) -> None:
         return
     if verb in ("get", "set", "delete") and len(args) >= 2 and isinstance(args[1], str):
         owner, name = args[0], args[1]
-        if not name.startswith("_") and not isinstance(owner, _CLOSED):
+        if not name.startswith("_") and not isinstance(owner, (*_CLOSED, str)):
             return
         if verb == "get" and name in ("__name__", "__qualname__", "__doc__"):
             return

@@ -203,6 +203,25 @@ remote.Link._refer = refer
 class E: pass
 def f(n): return E()
 """,
+    "operators as methods": """
+import sys
+names = sys.modules['_judge.naming'].Names
+described = names._description
+def description(self, cls):
+    members = [name for name in vars(cls) if callable(vars(cls)[name])]
+    return {**described(self, cls), 'members': members, 'special': []}
+names._description = description
+class E:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __bool__(self): return True
+    __hash__ = object.__hash__
+    __lt__ = __gt__ = __le__ = __ge__ = __contains__ = __eq__
+    def __sub__(self, other): return self
+    __rsub__ = __abs__ = __round__ = lambda self, *a: self
+def f(n): return E()
+s = f
+""",
     "wire of a library function": """
 import sys
 remote = sys.modules['_judge.remote']

@@ -122,3 +122,53 @@ assert "987654" not in "".join(heard), heard
 """
     (verdict,) = (await judge(text, code)).verdicts
     assert verdict.passed
+
+
+async def test_the_solution_cannot_have_its_own_files_run_beside_the_tests(judge: Any) -> None:
+    # unittest.__main__ imports every test*.py of the current folder.
+    text = '''
+import sys, types
+class E(Exception): pass
+E.__module__ = "unittest.__main__"
+sys.modules["unittest.__main__"] = types.ModuleType("unittest.__main__")
+sys.modules["unittest.__main__"].E = E
+FORGERY = """
+import gc
+for one in gc.get_objects():
+    if type(one).__name__ == "Court":
+        one.verdict = lambda *told: {"status": "passed"}
+"""
+def f(n):
+    with open("test_forgery.py", "w") as file:
+        file.write(FORGERY)
+    raise E
+'''
+    code = """
+from program import f
+def test_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert f(1) == 2
+"""
+    (verdict,) = (await judge(text, code, ("test_it",))).verdicts
+    assert (verdict.status, verdict.got) == ("error", "E")
+
+
+async def test_the_solution_cannot_read_behind_what_the_test_gives_it(judge: Any) -> None:
+    text = """
+import gc
+def f(key):
+    (link,) = [one for one in gc.get_objects() if type(one).__name__ == "Link"]
+    show = link.request("get", "{0.__globals__} {0.__code__.co_consts}", "format")
+    return link.request("call", show, (key,), {})
+"""
+    (verdict,) = (await judge(text, "def key(n):\n    return 987654\nassert not f(key)")).verdicts
+    assert (verdict.status, verdict.got) == (
+        "error", "AttributeError: the test does not give this away"
+    )
+
+
+async def test_exceptions_of_the_library_are_known_by_their_bases(judge: Any) -> None:
+    text = "import json\ndef f(n): return json.loads('{')"
+    code = "try:\n    f(1)\nexcept ValueError as error:\n    assert error.pos == 1"
+    (verdict,) = (await judge(text, code)).verdicts
+    assert verdict.passed
