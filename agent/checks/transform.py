@@ -60,7 +60,7 @@ def instrument(
     `modules` are the importable modules of the program; with `free_names` every name that the
     code does not bind itself is taken to be the program's.
     """
-    touching = _touching(tree, modules, free_names)
+    touching = touched_names(tree, modules, free_names)
     sites: list[Site] = []
     changed = _Asserts(touching, sites).visit(tree)
     return ast.fix_missing_locations(changed), sites
@@ -132,7 +132,7 @@ def _touches(node: ast.AST, touching: set[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in touching for n in ast.walk(node))
 
 
-def _touching(tree: ast.Module, modules: Collection[str], free_names: bool) -> set[str]:
+def touched_names(tree: ast.Module, modules: Collection[str], free_names: bool) -> set[str]:
     """Names that hold something of the program, or something computed from it."""
     touching = set(imported_from(tree, modules))
     if free_names:

@@ -15,10 +15,11 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from _pytest.skipping import evaluate_skip_marks  # pytest offers no public way to ask
 
 from agent.checks.programs.observe_tests import Court, Deadline, Surroundings
 from agent.checks.remote import Broken, Opaque, Unsettled
-from agent.checks.transform import COMPARE, HOLDS, imported_from
+from agent.checks.transform import COMPARE, HOLDS, touched_names
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
 """Plugins that are loaded only where the file uses what they give; none loads by itself."""
@@ -49,7 +50,7 @@ class _Plugin:
         self._done: set[str] = set(payload["done"])
         self._errors: list[BaseException] = []
         self._reports: list[pytest.TestReport] = []
-        self._skips_are_ours = not _decorated_by_program(tree, court.modules)
+        self._marks_are_ours = not _marked_by_program(tree, court.modules)
         path = os.path.join(court.jail.folder, payload["file"])
         self._code = court.read(tree, path, free_names=False)
         self.problem = ""
@@ -111,9 +112,7 @@ class _Plugin:
             self._court.end(name, errors[0] if errors else None, text or "failed")
         elif skipped:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            marked = self._skips_are_ours and (
-                hasattr(skipped[0], "wasxfail") or skipped[0].when == "setup"
-            ) and not any(self._court.link.table.oid(e) for e in self._errors)
+            marked = self._marks_are_ours and self._is_by_mark(item, skipped[0])
             reason = skipped[0].longrepr
             said = reason[2] if isinstance(reason, tuple) else str(reason)
             self._court.jail.send({"skipped": said[:300], "name": name, "marked": marked})
@@ -121,6 +120,12 @@ class _Plugin:
             self._court.end(name, None)
         else:
             self._court.end(name, None, "the test did not run")
+
+    def _is_by_mark(self, item: pytest.Item, report: pytest.TestReport) -> bool:
+        """Whether a mark of the test skipped it; in a fixture the program may have had a word."""
+        if hasattr(report, "wasxfail"):
+            return item.get_closest_marker("xfail") is not None
+        return report.when == "setup" and evaluate_skip_marks(item) is not None
 
 
 def _node(item: pytest.Item) -> str:
@@ -132,15 +137,30 @@ def _wanted(node: str, wanted: set[str]) -> bool:
     return base in wanted or node in wanted or any(base.startswith(w + "::") for w in wanted)
 
 
-def _decorated_by_program(tree: ast.Module, modules: set[str]) -> bool:
-    """Whether a decorator reads the program, so that a skip could be its doing."""
-    own = set(imported_from(tree, modules))
+def _marked_by_program(tree: ast.Module, modules: set[str]) -> bool:
+    """Whether a decorator or `pytestmark` reads the program, or calls a function of the file
+    that might, so that a skip could be its doing."""
+    marks: list[ast.expr] = []
+    own = touched_names(tree, modules, free_names=False)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for decorator in node.decorator_list:
-                if any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(decorator)):
-                    return True
-    return False
+            marks += node.decorator_list
+            own.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(one, ast.Name) and one.id == "pytestmark" for one in targets):
+                marks.append(node.value)
+    return any(
+        (isinstance(n, ast.Name) and n.id in own) or (isinstance(n, ast.Call) and _asks_in_text(n))
+        for mark in marks for n in ast.walk(mark)
+    )
+
+
+def _asks_in_text(call: ast.Call) -> bool:
+    """Whether a condition is a text, which pytest evaluates among the file's names."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("skipif", "xfail") and any(
+        isinstance(arg, ast.Constant) and isinstance(arg.value, str) for arg in call.args
+    )
 
 
 def _watch_unittest(court: Court) -> None:

@@ -22,7 +22,15 @@ from collections.abc import Callable, Sequence
 from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
 from agent.checks.standins import Far, FarModule, FarType
-from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site, assert_lines, instrument
+from agent.checks.transform import (
+    COMPARE,
+    FOLLOWED,
+    HOLDS,
+    Site,
+    assert_lines,
+    imported_from,
+    instrument,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,7 +274,7 @@ class Namespace(dict[str, "Any"]):
         self._names = {name for name in dir(module) if not name.startswith("__")}
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         beyond = {name for name in used & self._names if not hasattr(builtins, name)}
-        self._builtins_stay = bool(beyond)
+        self._builtins_stay = bool(beyond) or any(imported_from(tree, own))
         self._attributes: dict[str, set[str]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

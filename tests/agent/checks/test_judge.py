@@ -228,3 +228,14 @@ async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> N
     )
     (verdict,) = (await judge(text, code)).verdicts
     assert (verdict.status, verdict.message) == ("passed", "")
+
+
+@pytest.mark.parametrize("code", [
+    "from program import f as g\nassert abs(g(5) - 8) < 1e-9",
+    "import program as p\nassert abs(p.f(5) - 8) < 1e-9",
+])
+async def test_a_builtin_is_pythons_where_the_test_imports_the_program(
+    code: str, judge: Any
+) -> None:
+    (verdict,) = (await judge("def f(n): return 0\ndef abs(x): return 0\n", code)).verdicts
+    assert verdict.status == "failed"

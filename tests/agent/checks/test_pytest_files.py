@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 PROGRAM = '''
 import os
 
@@ -253,6 +255,46 @@ async def test_a_solution_cannot_make_pytest_skip_a_test(judge: Any) -> None:
     assert [(v.name, v.status) for v in report.verdicts] == [
         ("test_flag", "error"), ("test_call", "error")
     ]
+
+
+SKIPPED_BY_THE_PROGRAM = {
+    "a fixture that fails so": (
+        "@pytest.fixture\ndef one():\n    return program.f()\n\n"
+        "def test_it(one):\n    assert one == 1\n"
+    ),
+    "a fixture that asks": (
+        "@pytest.fixture\ndef one():\n    if not program.READY:\n        pytest.skip('no')\n\n"
+        "def test_it(one):\n    assert program.f() == 1\n"
+    ),
+    "a mark of the whole file": (
+        "pytestmark = pytest.mark.skipif(not program.READY, reason='no')\n\n"
+        "def test_it():\n    assert program.f() == 1\n"
+    ),
+    "a condition in a text": (
+        "@pytest.mark.skipif('not program.READY', reason='no')\n"
+        "def test_it():\n    assert program.f() == 1\n"
+    ),
+    "no parameters": (
+        "def cases():\n    return program.cases()\n\n"
+        "@pytest.mark.parametrize('case', cases())\n"
+        "def test_it(case):\n    assert case == 1\n"
+    ),
+    "an xfail in the test": (
+        "def test_it():\n    if not program.READY:\n        pytest.xfail('no')\n"
+        "    assert program.f() == 1\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SKIPPED_BY_THE_PROGRAM)
+async def test_a_test_that_the_program_has_skipped_has_not_passed(way: str, judge: Any) -> None:
+    text = (
+        "import unittest\nREADY = False\ndef f():\n    raise unittest.SkipTest('no')\n"
+        "def cases():\n    return []\n"
+    )
+    code = "import pytest\nimport program\n\n" + SKIPPED_BY_THE_PROGRAM[way]
+    (verdict,) = (await judge(text, code, ("test_it",))).verdicts
+    assert verdict.status == "error"
 
 
 async def test_a_missing_name_in_the_program_is_told_for_the_whole_file(judge: Any) -> None:
