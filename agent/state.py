@@ -25,6 +25,11 @@ class Suite(Value):
         return (*self.visible, *self.held_out)
 
 
+def latest(_: str, new: str) -> str:
+    """Keeps the last of what branches that run side by side have to say."""
+    return new
+
+
 class State(TypedDict, total=False):
     """The graph's state. Fields ending in `_id` are addresses in the store."""
 
@@ -50,6 +55,6 @@ class State(TypedDict, total=False):
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
     outcome: str
-    reason: str
+    reason: Annotated[str, latest]
     proof: str
     proof_why: str

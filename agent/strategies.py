@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -46,13 +47,15 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
 
+    budget_s = min(ctx.settings.search_s, ctx.seconds_left)
+    started = time.monotonic()
     found = await heal_by_search(
         ctx.task,
         attempt.solution,
         attempt.tests,
         attempt.report,
         ctx.sandbox,
-        budget_s=min(ctx.settings.search_s, ctx.seconds_left),
+        budget_s=budget_s,
         max_candidates=ctx.settings.max_candidates,
         progress=progress,
         verify=verify,
@@ -66,7 +69,13 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
                 note=f"not a fix: {found.partial.note}",
             )
         )
-    return Proposal(found.solution, found.note, found.candidates)
+    if found.solution is not None:
+        return Proposal(found.solution, found.note, found.candidates)
+    cut = time.monotonic() - started >= budget_s
+    note = f"the search found no repair among {found.candidates:,} candidates" + (
+        f" and was cut after {round(budget_s, 1):g} seconds" if cut else ""
+    )
+    return Proposal(None, note, found.candidates)
 
 
 STRATEGIES: dict[StrategyName, Callable[[Attempt, Context], Awaitable[Proposal]]] = {

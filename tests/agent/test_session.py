@@ -108,6 +108,7 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     log = await finished(session, paste(code, tests, "").task, budget_s=30.0)
     end = last(log)
     assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
+    assert "the search found no repair among" in end.reason
     diagnosis = of_kind(log, "diagnosed")[0].diagnosis  # type: ignore[union-attr]
     assert diagnosis.blamed[0].line == 2
     judged = of_kind(log, "judged")[-1].report  # type: ignore[union-attr]

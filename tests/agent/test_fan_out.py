@@ -1,0 +1,74 @@
+"""Several strategies side by side, and what becomes of their proposals."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent import strategies
+from agent.context import Context
+from agent.events import RunFinished
+from agent.intake import paste
+from agent.session import Settings, open_session
+from agent.strategies import Attempt, Proposal
+
+CODE = "def area(width, height):\n    return width + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+
+
+async def end_of(folder: Path) -> RunFinished:
+    settings = Settings.from_env({}, provider="mock", data_dir=folder)
+    async with open_session(settings) as session:
+        run = await session.start(paste(CODE, TESTS).task)
+        async for _ in session.follow(run):
+            pass
+        end = session.log(run)[-1].event
+        assert isinstance(end, RunFinished), end
+        return end
+
+
+async def empty(attempt: Attempt, ctx: Context) -> Proposal:
+    return Proposal(None, "nothing found", 3)
+
+
+def answering(code: str, meeting: asyncio.Barrier | None = None):  # type: ignore[no-untyped-def]
+    async def strategy(attempt: Attempt, ctx: Context) -> Proposal:
+        if meeting is not None:
+            await asyncio.wait_for(meeting.wait(), 10)
+        return Proposal(attempt.solution.with_text(code, note=code[-6:-1]), "", 1)
+
+    return strategy
+
+
+RIGHT = "def area(width, height):\n    return width * height\n"
+RIGHT_TOO = "def area(width, height):\n    return height * width\n"
+
+
+async def test_strategies_run_side_by_side_and_the_cheapest_with_a_program_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meeting = asyncio.Barrier(2)
+    monkeypatch.setitem(strategies.STRATEGIES, "memory", empty)
+    monkeypatch.setitem(strategies.STRATEGIES, "search", answering(RIGHT, meeting))
+    monkeypatch.setitem(strategies.STRATEGIES, "model", answering(RIGHT_TOO, meeting))
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.code, end.strategy, end.candidates) == ("healed", RIGHT, "search", 5)
+
+
+async def test_where_no_strategy_finds_a_program_the_run_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(strategies.STRATEGIES, "search", empty)
+    monkeypatch.setitem(strategies.STRATEGIES, "model", empty)
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.reason, end.candidates) == ("unresolved", "nothing found", 6)
+
+
+async def test_a_strategys_word_is_not_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(strategies.STRATEGIES, "search", answering(CODE.replace("+", "-")))
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")
