@@ -265,7 +265,8 @@ class _Bench:
                 "status": status, "message": "" if passed else (said or seen.ended) + where,
                 "in_process": ask.in_process,
             }
-            ask.rows = [(ask.test.name, row)]
+            settled = [(name, had) for name, had in ask.rows if had.get("status") != "unsettled"]
+            ask.rows = [*settled, (ask.test.name, row)]
 
     @property
     def _name(self) -> str:

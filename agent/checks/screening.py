@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from agent.domain import Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
@@ -146,11 +146,12 @@ class Screener:
         lost = Screened(passed=(False,), ended="lost")
         measured = Baseline((lost,) * self._count, (0,) * self._count, None)
         async for _, reply in self._batch.replies([item], 3.0 * self._count + KILL_S):
-            if isinstance(reply, dict) and isinstance(runs := reply.get("runs"), list):
+            rows = _baseline_rows(reply, self._count)
+            if isinstance(reply, dict) and rows is not None:
                 output = reply.get("output")
                 measured = Baseline(
-                    screened=tuple(_baseline_row(run) for run in runs),
-                    steps=tuple(cast(int, cast(list[Json], run)[5]) for run in runs),
+                    screened=tuple(screened for screened, _ in rows),
+                    steps=tuple(steps for _, steps in rows),
                     output=output if isinstance(output, str) else None,
                 )
         return measured
@@ -266,21 +267,27 @@ def _screened(row: list[Json], count: int) -> Screened:
     )
 
 
-def _baseline_row(run: Json) -> Screened:
-    if not isinstance(run, list) or len(run) != 7:
-        raise SandboxError("the screening program's reply has an unknown shape")
-    passed, timeout, exception, message, line, _, types = run
-    return Screened(
-        passed=(bool(passed),),
-        ended="ok" if passed else "timeout" if timeout else "failed",
-        exception=str(exception),
-        message=str(message),
-        line=line if isinstance(line, int) else None,
-        types=tuple(str(one) for one in cast(list[Any], types)),
-    )
+def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]] | None:
+    """How each test went and its steps; `None` where the program wrote over our channel."""
+    runs = reply.get("runs") if isinstance(reply, dict) else None
+    if not isinstance(runs, list) or len(runs) != count:
+        return None
+    rows = []
+    for run in runs:
+        match run:
+            case [bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t)]:
+                ended: Literal["ok", "timeout", "failed"] = (
+                    "ok" if passed else "timeout" if timeout else "failed"
+                )
+                rows.append((Screened(
+                    (passed,), ended, said, message, line if isinstance(line, int) else None,
+                    types=tuple(map(str, t)),
+                ), steps))
+            case _:
+                return None
+    return rows
 
 
 def _first_row(reply: Json) -> Screened:
-    if isinstance(reply, dict) and isinstance(runs := reply.get("runs"), list) and len(runs) == 1:
-        return _baseline_row(runs[0])
-    return Screened((False,), "lost", message="the reply made no sense")
+    rows = _baseline_rows(reply, 1)
+    return rows[0][0] if rows else Screened((False,), "lost", message="the reply made no sense")

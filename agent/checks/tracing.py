@@ -44,19 +44,23 @@ def _traced(reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int]
     if isinstance(reply, Lost):
         return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
                       message=reply.limit or reply.ended)
-    if not isinstance(reply, dict):
-        return Traced(passed=False, message="the reply made no sense")
     row = cast(dict[str, Any], reply)
-    covered = {int(line): int(count) for line, count in row["hits"]}
+    try:
+        covered = {int(line): int(count) for line, count in row["hits"]}
+        met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
+        traced = Traced(
+            passed=bool(row["passed"]),
+            covered=frozenset(covered),
+            exception=str(row["exception"]),
+            message=str(row["message"]),
+            line=row["line"] if isinstance(row["line"], int) else None,
+            values=tuple((str(name), str(value)) for name, value in row["values"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # The program shares the process and can write over our channel: nothing counts then.
+        return Traced(passed=False, message="the reply made no sense")
     for line, count in covered.items():
         hits[line] = hits.get(line, 0) + count
-    for name, kinds in row["types"].items():
-        types.setdefault(str(name), set()).update(str(kind) for kind in kinds)
-    return Traced(
-        passed=bool(row["passed"]),
-        covered=frozenset(covered),
-        exception=str(row["exception"]),
-        message=str(row["message"]),
-        line=row["line"] if isinstance(row["line"], int) else None,
-        values=tuple((str(name), str(value)) for name, value in row["values"]),
-    )
+    for name, kinds in met.items():
+        types.setdefault(name, set()).update(kinds)
+    return traced

@@ -362,3 +362,19 @@ async def test_a_test_file_with_a_syntax_error_is_told(judge: Any) -> None:
     (verdict,) = (await judge("x = 1\n", "def test_a(:\n    pass\n", ("test_a",))).verdicts
     assert verdict.status == "error"
     assert "SyntaxError" in verdict.message
+
+
+async def test_what_failed_outside_stands_beside_what_one_process_passes(judge: Any) -> None:
+    text = (
+        "import sys\nclass K:\n    pass\n"
+        "def f(n):\n    return K() if n == 2 else 8 if 'screen' in sys.modules else 0\n"
+    )
+    code = (
+        "import pickle\nimport pytest\nfrom program import f\n\n"
+        "@pytest.mark.parametrize('n', [1, 2])\ndef test_it(n):\n"
+        "    assert n == 2 or f(n) == 8\n    assert n == 1 or pickle.dumps(f(n))\n"
+    )
+    report = await judge(text, code, ("test_it",))
+    assert [(v.name, v.status, v.integrity) for v in report.verdicts] == [
+        ("test_it[1]", "failed", "outside"), ("test_it", "passed", "in-process"),
+    ]

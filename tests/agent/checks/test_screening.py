@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from agent.checks.screening import run_in_process, screening
 from agent.checks.tracing import trace
 from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
@@ -185,3 +187,27 @@ async def test_a_trace_of_an_endless_program_ends() -> None:
     seen = await trace(program("while True:\n    pass\n"), [], Task(), open_sandbox())
 
     assert [(one.passed, one.exception) for one in seen.tests] == [(False, "TimeoutError")]
+
+
+def writes(message: str) -> str:
+    """A program that finds the jail's channel and puts a message of its own there."""
+    return (
+        "import sys\nframe = sys._getframe()\nwhile frame:\n"
+        "    jail = frame.f_locals.get('jail')\n"
+        f"    if jail is not None:\n        jail.send({message})\n        break\n"
+        "    frame = frame.f_back\n\ndef triple(n):\n    return 0\n"
+    )
+
+
+@pytest.mark.parametrize("message", [
+    "{'a': 1}", "{'runs': [1]}", "{'runs': [[True, False, '', '', None, 1, []]] * 3}",
+    "{'runs': [[True, False, '', '', None, 'x', []]]}", "[['ok', '1', '', '', None]]",
+])
+async def test_a_program_that_writes_over_our_channel_is_no_fault_of_ours(message: str) -> None:
+    text = writes(message)
+    (one,) = await screened([BASE], TESTS[:1], base=text)
+    assert one.passed in ((None,), (False,))
+    (alone,) = await run_in_process(program(text), TESTS[:1], Task(), open_sandbox(), wall_s=2.0)
+    assert (alone.passed, alone.message) == ((False,), "the reply made no sense")
+    seen = await trace(program(text), TESTS[:1], Task(), open_sandbox())
+    assert [(t.passed, t.message) for t in seen.tests] == [(False, "the reply made no sense")]
