@@ -6,6 +6,7 @@ proposes (cost, whole text); the cheapest are tried first.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import keyword
 import re
@@ -91,7 +92,8 @@ def mended(source: str, most: int) -> list[tuple[float, str]]:
                 tries += 1
                 now = fault(new)
                 if now is None:
-                    found[new] = cost + extra
+                    if _does_something(new):
+                        found[new] = cost + extra
                 elif _moved_on(at, now, extra, len(new) - len(text)):
                     progress = 0.05 * min(10, now.line - at.line)
                     further.append((cost + extra - progress, new, now))
@@ -102,6 +104,19 @@ def mended(source: str, most: int) -> list[tuple[float, str]]:
         if not beam:
             break
     return sorted(((cost, text) for text, cost in found.items()), key=lambda one: one[0])[:_KEPT]
+
+
+def _does_something(text: str) -> bool:
+    """Whether a text that compiles is more than comments and loose constants: prose is not
+    mended by taking it away."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        body = ast.parse(text).body
+    return any(
+        not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        and not isinstance(node, ast.Pass)
+        for node in body
+    )
 
 
 def _moved_on(before: Fault, after: Fault, cost: float, grown: int) -> bool:

@@ -50,3 +50,11 @@ def test_the_same_text_is_mended_the_same_way() -> None:
     broken = "def f(x:\n    return (x\n"
 
     assert mended(broken, 800) == mended(broken, 800)
+
+
+@pytest.mark.parametrize("prose", ["hello there, please fix my computer", "fix it now please\n"])
+def test_prose_is_not_mended_by_taking_it_away(prose: str) -> None:
+    found = [text for _, text in mended(prose, MOST)]
+
+    assert "" not in [text.strip() for text in found]
+    assert not [text for text in found if text.lstrip().startswith("#")]
