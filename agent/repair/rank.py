@@ -86,7 +86,7 @@ def _spelt(line: str, tokens: list[_Token]) -> str:
 
 
 def _shown(lines: list[str]) -> str:
-    text = "; ".join(line.strip() for line in lines if line.strip())
+    text = "; ".join(line.strip() for line in lines if line.strip()).replace(":; ", ": ")
     return f"`{text}`" if len(text) <= 80 else f"`{text[:77]}...`"
 
 
