@@ -292,8 +292,11 @@ def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
     total = len({verdict.name for verdict in report.verdicts})
     cause = f"{len(failing)} of {total} tests fail"
     shown = next((v for v in failing if v.call and v.expected and v.got), None)
+    told = next((v for v in failing if v.message), None)
     if shown is not None:
         cause = f"{shown.call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+    elif told is not None:
+        cause = f"{cause}: {_brief(told.name)}: {_brief(told.message)}"
     return Diagnosis(category="wrong_result", cause=cause, confidence=0.6)
 
 

@@ -153,6 +153,13 @@ def test_a_wrong_result_names_call_got_and_expected():
     assert found.cause == "f(2) gives 5 where 4 is expected"
 
 
+def test_an_exception_of_the_programs_own_is_told_in_its_words():
+    report = failed("Insufficient: 10 > 10 at line 4 (bank.py)")
+    found = intake.classify(report, task("class Insufficient(Exception): pass\n"))
+
+    assert found.cause == "1 of 1 tests fail: t: Insufficient: 10 > 10 at line 4 (bank.py)"
+
+
 def test_one_wrong_result_keeps_a_missing_file_from_ending_the_heal():
     wrong = failed("", call="f(2)", expected="4", got="5").verdicts[0]
     broken = failed("FileNotFoundError: [Errno 2] 'x.csv' at line 3 (main.py)").verdicts[0]
