@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from agent.events import Event, Stamped
 from agent.store import Store
 
 PAGE = 500
+ELSEWHERE_S = 0.5
+"""A follower looks this often for what another process wrote."""
 
 
 class EventBus:
@@ -55,7 +58,8 @@ class EventBus:
                     if page[-1].final:
                         return
                 else:
-                    await awake.wait()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(awake.wait(), ELSEWHERE_S)
         finally:
             self._sleepers[run].discard(awake)
             if not self._sleepers[run]:

@@ -141,3 +141,15 @@ async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert not bus._sleepers
+
+
+async def test_a_follower_sees_what_another_process_writes(bus: EventBus, tmp_path: Path) -> None:
+    async def read() -> list[str]:
+        return [entry.event.kind async for batch in bus.follow("r") for entry in batch]
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    elsewhere = Store(tmp_path / "runs.db")
+    EventBus(elsewhere).writer("r", "a")(RunFailed(error="e"))
+    elsewhere.close()
+    assert await asyncio.wait_for(reading, 10) == ["run_failed"]
