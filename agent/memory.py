@@ -93,7 +93,7 @@ class Memory:
         )
 
     def remember(self, fix: Fix) -> None:
-        """Keeps a proven fix; the same one again counts as a success."""
+        """Keeps a proven fix; the same one again takes its newest proof and note."""
         self._db.execute(
             "insert into fixes(signature, before, after, proof, note, created) "
             "values(?,?,?,?,?,?) on conflict(signature, after) do update set "

@@ -12,11 +12,18 @@ from agent.roles import DEBUGGER, ask
 from agent.state import State, Suite
 
 
+def shown(report: Report, suite: Suite) -> Report:
+    """What may be told to whoever repairs: of the tests held out, not even how they fail."""
+    held = {test.name for test in suite.held_out}
+    verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
+    return report.model_copy(update={"verdicts": verdicts})
+
+
 async def diagnose(state: State, ctx: Context) -> State:
     """Classifies the failure, blames lines by coverage, and asks the debugger."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    report = ctx.store.get(state["report_id"], Report)
+    report = shown(ctx.store.get(state["report_id"], Report), suite)
     found = classify(report, ctx.task, solution)
     if found.fixable and not found.blamed:
         seen = await trace(solution, suite.visible, ctx.task, ctx.sandbox)
