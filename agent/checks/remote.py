@@ -289,6 +289,8 @@ class Link:
             return self.handlers[verb](*args)
         if self.judging:
             _permit(verb, args)
+            if verb in ("set", "delete") and _is_method(args[0], args[1]):
+                self._observe(f"the solution replaces {args[1]} of an object of the test")
             if self.table.oid(args[2 if verb in ("member", "op") else 0]) is None:
                 # str.format, say, reads any attribute of what it is given.
                 raise AttributeError("the test does not give this away")
@@ -510,17 +512,34 @@ _CLOSED = (
 )
 
 
+_CONFIGURES = ("configure_mock", "mock_add_spec", "attach_mock", "reset_mock")
+"""Ways to change what a mock says was done with it, other than doing it."""
+
+
+def _is_method(owner: Object, name: str) -> bool:
+    """Whether the name is a function of an object of the test, which may be how it checks."""
+    cls = owner if isinstance(owner, type) else type(owner)
+    own = getattr(owner, "__dict__", {}).get(name)
+    return any(
+        isinstance(one, (types.FunctionType, types.MethodType, classmethod, staticmethod))
+        for one in (own, *(space_of(base).get(name) for base in cls.__mro__))
+    )
+
+
 def _permit(verb: str, args: list[Any]) -> None:
     """What the solution may do with objects of the test: use them, not look behind them."""
     if verb in ("call", "await", "copy", "deepcopy"):
         return
+    if len(args) > 1 and args[1] in _CONFIGURES:
+        raise AttributeError("the test does not give this away")
     if verb == "member" and len(args) == 5 and (not is_special(args[1]) or args[1] == "__init__"):
         return
     if verb == "op" and len(args) == 5 and args[1] in OPERATIONS:
         return
     if verb in ("get", "set", "delete") and len(args) >= 2 and isinstance(args[1], str):
         owner, name = args[0], args[1]
-        if not name.startswith("_") and not isinstance(owner, (*_CLOSED, str)):
+        ours = name.startswith("_") or (verb != "get" and name.startswith("assert"))
+        if not ours and not isinstance(owner, (*_CLOSED, str)):
             return
         if verb == "get" and name in ("__name__", "__qualname__", "__doc__"):
             return

@@ -172,3 +172,24 @@ async def test_exceptions_of_the_library_are_known_by_their_bases(judge: Any) ->
     code = "try:\n    f(1)\nexcept ValueError as error:\n    assert error.pos == 1"
     (verdict,) = (await judge(text, code)).verdicts
     assert verdict.passed
+
+
+@pytest.mark.parametrize("lie", [
+    "mock.assert_called_once_with = lambda *a: None",
+    "mock.configure_mock(assert_called_once_with=lambda *a: None)",
+    "getattr(mock, 'configure_' + 'mock')(assert_called_once_with=lambda *a: None)",
+])
+async def test_a_mock_of_the_test_cannot_be_told_what_to_say(lie: str, judge: Any) -> None:
+    text = f"def f(mock):\n    mock(1)\n    try:\n        {lie}\n    except AttributeError: pass\n"
+    code = "from unittest.mock import Mock\nm = Mock()\nf(m)\nm.assert_called_once_with(8)"
+    (verdict,) = (await judge(text, code)).verdicts
+    assert verdict.status == "failed"
+
+
+async def test_a_check_of_the_test_that_the_solution_replaces_is_its_own_word(judge: Any) -> None:
+    text = "def f(spy):\n    spy.check = lambda *a: None\n    spy.seen = 1\n"
+    code = "class Spy:\n    def check(self, n): assert n == 0\ns = Spy()\nf(s)\ns.check(8)\n"
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.integrity, verdict.reason) == (
+        "observed", "the solution replaces check of an object of the test"
+    )
