@@ -89,9 +89,12 @@ async def check(
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
     """The program's run and the tests', side by side."""
-    async with asyncio.TaskGroup() as group:
-        ending = group.create_task(bench.ending())
-        verdicts = group.create_task(bench.verdicts(tests, ""))
+    try:
+        async with asyncio.TaskGroup() as group:
+            ending = group.create_task(bench.ending())
+            verdicts = group.create_task(bench.verdicts(tests, ""))
+    except* SandboxError as broken:
+        raise SandboxError(str(broken.exceptions[0])) from broken
     return ending.result(), verdicts.result()
 
 
