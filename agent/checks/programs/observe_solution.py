@@ -48,7 +48,8 @@ class Program:
     def __init__(self, link: Link, payload: dict[str, Any], folder: str) -> None:
         self._link = link
         self._name: str = payload["name"]
-        self._path = os.path.join(folder, payload["entry"])
+        self._entry: str = payload["entry"]
+        self._path = os.path.join(folder, self._entry)
         self._text: str = payload["text"]
         self._stdin: str = payload["stdin"]
         self._argv: list[str] = payload["argv"]
@@ -65,13 +66,14 @@ class Program:
                 del sys.modules[name]
         self._fresh_streams()
         sys.argv[:] = [self._path, *self._argv]
-        if "." in self._name:
+        if os.path.dirname(self._entry):
             return importlib.import_module(self._name)
         if self._code is None:
             self._code = compile(self._text, self._path, "exec", dont_inherit=True)
         module = types.ModuleType(self._name)
         module.__file__ = self._path
-        sys.modules[self._name] = module
+        # A program called json.py or sys.py must not take the place of what runs it.
+        sys.modules.setdefault(self._name, module)
         exec(self._code, module.__dict__)
         return module
 
@@ -128,8 +130,16 @@ class Program:
         system.stderr = system.__stderr__ = err
 
 
+def _import_json() -> None:
+    """The channel needs it, and the program's folder, which comes first, may have a json.py."""
+    first = sys.path.pop(0)
+    importlib.import_module("json")
+    sys.path.insert(0, first)
+
+
 def main(jail: Any) -> None:
     """Serves until the tests' process is gone."""
+    _import_json()
     link = Link(jail.peer, "s", jail.folder)
     program = Program(link, jail.payload, jail.folder)
     link.handlers = {

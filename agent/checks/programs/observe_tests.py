@@ -217,7 +217,9 @@ class Finder:
     def __init__(self, link: Link, payload: dict[str, Any]) -> None:
         self._link = link
         self._name: str = payload["name"]
-        self._modules = {*payload["modules"], self._name, "solution"}
+        # What Python and this process have loaded stays theirs, be the program called json.py.
+        loaded = sys.stdlib_module_names & {*sys.modules, "json"}
+        self._modules = {*payload["modules"], self._name, "solution"} - loaded
         self.entry: FarModule | None = None
 
     def find_spec(
@@ -552,13 +554,12 @@ def _test_line(error: BaseException) -> str:
 
 def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
-    court = Court(jail)
     if "file" in jail.payload:
         from agent.checks.programs.observe_pytest import run_file
 
-        run_file(court, jail.payload)
+        run_file(Court(jail), jail.payload)
     else:
-        court.snippets(jail.payload["tests"])
+        Court(jail).snippets(jail.payload["tests"])
 
 
 __all__ = ["Court", "Deadline", "Surroundings", "main"]

@@ -254,8 +254,8 @@ class Room:
         package, _, leaf = self.dotted.rpartition(".")
         try:
             __import__(package)
-        except ImportError:
-            return  # a folder without a package: only the plain names lead to the program
+        except (ImportError, ValueError):
+            return  # a folder without a package, or .hidden.py: only the plain names lead to it
         setattr(sys.modules[package], leaf, module)
 
     def _forget(self) -> None:

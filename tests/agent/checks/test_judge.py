@@ -239,3 +239,13 @@ async def test_a_builtin_is_pythons_where_the_test_imports_the_program(
 ) -> None:
     (verdict,) = (await judge("def f(n): return 0\ndef abs(x): return 0\n", code)).verdicts
     assert verdict.status == "failed"
+
+
+@pytest.mark.parametrize(
+    "entry", ["json.py", "os.py", "sys.py", "random.py", ".hidden.py", "a.b.py"]
+)
+async def test_a_program_may_have_any_file_name(entry: str, judge: Any) -> None:
+    report = await judge("def f(n): return n + 1", "assert f(1) == 2", entry=entry)
+    assert [v.message for v in report.verdicts if not v.passed] == []
+    wrong = await judge("def f(n): return n", "assert f(1) == 2", entry=entry)
+    assert [v.status for v in wrong.verdicts] == ["failed"]
