@@ -41,7 +41,7 @@ from agent.nodes.finish import conclude
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
 from agent.state import State
-from agent.store import RunRow, Store
+from agent.store import RunOver, RunRow, Store
 from llm import LlmError, NoProvider, Plan, open_provider, resolve
 from sandbox import Sandbox, SandboxError, open_sandbox
 
@@ -267,6 +267,8 @@ class Session:
             await self._conclude(run, "not_fixable", str(error))
         except SandboxError as error:
             await self._conclude(run, "not_fixable", f"the sandbox cannot run code: {error}")
+        except RunOver:
+            log.info("the run %s was ended from elsewhere", run)
         except Exception as error:
             emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
@@ -275,7 +277,8 @@ class Session:
         """Writes the last event of a run that did not reach its last step."""
         state = await self._graph.aget_state(self._config(run))
         context = self._surroundings(run).context
-        conclude(cast(State, state.values), context, outcome, reason)
+        with suppress(RunOver):  # it may have come to its end meanwhile
+            conclude(cast(State, state.values), context, outcome, reason)
 
     def _options(self, run: str) -> Options:
         return Options.from_json(self._store.run(run).options)

@@ -50,6 +50,10 @@ class RunRow:
     final: bool
 
 
+class RunOver(Exception):
+    """The run has its last event already; another process may have ended it."""
+
+
 class Store:
     """Runs, events and values in one file; use from one thread."""
 
@@ -140,11 +144,16 @@ class Store:
         return 0 if row[0] is None else int(row[0]) + 1
 
     def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
-        """Appends an event to the run's log, in the next place."""
+        """Appends an event to the run's log, in the next place; raises `RunOver`."""
         at = time.time()
         final = event.kind in ("run_finished", "run_failed")
         self._db.execute("begin immediate")
         try:
+            over = self._db.execute(
+                "select 1 from runs where id = ? and final = 1", (run,)
+            ).fetchone()
+            if over is not None:
+                raise RunOver(f"the run {run!r} is over")
             (last,) = self._db.execute(
                 "select coalesce(max(seq), 0) from events where run = ?", (run,)
             ).fetchone()

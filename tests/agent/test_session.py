@@ -225,3 +225,16 @@ async def test_the_users_own_asserts_are_judged_and_never_edited(session: Sessio
     end = last(await finished(session, make_task(code).task))
     assert end.outcome == "healed"
     assert end.code == code.replace("width + height", "width * height")
+
+
+async def test_a_run_cancelled_from_another_session_is_over_for_good(
+    session: Session, tmp_path: Path
+) -> None:
+    run = await session.start(paste(ONE_BUG, TESTS, "").task)
+    async with open_session(settings(tmp_path)) as other:
+        await other.cancel(run)
+    while session._running(run):
+        await asyncio.sleep(0.05)
+    ends = [entry.event for entry in session.log(run) if entry.final]
+    assert [end.outcome for end in ends if isinstance(end, RunFinished)] == ["cancelled"]
+    assert session.log(run)[-1].final
