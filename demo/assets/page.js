@@ -39,7 +39,11 @@
     }
     lastPhase = phase;
     const clock = bench.querySelector(".clock");
-    if (clock) clock.dataset.seen = performance.now();
+    // A tick changes the bench too: only another elapsed time starts the count anew.
+    if (clock && clock.dataset.from !== clock.dataset.elapsed) {
+      clock.dataset.from = clock.dataset.elapsed;
+      clock.dataset.seen = performance.now();
+    }
     tick();
   };
 
@@ -92,9 +96,11 @@
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
       const heal = document.querySelector("button#heal");
-      if (heal && !heal.disabled) {
-        event.preventDefault();
-        event.stopPropagation();
+      if (!heal) return;
+      // An editor would begin a new line, also while a run goes on.
+      event.preventDefault();
+      event.stopPropagation();
+      if (!heal.disabled) {
         document.activeElement && document.activeElement.blur();
         setTimeout(() => heal.click(), 60);
       }

@@ -1,7 +1,8 @@
 """Serves the page around recorded runs; a task's words choose one and what it says.
 
 `unresolved` plays that run. `healed saying <b>` plays the healed run with `<b>` written in
-the place of the function's name, everywhere. `slowly` pauses before each event.
+the place of the function's name, everywhere. `slowly` pauses before each event, `very slowly`
+for longer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ RUNS = Path(__file__).parent.parent / "demo" / "runs"
 def chosen(task: Task) -> tuple[Stamped, ...]:
     """The recorded run that a task asks for."""
     words, _, said = task.text.partition(" saying ")
-    name = words.replace("slowly", "").strip() or "healed"
+    name = words.replace("very", "").replace("slowly", "").strip() or "healed"
     text = (RUNS / f"{name}.jsonl").read_text(encoding="utf-8")
     if said:
         text = text.replace("late_fee", json.dumps(said)[1:-1])
@@ -35,7 +36,8 @@ class Session(RecordedSession):
     async def start(
         self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
     ) -> str:
-        self._pause_s = 0.4 if "slowly" in task.text else 0.01
+        pauses = {"very slowly": 2.0, "slowly": 0.4}
+        self._pause_s = next((s for words, s in pauses.items() if words in task.text), 0.01)
         return await super().start(task, run_id=run_id, max_iterations=max_iterations)
 
 

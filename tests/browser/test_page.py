@@ -138,6 +138,34 @@ def test_the_keyboard_alone_heals(recorded_page: Any) -> None:
     ended(page, "HEALED")
 
 
+def test_the_keys_that_heal_leave_the_text_alone_while_a_run_goes_on(
+    recorded_page: Any,
+) -> None:
+    page = recorded_page.page
+    heal(page, code="x = 1", words="healed slowly")
+    expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
+    editor = page.locator("#code .cm-content")
+    editor.click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(200)
+    assert editor.inner_text() == "x = 1"
+    ended(page, "HEALED")
+
+
+def test_the_clock_goes_on_between_two_events(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="healed very slowly")
+    clock = page.locator("#bench .clock")
+    expect(clock).to_be_visible()
+    # Within two seconds without an event the count passes one second.
+    page.wait_for_function("""() => {
+      const clock = document.querySelector("#bench .clock");
+      return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
+    }""", timeout=15_000)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    ended(page, "CANCELLED")
+
+
 def test_patch_and_log_can_be_taken_along(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
     heal(page, words="healed")
