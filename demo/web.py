@@ -123,6 +123,13 @@ class Page:
         running = view.phase in ("running", "waiting")
         return (kept, *_buttons(running=running), gr.update(visible=waiting is not None))
 
+    async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
+        """Fills an example in, unless that would put it beside another program's run."""
+        if (await self._view(kept["run"])).phase in ("running", "waiting"):
+            said = render.sentence("A run goes on here. Stop it, then choose an example.")
+            return (gr.skip(), gr.skip(), gr.skip(), said)
+        return (*typed, "")
+
     async def stop(self, kept: Kept) -> str:
         """Cancels the run; whoever follows it sees its end."""
         session = await self._host.session()
@@ -241,7 +248,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                 page.watch, kept, bench, **streamed
             ).then(page.settle, kept, settled, **quick)
         for button, typed in cards:
-            button.click(_filling(typed), None, inputs, **quick).then(
+            button.click(_choosing(page, typed), kept, [*inputs, said], **quick).then(
                 None, None, None, js=_PRESS, **quick
             )
         ui.load(
@@ -259,8 +266,11 @@ _ADDRESS = """(kept) => {
 _PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click(), 80); }"""
 
 
-def _filling(typed: tuple[str, str, str]) -> Callable[[], tuple[str, str, str]]:
-    return lambda: typed
+def _choosing(page: Page, typed: tuple[str, str, str]) -> Callable[[Kept], Any]:
+    async def choose(kept: Kept) -> tuple[Any, ...]:
+        return await page.choose(kept, typed)
+
+    return choose
 
 
 def _deciding(page: Page, approve: bool) -> Callable[[Kept], Any]:

@@ -126,6 +126,22 @@ async def test_stop_cancels_the_run_and_its_follower_sees_the_end(chosen: Chosen
         assert "CANCELLED" in (await following)[-1]
 
 
+async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
+    session = RecordedSession(chosen, pause_s=30)
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        assert await page.choose(kept, ("c", "t", "w")) == ("c", "t", "w", "")
+        following = asyncio.create_task(healed(page, kept))
+        while (said := (await page.choose(kept, ("c", "t", "w")))[-1]) == "":
+            await asyncio.sleep(0)
+        assert "Stop it, then choose an example" in said
+        await page.stop(kept)
+        await following
+        assert await page.choose(kept, ("c", "t", "w")) == ("c", "t", "w", "")
+
+
 async def test_stopping_nothing_says_so(page: Page) -> None:
     assert "no run to stop" in await page.stop(begun(page))
 
