@@ -359,7 +359,8 @@ def _small(text: str) -> str:
 
 
 def _partial(partial: PartialFound) -> str:
-    note = f" {_text(partial.note)}" if partial.note else ""
+    told = partial.note.removeprefix("not a fix: ")
+    note = f" {_text(told)}" if told else ""
     return (
         f'<p class="note">With it {partial.passed} of {partial.total} checks pass. '
         f"This is not a fix: use it as a hint.{note}</p>{diff(partial.diff)}"

@@ -176,6 +176,18 @@ def test_only_the_changed_words_of_a_changed_line_are_marked(
     assert "<mark>=</mark>" in page
 
 
+def test_a_partial_patchs_note_does_not_repeat_its_label(
+    recorded: Callable[[str], Log],
+) -> None:
+    log = tuple(
+        entry.model_copy(update={"event": entry.event.model_copy(
+            update={"note": "not a fix: changed `a` to `b` in line 2"}
+        )}) if isinstance(entry.event, PartialFound) else entry
+        for entry in recorded("unresolved")
+    )
+    assert "use it as a hint. changed `a` to `b` in line 2" in Reader(workbench(fold(log))).text
+
+
 def test_a_partial_patch_is_labelled_not_a_fix(recorded: Callable[[str], Log]) -> None:
     read = Reader(workbench(fold(recorded("unresolved"))))
     assert "not a fix" in read.text
