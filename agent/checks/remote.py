@@ -38,7 +38,15 @@ from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
 from agent.checks.naming import Names
 from agent.checks.operations import JUDGING, OPERATIONS, ORDER, is_special
 from agent.checks.sharing import Table
-from agent.checks.standins import Far, FarType, Unsettled, builtin_base, class_body, space_of
+from agent.checks.standins import (
+    DERIVABLE,
+    Far,
+    FarType,
+    Unsettled,
+    builtin_base,
+    class_body,
+    space_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +62,13 @@ if TYPE_CHECKING:
         def send(self, value: Any) -> None: ...
 
         def receive(self) -> Any: ...
+
+
+PREDICATES = frozenset({
+    name for kind in DERIVABLE for name in dir(kind)
+    if name.startswith("is") or name in ("startswith", "endswith")
+})
+"""Methods of builtins that say yes or no of what they are given."""
 
 
 class Broken(BaseException):
@@ -128,6 +143,8 @@ class Link:
             raise RuntimeError("the test is not listening any more")
         with self._lock:
             self._prepare()
+            if self.judging and verb in ("get", "member"):
+                self._note_predicate(*args[:2] if verb == "get" else args[2:0:-1])
             number = os.urandom(8).hex()
             self._post({"id": number, "verb": verb}, "args", list(args))
             while True:
@@ -448,6 +465,11 @@ class Link:
     def _observe(self, why: str) -> None:
         if why not in self.observed:
             self.observed.append(why)
+
+    def _note_predicate(self, mine: Object, name: Any) -> None:
+        """`text.startswith("x")`, where text is no string of ours, leaves the answer to it."""
+        if name in PREDICATES and isinstance(mine, Far) and not type(mine)._far_named:
+            self._observe(f"{name} of the solution's class {type(mine).__name__}")
 
     def note_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Remembers a call that the test makes, with its arguments before they change."""
