@@ -10,6 +10,9 @@ from agent.repair.facts import Crash, Trace
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
 _AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
+_LOADED = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass,
+)
 
 
 def ochiai(trace: Trace) -> dict[int, float]:
@@ -66,7 +69,8 @@ def blamed(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
 
 
 def _headers(text: str) -> frozenset[int]:
-    """Lines that begin a definition: every test runs them when the module is loaded."""
+    """Lines that every test runs when the module is loaded, and that compute nothing: where a
+    definition begins, imports and docstrings."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -74,5 +78,6 @@ def _headers(text: str) -> frozenset[int]:
     return frozenset(
         node.lineno
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if isinstance(node, _LOADED)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )

@@ -33,6 +33,16 @@ def test_a_crash_is_told_from_a_wrong_answer() -> None:
     assert crash_of(wrong) is None
 
 
+def test_what_only_loads_the_module_is_blamed_last() -> None:
+    text = '"""Notes."""\nimport os\ndef f(n):\n    return n\n'
+    wrong = Traced(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
+    lines = blamed(Trace((wrong,)), text)
+
+    assert [(line.line, line.values) for line in lines] == [
+        (4, (("n", "1"),)), (1, ()), (2, ()), (3, ())
+    ]
+
+
 def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
     lines = blamed(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
 
