@@ -271,10 +271,24 @@ def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
     return tuple(entry for entry in entries if entry.attempt == last[entry.task])
 
 
+def seconds_spent(log: Iterable[Stamped]) -> float:
+    """Wall seconds a run was driven, without the time it waited for a person or a process."""
+    spent = 0.0
+    before: Stamped | None = None
+    for entry in log:
+        if before is not None and before.event.kind != "waiting" and entry.event.kind not in (
+            "answered", "resumed"
+        ):
+            spent += entry.at - before.at
+        before = entry
+    return max(0.0, spent)
+
+
 __all__ = [
     "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis", "Ending",
     "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
     "PartialFound", "PatchProposed", "Proved", "Recalled", "Resumed", "RunFailed", "RunFinished",
     "RunStarted", "Searched", "Stamped", "Status", "Step", "StepFinished", "StepStarted",
-    "TestInfo", "TestsFrozen", "Waiting", "fold_attempts", "from_jsonl", "to_jsonl",
+    "TestInfo", "TestsFrozen", "Waiting", "fold_attempts", "from_jsonl",
+    "seconds_spent", "to_jsonl",
 ]

@@ -15,9 +15,8 @@ from pydantic import Field, ValidationError
 
 from agent.context import Context
 from agent.domain import Diagnosis, Lesson, Value
-from agent.events import ModelCalled
 from llm import BadReply, Request
-from llm.ask import Asked, ask_code, ask_json
+from llm.ask import ask_code, ask_json
 from llm.prompts import load
 
 T = TypeVar("T", bound=Value)
@@ -79,10 +78,9 @@ ROLE_NAMES = (
 
 async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T:
     """The role's typed answer; raises an `LlmError`."""
-    value, asked = await ask_json(
+    value = await ask_json(
         ctx.provider, _request(ctx, role.name, variables), _schema(role.answer)
     )
-    _account(ctx, role.name, asked)
     try:
         return role.answer.model_validate(value)
     except ValidationError as error:
@@ -91,9 +89,7 @@ async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T
 
 async def ask_for_code(ctx: Context, variables: Mapping[str, object]) -> str:
     """Program text from the generator; raises an `LlmError`."""
-    code, asked = await ask_code(ctx.provider, _request(ctx, GENERATOR, variables))
-    _account(ctx, GENERATOR, asked)
-    return code
+    return await ask_code(ctx.provider, _request(ctx, GENERATOR, variables))
 
 
 @cache
@@ -105,13 +101,3 @@ def _request(ctx: Context, role: str, variables: Mapping[str, object]) -> Reques
     prompt = load(ctx.prompts, role)
     return Request(role, prompt.system, prompt.render(variables), variables)
 
-
-def _account(ctx: Context, role: str, asked: Asked) -> None:
-    """Logs the cost of a model; a rule costs nothing and is no call."""
-    if ctx.plan.has_model:
-        ctx.emit(
-            ModelCalled(
-                role=role, provider=asked.provider, model=asked.model, tokens=asked.tokens,
-                cost_usd=asked.cost_usd, wall_s=asked.wall_s,
-            )
-        )

@@ -34,6 +34,7 @@ from agent.events import (
     RunStarted,
     Stamped,
     Waiting,
+    seconds_spent,
 )
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory
@@ -145,8 +146,8 @@ class Session:
         if self._running(run):
             # The question is out, and the task that asked it is at its last line.
             await asyncio.wait({self._tasks[run]})
-        if self.waiting(run) != interrupt:
-            return False  # another caller answered meanwhile
+        if not self._store.take_answer(run, interrupt):
+            return False  # another caller, maybe in another process, was first
         emit = self._voice(run)
         emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         self._launch(run, Command(resume={interrupt: dict(value)}))
@@ -167,7 +168,10 @@ class Session:
         """Takes up the unfinished runs of processes that are gone; returns their ids."""
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
-            if self.waiting(row.id):
+            question = self.waiting(row.id)
+            if question is not None:
+                # An answer that its process took and did not live to write was none.
+                self._store.forget_answer(row.id, question)
                 continue
             emit = self._voice(row.id)
             state = await self._graph.aget_state(self._config(row.id))
@@ -243,7 +247,7 @@ class Session:
     async def _drive(self, run: str, given: State | Command[Any] | None) -> None:
         emit = self._voice(run)
         try:
-            async with asyncio.timeout(self._options(run).budget_s):
+            async with asyncio.timeout(self._seconds_left(run)) as clock:
                 async for chunk in self._graph.astream(
                     cast(Any, given),  # the graph's input type is its state; resuming has others
                     self._config(run),
@@ -260,7 +264,10 @@ class Session:
                                 diff=question["diff"],
                             )
                         )
-        except TimeoutError:
+        except TimeoutError as error:
+            if not clock.expired():
+                emit(RunFailed(error=f"TimeoutError: {error}"))
+                raise
             seconds = self._options(run).budget_s
             await self._conclude(run, "budget", f"the run's {seconds:g} seconds are over")
         except LlmError as error:
@@ -280,6 +287,10 @@ class Session:
         with suppress(RunOver):  # it may have come to its end meanwhile
             conclude(cast(State, state.values), context, outcome, reason)
 
+    def _seconds_left(self, run: str) -> float:
+        """What is left of the run's budget; a resumed run does not get a fresh one."""
+        return max(0.0, self._options(run).budget_s - seconds_spent(self._bus.log(run)))
+
     def _options(self, run: str) -> Options:
         return Options.from_json(self._store.run(run).options)
 
@@ -297,7 +308,7 @@ class Session:
             ),
             emit=self._voice(run),
             log=lambda: self._bus.log(run),
-            deadline=time.monotonic() + options.budget_s,
+            deadline=time.monotonic() + self._seconds_left(run),
         )
         return Surroundings(context, lambda task: self._bus.writer(run, task))
 

@@ -31,6 +31,8 @@ create table if not exists events(
     run text not null, seq integer not null, task text not null, attempt integer not null,
     ordinal integer not null, at real not null, body text not null,
     primary key(run, seq), unique(run, task, attempt, ordinal));
+create table if not exists answers(
+    run text not null, interrupt text not null, primary key(run, interrupt));
 create table if not exists artifacts(id text primary key, body text not null);
 """
 
@@ -117,6 +119,18 @@ class Store:
                 if changed:
                     adopted.append(row)
         return tuple(adopted)
+
+    def take_answer(self, run: str, interrupt: str) -> bool:
+        """Whether this caller is the first to answer that question, of all processes."""
+        return self._db.execute(
+            "insert or ignore into answers(run, interrupt) values(?, ?)", (run, interrupt)
+        ).rowcount == 1
+
+    def forget_answer(self, run: str, interrupt: str) -> None:
+        """Lets the question be answered again."""
+        self._db.execute(
+            "delete from answers where run = ? and interrupt = ?", (run, interrupt)
+        )
 
     def release(self, run: str) -> None:
         """Gives an unfinished run up, for any process to adopt."""

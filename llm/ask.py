@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from jsonschema import Draft202012Validator
@@ -23,20 +22,9 @@ T = TypeVar("T")
 _FENCE = re.compile(r"^```(?:python|py)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the asking cost; `tokens` is 0 where no model was asked."""
-
-    provider: str
-    model: str
-    tokens: int
-    cost_usd: float | None
-    wall_s: float
-
-
 async def ask_json(
     provider: Provider, request: Request, schema: Mapping[str, object]
-) -> tuple[object, Asked]:
+) -> object:
     """The answer as a JSON value that is valid under `schema`."""
     validator = Draft202012Validator(schema)
 
@@ -53,7 +41,7 @@ async def ask_json(
     return await _ask(provider, request, read)
 
 
-async def ask_code(provider: Provider, request: Request) -> tuple[str, Asked]:
+async def ask_code(provider: Provider, request: Request) -> str:
     """The answer's only fenced block."""
 
     def read(text: str) -> str:
@@ -67,18 +55,14 @@ async def ask_code(provider: Provider, request: Request) -> tuple[str, Asked]:
 
 async def _ask(
     provider: Provider, request: Request, read: Callable[[str], T]
-) -> tuple[T, Asked]:
-    started = time.monotonic()
+) -> T:
     question, fault = request, ""
     for _ in range(2):
         text = "".join([delta async for delta in provider.stream(question)])
         try:
-            value = read(text)
+            return read(text)
         except BadReply as error:
             fault = str(error)
             again = f"{request.user}\n\nYour last answer was refused: {fault}"
             question = replace(request, user=again)
-        else:
-            wall_s = time.monotonic() - started
-            return value, Asked(provider.name, provider.model, 0, 0.0, wall_s)
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")

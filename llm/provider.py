@@ -22,7 +22,6 @@ class Request:
     system: str
     user: str
     variables: Mapping[str, object] = field(default_factory=dict)
-    max_tokens: int = 2048
 
 
 class Provider(Protocol):

@@ -1,30 +1,86 @@
-"""Blanks the user's own tests in a program: no solution may hold what its tests expect."""
+"""Blanks the user's own tests in a program: no solution may hold what its tests expect.
+
+Doctests are among them: a program can read its own docstrings.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
 from agent.intake.program import own_tests
 
 
 def mask(text: str) -> str:
-    """`text` without its own asserts and test functions, all line numbers kept.
+    """`text` without its own asserts, test functions and doctests, all line numbers kept.
 
     An assert, or a block that asserts, becomes `pass`; a test function or class becomes an
     empty one of its name, since the program may call it. Text that does not parse is returned
     as it is, so that the error is reported where it belongs.
     """
     try:
-        ast.parse(text)
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
     nodes = own_tests(text)
-    if not nodes:
+    docstrings = [doc for doc in _docstrings(tree) if ">>>" in str(doc.value)]
+    if not nodes and not docstrings:
         return text
     lines = _lines(text)
+    for docstring in docstrings:
+        _blank_examples(lines, docstring)
     for node in reversed(nodes):
         _blank(lines, node)
     return "".join(lines)
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Module(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
+                | ast.ClassDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
+                | ast.FunctionDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
+                | ast.AsyncFunctionDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
+            ):
+                yield doc
+
+
+def _blank_examples(lines: list[str], docstring: ast.Constant) -> None:
+    """Empties each example, from its prompt to the blank line or the quotes that end it."""
+    assert docstring.end_lineno is not None and docstring.end_col_offset is not None
+    first, last = docstring.lineno - 1, docstring.end_lineno - 1
+    inside = False
+    for index in range(first, last + 1):
+        line = lines[index]
+        start, end = 0, len(line.rstrip("\r\n"))
+        if index == first:
+            opened = _OPENING.match(line, _column(line, docstring.col_offset))
+            start = opened.end() if opened else end
+        if index == last:
+            quotes = 3 if _is_triple(line, docstring) else 1
+            end = _column(line, docstring.end_col_offset) - quotes
+        content = line[start:end]
+        # On one line, escapes may hide where an example begins.
+        begins = content.lstrip().startswith(">>>") or (first == last and ">>>" in content)
+        inside = bool(content.strip()) and (inside or begins)
+        if inside:
+            lines[index] = line[:start] + line[end:]
+
+
+_OPENING = re.compile(r"[A-Za-z]*(\"\"\"|'''|\"|')")
+
+
+def _is_triple(line: str, docstring: ast.Constant) -> bool:
+    assert docstring.end_col_offset is not None
+    end = _column(line, docstring.end_col_offset)
+    return line[max(0, end - 3) : end] in ('"""', "'''")
+
+
+def _column(line: str, offset: int) -> int:
+    """The place in characters of an offset in UTF-8 bytes."""
+    return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
 
 
 def _instead(node: ast.stmt) -> str:

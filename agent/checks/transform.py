@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
@@ -62,7 +62,8 @@ def instrument(
     """
     touching = touched_names(tree, modules, free_names)
     sites: list[Site] = []
-    changed = _Asserts(touching, sites).visit(tree)
+    changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
+    changed = _Asserts(touching, sites).visit(changed)
     return ast.fix_missing_locations(changed), sites
 
 
@@ -70,6 +71,37 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }
+
+
+def _builtins_beside_others(tree: ast.Module) -> list[str]:
+    """Builtins the test uses, where it uses another name too that it does not bind itself.
+
+    A test that uses nothing else of the program tests the program's own `sum`.
+    """
+    nodes = list(ast.walk(tree))
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    bound |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    bound |= {n.arg for n in nodes if isinstance(n, ast.arg)} | set(_imports(tree))
+    free = {n.id for n in nodes if isinstance(n, ast.Name)} - bound
+    ours = sorted(name for name in free if hasattr(builtins, name))
+    return ours if len(ours) < len(free) else []
+
+
+class _StarImports(ast.NodeTransformer):
+    """Puts Python's own builtins back after `from program import *`: the program's `abs` must
+    not decide what `abs(f(3) - 8) < 1e-9` means."""
+
+    def __init__(self, modules: Collection[str], names: Sequence[str]) -> None:
+        self._modules = modules
+        self._names = names
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | list[ast.stmt]:
+        module = node.module or ""
+        ours = module in self._modules or module.partition(".")[0] in self._modules
+        if not ours or not self._names or node.names[0].name != "*":
+            return node
+        back = ast.ImportFrom("builtins", [ast.alias(name) for name in self._names], 0)
+        return [node, ast.copy_location(back, node)]
 
 
 class _Asserts(ast.NodeTransformer):

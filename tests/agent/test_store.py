@@ -10,7 +10,19 @@ import pytest
 
 from agent.bus import EventBus
 from agent.domain import Lesson, Script, Task
-from agent.events import Event, Notice, RunFailed, fold_attempts, from_jsonl, to_jsonl
+from agent.events import (
+    Answered,
+    Event,
+    Notice,
+    Resumed,
+    RunFailed,
+    Stamped,
+    Waiting,
+    fold_attempts,
+    from_jsonl,
+    seconds_spent,
+    to_jsonl,
+)
 from agent.store import Store, is_alive, this_process
 
 
@@ -108,6 +120,28 @@ def test_a_broken_log_names_its_line(bus: EventBus) -> None:
     bus.writer("r", "a")(notice("one"))
     with pytest.raises(ValueError, match="line 2 is not an event"):
         from_jsonl(to_jsonl(bus.log("r")) + '{"kind": "other"}\n')
+
+
+def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "runs.db")
+    assert [store.take_answer("r", "q"), other.take_answer("r", "q")] == [True, False]
+    assert other.take_answer("r", "next")
+    other.close()
+
+
+def test_time_is_spent_only_while_a_run_is_driven() -> None:
+    def at(second: float, event: Event) -> Stamped:
+        return Stamped(
+            run="r", seq=int(second * 10) + 1, task="t", attempt=0, ordinal=0, at=second,
+            event=event,
+        )
+
+    log = [
+        at(0, notice("start")), at(2, Waiting(interrupt="q", question="?")),
+        at(60, Answered(interrupt="q", answer="yes")), at(63, notice("work")),
+        at(90, Resumed(note="killed at 63")), at(94, notice("end")),
+    ]
+    assert seconds_spent(log) == 2 + 3 + 4
 
 
 async def test_every_follower_sees_every_event_in_order_from_where_it_began(

@@ -233,6 +233,7 @@ async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> N
 @pytest.mark.parametrize("code", [
     "from program import f as g\nassert abs(g(5) - 8) < 1e-9",
     "import program as p\nassert abs(p.f(5) - 8) < 1e-9",
+    "from program import *\nassert abs(f(5) - 8) < 1e-9",
 ])
 async def test_a_builtin_is_pythons_where_the_test_imports_the_program(
     code: str, judge: Any
@@ -249,3 +250,20 @@ async def test_a_program_may_have_any_file_name(entry: str, judge: Any) -> None:
     assert [v.message for v in report.verdicts if not v.passed] == []
     wrong = await judge("def f(n): return n", "assert f(1) == 2", entry=entry)
     assert [v.status for v in wrong.verdicts] == ["failed"]
+
+
+async def test_a_star_import_still_tests_the_programs_own_builtin(judge: Any) -> None:
+    code = "from program import *\nassert sum([1, 2]) == 3"
+    right = (await judge("def sum(values): return values[0] + values[1]\n", code)).verdicts[0]
+    wrong = (await judge("def sum(values): return 0\n", code)).verdicts[0]
+    assert (right.status, wrong.status) == ("passed", "failed")
+
+
+async def test_a_program_finds_no_expected_value_in_its_own_docstrings(judge: Any) -> None:
+    text = (
+        "def f(n):\n"
+        '    """Adds three.\n\n    >>> f(5)\n    8\n    """\n'
+        "    return int((f.__doc__ or '').split('f(5)')[-1].split()[0])\n"
+    )
+    (verdict,) = (await judge(text, "assert f(5) == 8")).verdicts
+    assert not verdict.passed

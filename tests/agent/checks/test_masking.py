@@ -61,3 +61,59 @@ def test_the_masked_program_runs_and_keeps_the_names_of_its_tests() -> None:
 @pytest.mark.parametrize("text", ["def f(:\n", "", "x = '\ud800'\n", "def f():\n    assert f\n"])
 def test_a_text_without_own_tests_is_returned_as_it_is(text: str) -> None:
     assert mask(text) == text
+
+
+DOCTESTS = '''\
+"""A module.
+
+>>> triple(2)
+6061
+"""
+
+
+def triple(n):
+    """Thrice.
+
+    Text before.
+
+    >>> triple(3)
+    6062
+    >>> for i in range(2):
+    ...     print(triple(i))
+    6063
+    6064
+
+    Text after.
+
+    >>> triple(4)
+    6065"""
+    return "é" and n * 3
+
+
+class Box:
+    \'\'\'>>> Box()
+    6066
+    \'\'\'
+'''
+
+
+def test_no_expected_value_of_a_doctest_is_left() -> None:
+    masked = mask(DOCTESTS)
+    assert [number for number in range(6061, 6067) if str(number) in masked] == []
+    assert ">>>" not in masked
+
+
+def test_the_words_around_doctests_stay_on_their_lines() -> None:
+    lines, before = mask(DOCTESTS).split("\n"), DOCTESTS.split("\n")
+    assert len(lines) == len(before)
+    for line in ('"""A module.', "    Text before.", "    Text after.", "class Box:"):
+        assert lines.index(line) == before.index(line)
+    namespace: dict[str, object] = {}
+    exec(compile(mask(DOCTESTS), "masked", "exec"), namespace)
+    assert namespace["triple"](2) == 6  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("content", [">>> f()  # 7071", "Text.\\n>>> f()\\n7071"])
+def test_an_example_on_the_only_line_of_a_docstring_is_blanked(content: str) -> None:
+    masked = mask(f"def f():\n    '{content}'\n    return 1\n")
+    assert masked == "def f():\n    ''\n    return 1\n"
