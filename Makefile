@@ -24,10 +24,12 @@ bench: .venv/.test
 	$(PYTHON) -m venv .venv
 
 .venv/.core: pyproject.toml | .venv/bin/pip
+	@echo "Installing what the page needs into .venv; this takes about a minute."
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[ui]"
 	touch $@
 
 .venv/.test: pyproject.toml | .venv/bin/pip
+	@echo "Installing the test set into .venv; this takes about a minute."
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[ui,test,dev]"
 	touch $@ .venv/.core
 

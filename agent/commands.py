@@ -210,7 +210,8 @@ def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
     else:
         for label, text in (
             ("provider", f"{name}: {why}"), ("sandbox", sandbox), ("data", str(folder)),
-            ("limits", f"{settings.max_iterations} iterations, {settings.budget_s:g} s a run"),
+            ("rounds", f"at most {settings.max_iterations}"),
+            ("time", f"at most {settings.budget_s:g} s a run"),
         ):
             print(f"{label:<10}{text}")
         if warning:

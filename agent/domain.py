@@ -31,6 +31,9 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E4": "the tests kill mutants of the repaired lines, and re-runs agree",
 }
 
+MEASURED_LEVELS: frozenset[ProofLevel] = frozenset({"E0", "E1", "E2"})
+"""The levels a run can reach in this version."""
+
 VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
 """Origins whose failing tests forbid success; the others are evidence only."""
 

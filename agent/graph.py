@@ -101,6 +101,10 @@ async def after_recall(state: State) -> str:
     return "execute" if state.get("recalled") else "specify"
 
 
+async def after_specify(state: State) -> str:
+    return "attack" if "base_id" in state else "generate"
+
+
 async def after_execute(state: State, runtime: Runtime[Surroundings]) -> str:
     report = runtime.context.context.store.get(state["report_id"], Report)
     return "critique" if report.passed else "diagnose"
@@ -147,7 +151,7 @@ def build_graph() -> StateGraph[State, Surroundings]:
         graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
     graph.add_edge(START, "recall")
     graph.add_conditional_edges("recall", after_recall, ["execute", "specify"])
-    graph.add_edge("specify", "generate")
+    graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
     graph.add_edge("generate", "attack")
     graph.add_edge("attack", "execute")
     graph.add_conditional_edges("execute", after_execute, ["critique", "diagnose"])

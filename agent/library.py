@@ -162,6 +162,8 @@ class SelfHealingAgent:
         budget_s: float | None = None,
         open_session: OpenSession | None = None,
     ) -> None:
+        if max_iterations < 1:
+            raise ValueError("max_iterations must be at least 1")
         self.model_provider = model_provider
         self.model_name = model_name
         self.max_iterations = max_iterations

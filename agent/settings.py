@@ -75,8 +75,10 @@ ENVIRONMENT: dict[str, str] = {
 }
 """Field name to the environment variable that sets it."""
 
-_WORDS = {"1": True, "true": True, "yes": True, "on": True}
-_NO_WORDS = {"0": False, "false": False, "no": False, "off": False}
+_WORDS = {
+    "1": True, "true": True, "yes": True, "on": True,
+    "0": False, "false": False, "no": False, "off": False,
+}
 
 
 def _parsed(name: str, variable: str, text: str) -> object:
@@ -87,16 +89,19 @@ def _parsed(name: str, variable: str, text: str) -> object:
                 raise ValueError("use full_auto or review_repairs")
             return text
         if isinstance(default, bool):
-            return {**_WORDS, **_NO_WORDS}[text.lower()]
-        if isinstance(default, int):
-            return int(text)
-        if isinstance(default, float):
-            return float(text)
+            if text.lower() not in _WORDS:
+                raise ValueError("use 1 or 0")
+            return _WORDS[text.lower()]
         if isinstance(default, Path):
             return Path(text).expanduser()
-    except (ValueError, KeyError) as error:
+        if not isinstance(default, int | float):
+            return text
+        try:
+            return type(default)(text)
+        except ValueError:
+            raise ValueError("use a number") from None
+    except ValueError as error:
         raise BadSettings(f"{variable}={text!r} cannot be used: {error}") from error
-    return text
 
 
 def data_folder(settings: Settings) -> tuple[Path, str]:

@@ -72,6 +72,8 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     if found.solution is not None:
         return Proposal(found.solution, found.note, found.candidates)
     cut = time.monotonic() - started >= budget_s
+    if found.candidates == 0:
+        return Proposal(None, "the search found nothing to try")
     note = f"the search found no repair among {found.candidates:,} candidates" + (
         f" and was cut after {round(budget_s, 1):g} seconds" if cut else ""
     )

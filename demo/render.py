@@ -10,7 +10,16 @@ import html
 from collections.abc import Iterable
 from itertools import groupby
 
-from agent.domain import PROOF_ORDER, Diagnosis, Ending, Origin, Status, Verdict
+from agent.domain import (
+    MEASURED_LEVELS,
+    PROOF_ORDER,
+    Diagnosis,
+    Ending,
+    Origin,
+    ProofLevel,
+    Status,
+    Verdict,
+)
 from agent.events import PartialFound, Step
 from demo.patch import DiffLine, diff_lines
 from demo.view import Column, Moment, Row, View, cost, headline, meaning, told
@@ -21,7 +30,7 @@ LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
 STEP_WORDS: dict[Step, str] = {
-    "recall": "Look in memory",
+    "recall": "Run your tests, look in memory",
     "specify": "Collect the tests",
     "generate": "Write a draft",
     "attack": "Try to break it",
@@ -449,13 +458,20 @@ def _proof(view: View) -> str:
         return ""
     reached = PROOF_ORDER.index(level)
     steps = "".join(
-        f'<li class="{"reached" if index <= reached else "open"}">'
+        f'<li class="{_rung(step, index <= reached)}">'
         f'<b>{step}</b><span>{_text(meaning(step))}</span></li>'
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
     why = f'<p class="note">{_text(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
     return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>", f" <small>{level}</small>")
+
+
+def _rung(step: ProofLevel, reached: bool) -> str:
+    """How a level stands in the ladder; those no run can reach yet say so."""
+    if reached:
+        return "reached"
+    return "open" if step in MEASURED_LEVELS else "open unbuilt"
 
 
 def _learned(view: View) -> str:

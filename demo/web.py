@@ -48,6 +48,8 @@ class Page:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._unborn: set[str] = set()
+        """Runs that were stopped before they began."""
 
     async def arrive(self, kept: Kept | None, request: gr.Request) -> tuple[Any, ...]:
         """A page was opened or reloaded: says what heals here and finds the run to follow."""
@@ -92,8 +94,13 @@ class Page:
         except running.engine.refusals as refusal:
             yield render.empty(), render.sentence(str(refusal))
             return
+        if kept["run"] in self._unborn:
+            self._unborn.discard(kept["run"])
+            yield render.empty(), render.sentence("Stopped before it began.")
+            return
         limit = int(iterations) if iterations else None
-        await running.session.start(intake.task, run_id=kept["run"], max_iterations=limit)
+        if _known(running.session, kept["run"]) is None:
+            await running.session.start(intake.task, run_id=kept["run"], max_iterations=limit)
         yield gr.skip(), "".join(map(render.sentence, intake.notices))
         async for shown in self.watch(kept):
             yield shown, gr.skip()
@@ -117,6 +124,7 @@ class Page:
 
     async def settle(self, kept: Kept) -> tuple[Any, ...]:
         """The run ended, waits or never began: gives the buttons back."""
+        self._unborn.discard(kept["run"])
         view = await self._view(kept["run"])
         waiting = view.waiting
         kept = {**kept, "interrupt": waiting.interrupt if waiting is not None else ""}
@@ -133,8 +141,11 @@ class Page:
     async def stop(self, kept: Kept) -> str:
         """Cancels the run; whoever follows it sees its end."""
         session = await self._host.session()
-        if not kept["run"] or _known(session, kept["run"]) is None:
+        if not kept["run"]:
             return render.sentence("There is no run to stop.")
+        if _known(session, kept["run"]) is None:
+            self._unborn.add(kept["run"])
+            return ""
         await session.cancel(kept["run"])
         return ""
 

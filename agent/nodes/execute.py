@@ -14,7 +14,8 @@ async def execute(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
     report = await ctx.judge(solution, suite.all, known)
-    ctx.emit(Judged(iteration=state["iteration"], report=report))
+    if report != known:
+        ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)
     update: State = {"report_id": report_id, "rejected": ""}
     if state["iteration"] == 0 or _better(state, ctx, report):

@@ -10,9 +10,7 @@ from agent.state import State
 
 
 async def generate(state: State, ctx: Context) -> State:
-    """Asks the generator for a program, unless there is one."""
-    if "base_id" in state:
-        return {}
+    """Asks the generator for a program."""
     code = await ask_for_code(ctx, {"task": ctx.task.text})
     solution = Solution(
         files=(File(path="solution.py", text=code),),

@@ -51,6 +51,13 @@ async def healed(page: Page, kept: Kept) -> list[Any]:
     ]
 
 
+def begun_in(session: RecordedSession, kept: Kept) -> bool:
+    try:
+        return bool(session.log(kept["run"]))
+    except KeyError:
+        return False
+
+
 def asked(run: str) -> gr.Request:
     return gr.Request(query_params={"run": run}) if run else gr.Request(query_params={})
 
@@ -121,9 +128,20 @@ async def test_stop_cancels_the_run_and_its_follower_sees_the_end(chosen: Chosen
         page = Page(host)
         kept = begun(page, words="healed")
         following = asyncio.create_task(healed(page, kept))
-        while await page.stop(kept) != "":
+        while not begun_in(session, kept):
             await asyncio.sleep(0)
+        assert await page.stop(kept) == ""
         assert "CANCELLED" in (await following)[-1]
+
+
+async def test_a_run_stopped_before_it_began_never_begins(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = begun(page, words="healed")
+    assert await page.stop(kept) == ""
+    said = [said async for _, said in page.heal(kept, "", "", "healed", 5)]
+    assert "Stopped before it began" in said[-1]
+    assert not begun_in(session, kept)
 
 
 async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
@@ -143,7 +161,7 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: C
 
 
 async def test_stopping_nothing_says_so(page: Page) -> None:
-    assert "no run to stop" in await page.stop(begun(page))
+    assert "no run to stop" in await page.stop(NOTHING)
 
 
 async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
