@@ -18,6 +18,21 @@ MAY_IMPORT = {
     "evaluation": {"evaluation", "agent", "llm", "sandbox", "demo"},
 }
 
+INSIDE_AGENT = [
+    {"domain"},
+    {"events", "state", "settings", "intake", "repair", "memory", "writeback"},
+    {"store", "checks", "result", "dotenv", "drafts", "faultlog"},
+    {"bus", "searching", "context", "exits", "terminal"},
+    {"roles", "strategies"},
+    {"rules", "nodes"},
+    {"graph"},
+    {"session"},
+    {"commands", "library"},
+    {"cli", "__init__"},
+    {"__main__"},
+]
+"""Rooms of `agent/` from the ground up; each imports lower rooms only."""
+
 WITHOUT_IO = [
     "agent/domain.py",
     "agent/events.py",
@@ -69,6 +84,20 @@ def test_nothing_imports_upward(path: Path) -> None:
     package = path.relative_to(ROOT).parts[0]
     ours = {name.split(".")[0] for name in imported(path)} & set(PACKAGES)
     assert ours <= MAY_IMPORT[package]
+
+
+def room(dotted: str) -> str:
+    return dotted.split(".")[1] if "." in dotted else "__init__"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "agent").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_inside_the_agent_nothing_imports_upward_either(path: Path) -> None:
+    floor = {name: level for level, names in enumerate(INSIDE_AGENT) for name in names}
+    here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    others = {room(name) for name in imported(path) if name.split(".")[0] == "agent"} - {here}
+    assert not [other for other in others if floor[other] >= floor[here]]
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
