@@ -290,7 +290,7 @@ class _Bench:
         """Support files that the tests need on their side: helpers that the program does not
         import, which may hold asserts and expected values, and whatever is no module."""
         modules = {f.path: f.text for f in self.task.support if f.path.endswith(".py")}
-        mine = _reached([file.text for file in self.solution.files], modules)
+        mine = modules and _reached([file.text for file in self.solution.files], modules)
         return {f.path: f.text for f in self.task.support if f.path not in mine}
 
     @property

@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from agent.intake.program import own_tests
 
 
+@lru_cache(maxsize=16)
 def mask(text: str) -> str:
     """`text` without its own asserts, test functions and doctests, all line numbers kept.
 
@@ -24,7 +26,9 @@ def mask(text: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
     nodes = own_tests(text)
-    docstrings = [doc for doc in _docstrings(tree) if ">>>" in str(doc.value)]
+    # In a docstring with escapes the prompt may be spelt otherwise.
+    may_hold = ">>>" in text or "\\" in text
+    docstrings = [doc for doc in _docstrings(tree) if ">>>" in str(doc.value)] if may_hold else []
     if not nodes and not docstrings:
         return text
     lines = _lines(text)

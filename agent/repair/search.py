@@ -7,6 +7,8 @@ A generator: it yields questions, is sent their answers, and returns its finding
     single edits             all of them, cheapest first, until some pass every test
     partial fixes            edits that make a failing test pass, each with a second edit
     cheap pairs              two cheap edits at different places
+    the rest                 single edits in functions that no failing test entered; before the
+                             pairs where a test was cut off and may have got further
 
 Whenever a stage finds something it is offered; if nothing of it is accepted the search
 goes on. Within its budget the result depends on the input alone.
@@ -19,7 +21,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from agent.repair.blame import crash_of, ochiai
-from agent.repair.edits import Edit, single_edits
+from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.edits.statements import deliberate_ends
 from agent.repair.facts import (
     Answer,
@@ -166,8 +168,15 @@ def _repair(state: _State, base: Candidate) -> Steps:
     protected = _shifted(state.facts.protected, state.source, base.text)
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))
-    edits = single_edits(program, ochiai(trace), protected)
+    suspicion = ochiai(trace)
+    closed = unreached(program, suspicion)
+    edits = single_edits(program, suspicion, protected, closed=frozenset(closed))
     singles = ((_edited(program, base, edit), edit) for edit in edits)
+    rest = (
+        (_edited(program, base, edit), edit)
+        for function in closed
+        for edit in single_edits(program, suspicion, protected, within=function)
+    )
     yield from _screen(state, singles, failing, passing, state.budget.candidates)
     yield from _offer(state)
     if state.accepted or state.spent:
@@ -176,6 +185,11 @@ def _repair(state: _State, base: Candidate) -> Steps:
     yield from _offer(state)
     if state.accepted or state.spent:
         return
+    if any(test.exception == "TimeoutError" for test in trace.tests):
+        yield from _screen(state, rest, failing, passing, state.budget.candidates)
+        yield from _offer(state)
+        if state.accepted or state.spent:
+            return
     limit = min(state.budget.candidates, state.tried + state.budget.pairs)
     seeds = _seeds(state)
     pairs: list[tuple[Candidate, Edit]] = []
@@ -185,6 +199,9 @@ def _repair(state: _State, base: Candidate) -> Steps:
     pairs.sort(key=lambda pair: pair[0].cost)
     yield from _screen(state, pairs, failing, passing, limit)
     yield from _offer(state)
+    if not state.accepted:
+        yield from _screen(state, rest, failing, passing, state.budget.candidates)
+        yield from _offer(state)
 
 
 def _is_deliberate(program: Program, trace: Trace) -> bool:
@@ -362,7 +379,9 @@ def _second_edits(
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))
     found = []
-    for edit in single_edits(program, ochiai(trace) if trace else {}, protected)[:PER_PARTIAL]:
+    suspicion = ochiai(trace) if trace else {}
+    closed = frozenset(unreached(program, suspicion))
+    for edit in single_edits(program, suspicion, protected, closed=closed)[:PER_PARTIAL]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.gained
         operator = f"{seed.operator}, {edit.operator}"
         text = spliced(program.data, [edit.splice])

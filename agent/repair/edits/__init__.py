@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from agent.repair.edits import (
     sequences,
     statements,
 )
-from agent.repair.program import Program, Splice
+from agent.repair.program import Function, Program, Splice
 
 Propose = Callable[[Program, Any], Iterator[Splice]]
 """Proposes edits of a node; `Any` because each row of the table has its own kind of node."""
@@ -116,21 +117,29 @@ def single_edits(
     suspicion: Mapping[int, float],
     protected: tuple[tuple[int, int], ...] = (),
     operators: tuple[Operator, ...] = EDITS,
+    *,
+    within: ast.AST | None = None,
+    closed: Collection[ast.AST] = (),
 ) -> list[Edit]:
-    """Every single edit once, cheapest first; equal costs keep the order of the table."""
+    """Every single edit once, cheapest first; equal costs keep the order of the table.
+
+    Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
+    """
     raising = program.crash.line if program.crash else None
     guarded = [
         (program.line_start(first), program.line_start(last + 1)) for first, last in protected
     ]
     seen: set[tuple[int, int, str]] = set()
     edits: list[Edit] = []
-    for node in ast.walk(program.tree):
+    for node in _walked(within or program.tree, closed):
         if node in program.hidden:
             continue
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
         for operator in operators:
             if not isinstance(node, operator.kinds):
+                continue
+            if operator.kinds == _FUNCTIONS and node in closed:
                 continue
             if operator.kinds == _VALUES and not is_value:
                 continue
@@ -150,4 +159,36 @@ def single_edits(
     return edits
 
 
-__all__ = ["EDITS", "Edit", "Operator", "single_edits"]
+def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:
+    """Functions whose bodies no failing test entered, as far as is known, in source order.
+
+    Nothing inside them can make a failing test pass. In a long program they are most of it.
+    """
+    if not suspicion:
+        return []
+    called = program.crash.message if program.crash else ""
+    found: list[Function] = []
+    pending: list[ast.AST] = [program.tree]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Function):
+            pending += reversed([*ast.iter_child_nodes(node)])
+            continue
+        lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
+        # A call with wrong arguments never enters the function it names.
+        if not any(suspicion.get(line) for line in lines) and f"{node.name}(" not in called:
+            found.append(node)
+    return found
+
+
+def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
+    """As `ast.walk`, which goes level by level, but not into the bodies of `closed` functions."""
+    pending = deque([root])
+    while pending:
+        node = pending.popleft()
+        body = set(node.body) if isinstance(node, Function) and node in closed else ()
+        pending.extend(child for child in ast.iter_child_nodes(node) if child not in body)
+        yield node
+
+
+__all__ = ["EDITS", "Edit", "Operator", "single_edits", "unreached"]

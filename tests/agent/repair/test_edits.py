@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from agent.repair.edits import EDITS, single_edits
+from agent.repair.edits import EDITS, single_edits, unreached
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice, rank, spliced
 
@@ -185,3 +185,30 @@ def test_a_shared_default_is_made_anew_in_each_call() -> None:
 
 def test_operators_have_names_of_their_own() -> None:
     assert len({operator.name for operator in EDITS}) == len(EDITS)
+
+
+def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> None:
+    source = "".join(f"def f{n}(a):\n    return a\n" for n in range(3))
+    crash = Crash("TypeError", "f1() takes 1 positional argument but 2 were given", None)
+    loaded = {1: 1.0, 3: 1.0, 5: 1.0}
+
+    def named(suspicion: dict[int, float], **known: object) -> list[str]:
+        program = Program(source, **known)  # type: ignore[arg-type]
+        return [one.name for one in unreached(program, suspicion)]
+
+    assert named({**loaded, 2: 1.0}) == ["f1", "f2"]
+    assert named({**loaded, 2: 1.0}, crash=crash) == ["f2"]
+    assert named({}) == []
+
+
+def test_closed_functions_and_the_rest_give_every_edit_once() -> None:
+    program = Program("def f(a, b=[1]):\n    return a + b\n\n\ndef g(a):\n    return a - 1\n")
+    first = unreached(program, {6: 1.0})
+
+    open_edits = single_edits(program, {6: 1.0}, closed=frozenset(first))
+    inside = single_edits(program, {6: 1.0}, within=first[0])
+
+    assert [one.name for one in first] == ["f"]
+    assert all(edit.splice.line != 2 for edit in open_edits)
+    whole = {edit.splice for edit in single_edits(program, {6: 1.0})}
+    assert {edit.splice for edit in (*open_edits, *inside)} == whole

@@ -14,6 +14,7 @@ from agent.repair.facts import (
     Trace,
     Traced,
 )
+from agent.repair.rank import described
 from agent.repair.search import search
 
 SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
@@ -214,3 +215,36 @@ def test_a_text_that_does_not_compile_is_mended_and_then_repaired() -> None:
     findings, _ = drive(broken, passing(healed))
 
     assert [one.text for one in findings.plausible] == [healed]
+
+
+def test_functions_that_no_failing_test_entered_are_edited_last() -> None:
+    idle = "def idle(a, b):\n    return a - b\n\n\n"
+    failing = Trace((Traced(False, frozenset({1, 5, 6, 8}), "AssertionError"),))
+    judge = passing()
+
+    _, asked = drive(idle + SOURCE, judge, trace=failing, budget=Budget(pairs=50))
+
+    inside = [text for text in asked if text.endswith(SOURCE)]
+    assert inside and asked[-len(inside) :] == inside
+
+
+def test_they_come_before_pairs_where_a_test_was_cut_off() -> None:
+    idle = "def idle(a, b):\n    return a - b\n\n\n"
+    healed = idle.replace("-", "+") + SOURCE
+    failing = Trace((Traced(False, frozenset({1, 5, 6, 8}), "TimeoutError"),))
+
+    findings, asked = drive(idle + SOURCE, passing(healed), trace=failing)
+
+    assert [one.text for one in findings.plausible] == [healed]
+    assert all(text.startswith(idle) or text.endswith(SOURCE) for text in asked)
+
+
+def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
+    before = "".join(f"x{n} = {n}\n" for n in range(500)) + "a\nlast = 1\n"
+
+    assert described(before, before.replace("last = 1", "last = 2")) == (
+        "changed `1` to `2` in line 502"
+    )
+    assert described(before, before + "b = 1\n") == "added `b = 1` after line 502"
+    assert described("a\na\n", "a\na\na\n") == "added `a` after line 2"
+    assert described("a\na\na\n", "a\na\n") == "removed `a` from line 3"
