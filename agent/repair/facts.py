@@ -105,6 +105,8 @@ class Candidate:
     note: str = ""
     passed: int = 0
     types: tuple[str, ...] = ()
+    blind: bool = False
+    """Its answer no longer depends on the arguments."""
 
 
 @dataclass(frozen=True)

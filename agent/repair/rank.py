@@ -12,6 +12,8 @@ from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
+BLIND = 100.0
+"""Cost of an answer that is the same for all arguments: behind every other."""
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -25,7 +27,7 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def weight(candidate: Candidate) -> float:
-    return candidate.cost + WRONG_TYPE * bool(candidate.types)
+    return candidate.cost + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
 
 
 def described(before: str, after: str) -> str:

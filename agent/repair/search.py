@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from agent.repair.answers import blindness
 from agent.repair.blame import crash_of, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.edits.statements import deliberate_ends
@@ -142,6 +143,7 @@ class _State:
         return Candidate(
             candidate.text, candidate.cost, candidate.operator,
             described(self.source, candidate.text), candidate.passed, candidate.types,
+            candidate.blind,
         )
 
 
@@ -333,7 +335,9 @@ def _note(
         candidate.text, candidate.cost, candidate.operator, "", answer.score, answer.types
     )
     if answer.ended == "ok":
-        state.plausible[told.text] = told
+        blind = blindness(state.source, told.text, state.facts.tests)
+        if blind != "refused":
+            state.plausible[told.text] = replace(told, blind=bool(blind))
         return
     if answer.ended == "timeout":
         state.slow.append((candidate, edit))

@@ -248,3 +248,16 @@ def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
     assert described(before, before + "b = 1\n") == "added `b = 1` after line 502"
     assert described("a\na\n", "a\na\na\n") == "added `a` after line 2"
     assert described("a\na\na\n", "a\na\n") == "removed `a` from line 3"
+
+
+def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:
+    source = "def add(a, b):\n    return len('xxxxx') + a - a - b\n"
+    constant = "def add(a, b):\n    return len('xxxxx')\n"
+    facts = Facts(tests=("assert add(2, 3) == 5",))
+
+    findings, asked = drive(
+        source, passing(constant), facts=facts, budget=Budget(candidates=2000)
+    )
+
+    assert constant in asked
+    assert findings.plausible == ()

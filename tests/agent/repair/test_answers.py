@@ -1,0 +1,55 @@
+"""Patches whose answer no longer depends on the arguments."""
+
+import pytest
+
+from agent.repair.answers import blindness
+from agent.repair.facts import Candidate
+from agent.repair.rank import ranked
+
+ADD = "def add(a, b):\n    return a - b\n"
+ONE = ("assert add(2, 3) == 5",)
+
+
+@pytest.mark.parametrize("before, after", [
+    (ADD, ADD.replace("a - b", "5")),
+    ("def add(a, b):\n    return len('x' * 5) + [0]\n",
+     "def add(a, b):\n    return len('x' * 5)\n"),
+    ("def add(a, b):\n    c = a - b\n    return c\n", "def add(a, b):\n    c = 5\n    return c\n"),
+    (ADD, "def add(a, b):\n    print(a)\n    return 5\n"),
+    (ADD, "def add(a, b):\n    return 5\n    return a - b\n"),
+    ("FIVE = 5\n" + ADD, "FIVE = 5\n" + ADD.replace("a - b", "FIVE")),
+])
+def test_the_one_expected_value_is_no_repair(before: str, after: str) -> None:
+    assert blindness(before, after, ONE) == "refused"
+    assert blindness(before, after, ("assert add(5, 0) == 5", *ONE)) == "refused"
+
+
+def test_tests_that_say_more_make_it_doubtful() -> None:
+    after = ADD.replace("a - b", "5")
+
+    assert blindness(ADD, after, ("assert isinstance(add(2, 3), int)", *ONE)) == "doubtful"
+
+
+@pytest.mark.parametrize("before, after", [
+    (ADD, ADD.replace("-", "+")),
+    ("def fact(n):\n    if n == 0:\n        return n\n    return n * fact(n - 1)\n",
+     "def fact(n):\n    if n == 0:\n        return 1\n    return n * fact(n - 1)\n"),
+    ("def even(n):\n    if n % 2:\n        return True\n    return False\n",
+     "def even(n):\n    if n % 2 == 0:\n        return True\n    return False\n"),
+    ("def seen(a):\n    out = []\n    return out\n",
+     "def seen(a):\n    out = []\n    out.append(a)\n    return out\n"),
+    ("P = {'tea': 5}\ndef add(k, n):\n    return P['tee']\n",
+     "P = {'tea': 5}\ndef add(k, n):\n    return P['tea']\n"),
+    ("class A:\n    def limit(self):\n        return 9\n",
+     "class A:\n    def limit(self):\n        return 10\n"),
+    ("def add():\n    return 4\n", "def add():\n    return 5\n"),
+])
+def test_answers_that_look_are_not_blind(before: str, after: str) -> None:
+    assert blindness(before, after, ONE) == ""
+
+
+def test_a_blind_answer_is_ranked_behind_every_other() -> None:
+    blind = Candidate("a", 1.0, "", blind=True)
+    dear = Candidate("b", 30.0, "", types=("int/bool",))
+
+    assert ranked([blind, dear]) == (dear, blind)
