@@ -1,8 +1,9 @@
 """Why a program fails, from its report alone: the general kind, and what no edit can mend.
 
 Not fixable by editing the program: a package that is not installed, the end of the input,
-a missing file or network, and, where no test says what should happen instead, an end the
-program chose by its own `raise` or `sys.exit`. An endless loop is a bug like another.
+arguments that were not given, a missing file or network, and, where no test says what
+should happen instead, an end the program chose by its own `raise` or `sys.exit`. An endless
+loop is a bug like another.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _RAISED = re.compile(
     re.DOTALL,
 )
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_ARGUMENT = re.compile(r"\bargv\s*\[")
 _NETWORK = frozenset({
     "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "gaierror", "URLError",
     "ConnectionAbortedError", "ConnectTimeout", "ConnectError", "herror",
@@ -167,6 +169,9 @@ def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
 
 def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     line = _line_of(text, failure.line)
+    if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
+        asks = "more arguments than it was" if task.argv else "arguments, and none were"
+        return _surroundings(f"The program asks for {asks} given. Give them after --.")
     if failure.name in _FILES:
         wanted = re.search(r"'([^']*)'", failure.message)
         name = wanted.group(1) if wanted else ""

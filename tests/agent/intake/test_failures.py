@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import intake
-from agent.domain import Ending, Example, File, Report, Solution, Task, Verdict
+from agent.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
 
 
 def task(text: str, **given) -> Task:
@@ -55,6 +55,19 @@ def test_the_surroundings_are_named(text, exception, message, word):
 
     assert (found.category, found.fixable) == ("environment", False)
     assert word in found.cause
+
+
+def test_arguments_that_were_not_given_are_the_surroundings_matter():
+    text = "import sys\nprint(sys.argv[1])\n"
+    report = ended("IndexError", "list index out of range", 2)
+
+    assert intake.classify(report, task(text)) == Diagnosis(
+        category="environment", fixable=False, confidence=0.85,
+        cause="The program asks for arguments, and none were given. Give them after --.",
+        evidence=("IndexError: list index out of range at line 2",),
+    )
+    assert "more arguments" in intake.classify(report, task(text, argv=("a",))).cause
+    assert intake.classify(report, task("import sys\nprint([][1])\n")).fixable
 
 
 def test_a_key_error_elsewhere_is_a_crash():
