@@ -54,6 +54,8 @@ PARTIALS = 12
 PER_PARTIAL = 1_500
 CHEAP, CHEAP_COUNT = 4.5, 140
 KEPT = 60
+UNTESTED = {"function": 3.0, "method": 3.0, "constant condition": 3.0}
+"""What these operators cost more where no test could tell their edits from a repair."""
 SYNTAX_BASES = 3
 
 
@@ -172,12 +174,12 @@ def _repair(state: _State, base: Candidate) -> Steps:
         protected = (*protected, *deliberate_ends(program))
     suspicion = ochiai(trace)
     closed = unreached(program, suspicion)
-    edits = single_edits(program, suspicion, protected, closed=frozenset(closed))
+    edits = _priced(state, single_edits(program, suspicion, protected, closed=frozenset(closed)))
     singles = ((_edited(program, base, edit), edit) for edit in edits)
     rest = (
         (_edited(program, base, edit), edit)
         for function in closed
-        for edit in single_edits(program, suspicion, protected, within=function)
+        for edit in _priced(state, single_edits(program, suspicion, protected, within=function))
     )
     yield from _screen(state, singles, failing, passing, state.budget.candidates)
     yield from _offer(state)
@@ -204,6 +206,14 @@ def _repair(state: _State, base: Candidate) -> Steps:
     if not state.accepted:
         yield from _screen(state, rest, failing, passing, state.budget.candidates)
         yield from _offer(state)
+
+
+def _priced(state: _State, edits: list[Edit]) -> list[Edit]:
+    """The edits by what they cost in this search, cheapest first."""
+    if state.facts.tests:
+        return edits
+    dearer = (replace(edit, cost=edit.cost + UNTESTED.get(edit.operator, 0.0)) for edit in edits)
+    return sorted(dearer, key=lambda edit: edit.cost)
 
 
 def _is_deliberate(program: Program, trace: Trace) -> bool:
@@ -385,7 +395,8 @@ def _second_edits(
     found = []
     suspicion = ochiai(trace) if trace else {}
     closed = frozenset(unreached(program, suspicion))
-    for edit in single_edits(program, suspicion, protected, closed=closed)[:PER_PARTIAL]:
+    edits = _priced(state, single_edits(program, suspicion, protected, closed=closed))
+    for edit in edits[:PER_PARTIAL]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.gained
         operator = f"{seed.operator}, {edit.operator}"
         text = spliced(program.data, [edit.splice])

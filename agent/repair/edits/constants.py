@@ -92,7 +92,7 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
         return
 
     def put(text: str, cost: float) -> Splice:
-        return program.replace(node, _quoted(text, program.code(node)), cost)
+        return program.replace(node, quoted(text, program.code(node)), cost)
 
     for other in _BRACKETS.get(value, ()):
         yield put(other, 2.8)
@@ -136,7 +136,11 @@ def everywhere(program: Program, node: Function) -> Iterator[Splice]:
         near = [value + 1, value - 1, 0, 1] if isinstance(value, int) else []
         for other in dict.fromkeys([*near, *others]):
             if other != value:
-                splices = [(program.start(one), program.end(one), repr(other)) for one in found]
+                splices = [
+                    (program.start(one), program.end(one),
+                     quoted(other, program.code(one)) if isinstance(other, str) else repr(other))
+                    for one in found
+                ]
                 yield together(program, splices, 4.6, found[0].lineno)
 
 
@@ -153,7 +157,7 @@ def together(
     return Splice(first, last, text, cost, line)
 
 
-def _quoted(text: str, like: str) -> str:
+def quoted(text: str, like: str) -> str:
     """A literal in the quotes of the one it replaces."""
     shown = repr(text)
     if like[:1] == '"' and like[:3] != '"""' and "'" not in text and '"' not in text:

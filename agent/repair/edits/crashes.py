@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TypeVar
 
+from agent.repair.edits.constants import quoted
 from agent.repair.edits.names import attribute_name
 from agent.repair.edits.statements import NEUTRAL, in_loop
 from agent.repair.facts import Crash
@@ -92,6 +93,9 @@ _TYPES: dict[str, type] = {
     )
 }
 
+CHANCE, MISSPELT = 3.0, 0.8
+"""What a built-in function costs more whose name is less similar than this to a missing one."""
+
 _LENGTH = frozenset({"length", "size", "count", "len"})
 
 
@@ -127,14 +131,20 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
         close = difflib.get_close_matches(name, pool, 6, 0.5)
         if name in _FOREIGN:
             close.insert(0, _FOREIGN[name])
-        ranked = [(other, 0.0 + 0.15 * place) for place, other in enumerate(dict.fromkeys(close))]
+        ranked = [
+            (other, 0.15 * place + CHANCE * (other not in reachable and _is_chance(name, other)))
+            for place, other in enumerate(dict.fromkeys(close))
+        ]
         ranked += [(other, 1.4) for other in reachable if other not in close]
         for other, cost in ranked:
             if other != name:
                 yield from _renamed(program, places, other, cost)
         for one in places[:4]:
             yield program.replace(one, f"self.{name}", 0.9)
-            yield program.replace(one, repr(name), 1.4)
+            inside = isinstance(program.parents.get(one), ast.FormattedValue)
+            yield program.replace(
+                one, repr(name) if inside else quoted(name, _any_string(program)), 1.4
+            )
             for neutral in NEUTRAL:
                 yield program.replace(one, neutral, 2.0)
         if name in _STANDARD or name in close:
@@ -146,6 +156,25 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
                 text = line + program.between(at, program.start(one)) + other
                 yield Splice(at, program.end(one), text, 1.2, one.lineno)
     yield from _initial_values(program, name, places)
+
+
+def _is_chance(name: str, builtin: str) -> bool:
+    """Whether a built-in function merely resembles a name, which is no misspelling of it."""
+    longer = name.startswith(builtin) or builtin.startswith(name)
+    if name in _FOREIGN or longer or sorted(name.lower()) == sorted(builtin.lower()):
+        return False
+    return difflib.SequenceMatcher(None, name, builtin).ratio() < MISSPELT
+
+
+def _any_string(program: Program) -> str:
+    """The first plain string of the program as it is written, for its quotes."""
+    strings = (
+        node for node in ast.walk(program.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and isinstance(program.parents.get(node), ast.expr | ast.Assign | ast.keyword)
+        and not isinstance(program.parents.get(node), ast.JoinedStr)
+    )
+    return next(map(program.code, strings), "")
 
 
 def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
@@ -256,7 +285,7 @@ def outside(program: Program, crash: Crash) -> Iterator[Splice]:
         if isinstance(node.slice, ast.Slice):
             continue
         base, place = program.code(node.value), program.grouped(node.slice, 6)
-        if isinstance(node.ctx, ast.Load):
+        if isinstance(node.ctx, ast.Load) and not _is_settled(f"{place}, {base}"):
             value = program.grouped(node, 2)
             for neutral in ("None", "0", "''"):
                 yield program.replace(
@@ -310,11 +339,15 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
             if isinstance(parent, ast.Attribute):
                 for neutral in ("[]", "set()", "{}"):
                     yield program.replace(node, f"{base}.setdefault({key}, {neutral})", 0.7)
-            keys = [name for name in program.constants(node, str) if f"'{name}'" != crash.message]
             missing = crash.message.strip("'\"")
-            for other in difflib.get_close_matches(missing, [str(one) for one in keys], 3, 0.6):
+            # The key may be written where the dictionary is made, outside this function.
+            keys = {
+                one.value for one in _nodes(program, ast.Constant, None)
+                if isinstance(one.value, str) and one.value != missing
+            }
+            for other in difflib.get_close_matches(missing, sorted(keys), 3, 0.6):
                 if isinstance(node.slice, ast.Constant):
-                    yield program.replace(node.slice, repr(other), 0.3)
+                    yield program.replace(node.slice, quoted(other, key), 0.3)
         if program.alone(statement) and not _in_elif(program, node):
             for neutral in ("0", "[]", "set()", "''", "{}"):
                 lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
@@ -330,7 +363,8 @@ def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
             continue
         divisor, whole = program.code(node.right), program.code(node)
         for neutral in ("0", "0.0", "None", "1"):
-            yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
+            if not _is_settled(divisor):
+                yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
         yield from _ways_out(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
         yield from _only_if(program, node, divisor, 2.0)
 
@@ -571,6 +605,8 @@ def _signatures(program: Program) -> Iterator[Splice]:
 def _ways_out(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
     """`if test: return …` before the node's statement."""
     statement = program.statement(node)
+    if _is_settled(test):
+        return
     if not program.alone(statement) or _in_elif(program, node):
         return
     if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
@@ -587,6 +623,8 @@ def _ways_out(program: Program, node: ast.AST, test: str, cost: float) -> Iterat
 def _only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
     """The node's statement done only if `test` holds, or its condition extended by it."""
     statement = program.statement(node)
+    if _is_settled(test):
+        return
     if isinstance(statement, ast.If | ast.While):
         condition = program.grouped(statement.test, NOT)
         yield program.replace(statement.test, f"{test} and {condition}", cost)
@@ -601,6 +639,16 @@ def _only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterato
         line = program.between(start, end).lstrip()
         head = f"{indent}if {test}:{program.newline}{indent}{program.step}"
         yield Splice(start, end, head + line, cost + 0.3, statement.lineno)
+
+
+def _is_settled(test: str) -> bool:
+    """Whether a condition reads no variable, so that it always or never holds."""
+    try:
+        tree = ast.parse(f"({test}\n)")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+    return names <= BUILTINS
 
 
 def _in_elif(program: Program, node: ast.AST) -> bool:

@@ -212,3 +212,46 @@ def test_closed_functions_and_the_rest_give_every_edit_once() -> None:
     assert all(edit.splice.line != 2 for edit in open_edits)
     whole = {edit.splice for edit in single_edits(program, {6: 1.0})}
     assert {edit.splice for edit in (*open_edits, *inside)} == whole
+
+
+def costs(source: str, crash: Crash) -> dict[str, float]:
+    """The least cost of each text."""
+    program = Program(source, crash=crash)
+    found: dict[str, float] = {}
+    for edit in single_edits(program, {}):
+        found.setdefault(spliced(program.data, [edit.splice]), edit.cost)
+    return found
+
+
+def test_no_guard_asks_what_is_already_settled() -> None:
+    crash = Crash("ZeroDivisionError", "division by zero", 1)
+
+    assert not [text for text in costs("print(1/0)\n", crash) if " if " in text]
+    assert "print(1/n if n else 0)\n" in costs("print(1/n)\n", crash)
+
+
+def test_a_builtin_that_merely_resembles_a_name_is_dearer_than_the_name_as_a_string() -> None:
+    hello = costs('print(hello, "x")\n', Crash("NameError", "name 'hello' is not defined", 1))
+    pritn = costs('pritn("x")\n', Crash("NameError", "name 'pritn' is not defined", 1))
+
+    assert hello['print("hello", "x")\n'] < hello['print(help, "x")\n']
+    assert pritn['print("x")\n'] == min(pritn.values())
+
+
+def test_a_name_inside_an_f_string_becomes_a_string_that_python_3_11_reads() -> None:
+    crash = Crash("NameError", "name 'hello' is not defined", 1)
+
+    assert """print("x", f"{'hello'}")\n""" in costs('print("x", f"{hello}")\n', crash)
+
+
+def test_a_key_keeps_the_users_quotes_and_may_stand_outside_the_function() -> None:
+    source = 'prices = {"tea": 3}\n\n\ndef price(n):\n    return prices["tee"] * n\n'
+    found = costs(source, Crash("KeyError", "'tee'", 5))
+
+    assert min(found, key=lambda text: found[text]) == source.replace("tee", "tea")
+
+
+def test_a_constant_changed_everywhere_keeps_the_users_quotes() -> None:
+    source = 'def f(a):\n    a["x"] = 1\n    return a["x"] + a["y"]\n'
+
+    assert source.replace('"x"', '"y"') in texts(source)

@@ -261,3 +261,16 @@ def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:
 
     assert constant in asked
     assert findings.plausible == ()
+
+
+def test_without_tests_a_call_sibling_comes_after_honest_edits() -> None:
+    source = 'n = int("7")\n'
+    crashed = Trace((Traced(False, frozenset({1}), "ValueError", "invalid literal", 1),))
+
+    def order(facts: Facts) -> list[str]:
+        return drive(source, passing(), trace=crashed, facts=facts)[1]
+
+    untested, tested = order(Facts()), order(Facts(tests=("assert n == 1",)))
+
+    assert tested.index('n = ord("7")\n') < tested.index('n = "7"\n')
+    assert untested.index('n = "7"\n') < untested.index('n = ord("7")\n')
