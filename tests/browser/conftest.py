@@ -26,7 +26,7 @@ PATIENCE_S = 120.0
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium of the system; its lack fails where CI is set and is a visible skip elsewhere."""
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -102,7 +102,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def recorded_home(browser: Browser) -> Iterator[str]:
     """The address of a page that plays recorded runs."""
     port = free_port()
@@ -110,7 +110,7 @@ def recorded_home(browser: Browser) -> Iterator[str]:
         yield home
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the page as it ships, without a model."""
     port = free_port()
