@@ -356,6 +356,7 @@ def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
         found = more
 
 
+@lru_cache(maxsize=16)
 def visible_names(text: str) -> frozenset[str]:
     """Names a program binds at its top level; those of the parts that parse when some do not."""
     return frozenset().union(

@@ -201,12 +201,15 @@ def _is_standard(node: ast.AST) -> bool:
 
 def _own_functions(body: list[ast.stmt]) -> list[Collected]:
     """Test functions of the program: named so, checking something, callable by pytest."""
+    entries = collected(body)
+    if not entries:
+        return []
     helpers = checking_helpers(body)
     fixtures = _PYTEST_FIXTURES | {
         node.name for node in body if isinstance(node, Definition) and is_fixture(node)
     }
     found = []
-    for entry in collected(body):
+    for entry in entries:
         if needs_plugin(entry) or not any(checks(s, helpers) for s in entry.function.body):
             continue
         if entry.owner is None and not re.match(r"test(_|$)", entry.function.name):

@@ -40,9 +40,9 @@ from agent.intake.parsing import (
     shortened,
     source_of,
     statement_source,
-    statements_of,
     toplevel,
     unique,
+    visible_names,
     where,
 )
 
@@ -103,9 +103,7 @@ class _Snippet:
         self.stateful = False
         if program:
             self.stateful = keeps_state(program)
-            self.program_names = frozenset(
-                name for node in statements_of(program) for name in names_in(node).binds
-            )
+            self.program_names = visible_names(program)
         self.helpers = checking_helpers(body)
         self.stateful = self.stateful or _answers_change(self.body)
         self.mutable = _mutable_names(self.body) | outer
