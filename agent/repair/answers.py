@@ -25,9 +25,11 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
     """
     old, worst = _functions(before), ""
     tests = tuple(tests)
-    for name, now in _functions(after).items():
-        was = old.get(name)
-        if was is None or was.text == now.text or now.reads or not now.parameters:
+    for name, (text, node) in _functions(after).items():
+        if name not in old or old[name][0] == text:
+            continue
+        was, now = _answer(old[name][1]), _answer(node)
+        if now.reads or not now.parameters:
             continue
         if was.reads or (now.is_constant and now.parameters - {"self", "cls"}):
             if len(_expected(tests, name.rpartition(".")[2])) == 1:
@@ -40,31 +42,37 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
 class _Answer:
     """What a function's answer is made from."""
 
-    text: str
     parameters: frozenset[str]
     reads: frozenset[str]
     """Parameters that the answer, or the way to it, depends on."""
     is_constant: bool
 
 
-@lru_cache(maxsize=64)
-def _functions(text: str) -> dict[str, _Answer]:
-    """By dotted name; empty where the text does not parse."""
+@lru_cache(maxsize=2)
+def _functions(text: str) -> dict[str, tuple[str, Function]]:
+    """The lines and the node of each function by its dotted name, none where nothing parses.
+
+    One text is asked about together with many others, so two are kept.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return dict(_answers(tree, ""))
+    lines = text.splitlines()
+    return {
+        name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
+        for name, node in _named(tree, "")
+    }
 
 
-def _answers(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Answer]]:
+def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
-            yield from _answers(child, f"{prefix}{child.name}.")
+            yield from _named(child, f"{prefix}{child.name}.")
         elif isinstance(child, Function):
-            yield f"{prefix}{child.name}", _answer(child)
+            yield f"{prefix}{child.name}", child
         elif isinstance(child, ast.stmt):
-            yield from _answers(child, prefix)
+            yield from _named(child, prefix)
 
 
 def _answer(function: Function) -> _Answer:
@@ -84,9 +92,7 @@ def _answer(function: Function) -> _Answer:
         if more == needed:
             break
         needed = more
-    return _Answer(
-        ast.dump(function), parameters, needed & parameters, needed <= BUILTINS - parameters
-    )
+    return _Answer(parameters, needed & parameters, needed <= BUILTINS - parameters)
 
 
 def _living(body: list[ast.stmt]) -> list[ast.stmt]:
