@@ -60,7 +60,11 @@ class Watcher:
         return self
 
     def _note(self, frame: FrameType) -> None:
-        for name, value in frame.f_locals.items():
+        known = frame.f_locals
+        # A module ends once for each of its parts: only the names of that part are news.
+        whole = frame.f_code.co_name != "<module>"
+        for name in known if whole else known.keys() & frame.f_code.co_names:
+            value = known[name]
             if not name.startswith("__") and not isinstance(value, _DEFINITIONS):
                 self.types.setdefault(name, set()).add(type(value).__name__)
 
