@@ -58,8 +58,10 @@ class EventBus:
                     if page[-1].final:
                         return
                 else:
+                    # Not `wait_for`, which can swallow a cancellation (python/cpython#86296).
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(awake.wait(), ELSEWHERE_S)
+                        async with asyncio.timeout(ELSEWHERE_S):
+                            await awake.wait()
         finally:
             self._sleepers[run].discard(awake)
             if not self._sleepers[run]:

@@ -33,7 +33,8 @@ async def paced(
     try:
         while True:
             try:
-                await asyncio.wait_for(arrived.wait(), beat_s)
+                async with asyncio.timeout(beat_s):
+                    await arrived.wait()
             except TimeoutError:
                 yield ()
                 continue
