@@ -51,12 +51,19 @@ class Page:
         self._unborn: set[str] = set()
         """Runs that were stopped before they began."""
 
-    async def arrive(self, kept: Kept | None, request: gr.Request) -> tuple[Any, ...]:
-        """A page was opened or reloaded: says what heals here and finds the run to follow."""
+    async def arrive(
+        self, kept: Kept | None, code: str, tests: str, words: str, request: gr.Request
+    ) -> tuple[Any, ...]:
+        """A page was opened or reloaded: says what heals here and finds the run to follow.
+
+        What somebody has typed meanwhile is left alone.
+        """
         asked = request.query_params.get("run", "")
         kept = {**NOTHING, **kept} if kept else NOTHING
         run = asked or kept["run"]
-        typed = (kept["code"], kept["tests"], kept["words"])
+        typed: tuple[Any, ...] = (kept["code"], kept["tests"], kept["words"])
+        if any((code, tests, words)) or not any(typed):
+            typed = (gr.skip(), gr.skip(), gr.skip())
         try:
             session = await self._host.session()
         except Unavailable as fault:
@@ -214,7 +221,11 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                     placeholder="Write double(n). double(4) returns 8.", elem_id="words",
                 )
                 with gr.Row(elem_id="actions"):
-                    heal = gr.Button("Heal it", variant="primary", elem_id="heal", min_width=120)
+                    # Enabled on arrival: a click before it would be undone by what arrives.
+                    heal = gr.Button(
+                        "Heal it", variant="primary", elem_id="heal", min_width=120,
+                        interactive=False,
+                    )
                     stop = gr.Button("Stop", elem_id="stop", interactive=False, min_width=80)
                 gr.HTML(render.keys(), elem_id="keys")
                 with gr.Accordion("Options", open=False, elem_id="options"):
@@ -263,7 +274,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                 None, None, None, js=_PRESS, **quick
             )
         ui.load(
-            page.arrive, kept, [kept, plan, said, *inputs, heal, stop], **quick
+            page.arrive, [kept, *inputs], [kept, plan, said, *inputs, heal, stop], **quick
         ).then(page.watch, kept, bench, **streamed).then(page.settle, kept, settled, **quick)
     ui.queue(default_concurrency_limit=None, max_size=256)
     return ui

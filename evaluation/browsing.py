@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -25,8 +25,10 @@ def first_event_s(
                 page.goto(address)
                 page.locator("#code .cm-content").fill(code)
                 page.locator("#tests .cm-content").fill(tests)
+                heal = page.get_by_role("button", name="Heal it")
+                expect(heal).to_be_enabled(timeout=30_000)
                 started = time.perf_counter()
-                page.get_by_role("button", name="Heal it").click()
+                heal.click()
                 page.locator(".moment").first.wait_for(state="visible")
                 seconds.append(time.perf_counter() - started)
                 page.close()

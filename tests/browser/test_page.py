@@ -218,3 +218,9 @@ def test_a_card_is_filled_in_and_healed_by_one_click(page: Any) -> None:
 def test_a_task_in_words_is_drafted_and_healed(page: Any) -> None:
     page.page.get_by_role("button", name="Count the words").click()
     ended(page.page, "HEALED")
+
+
+def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
+    page.page.goto(page.home, wait_until="commit")
+    heal(page.page, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
+    ended(page.page, "HEALED")

@@ -92,16 +92,24 @@ async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> Non
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
     kept = begun(page, "code", words="healed")
     await healed(page, kept)
-    by_browser = await page.arrive(kept, asked(""))
-    by_address = await page.arrive(dict(NOTHING), asked(kept["run"]))  # type: ignore[arg-type]
+    by_browser = await page.arrive(kept, "", "", "", asked(""))
+    by_address = await page.arrive(
+        dict(NOTHING), "", "", "", asked(kept["run"])  # type: ignore[arg-type]
+    )
     assert by_browser[0]["run"] == by_address[0]["run"] == kept["run"]
     assert by_browser[3] == "code"
     assert "HEALED" in [shown async for shown in page.watch(by_address[0])][-1]
 
 
+async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
+    kept = begun(page, "old code")
+    assert (await page.arrive(kept, "", "", "", asked("")))[3] == "old code"
+    assert (await page.arrive(kept, "new", "", "", asked("")))[3] == gr.skip()
+
+
 @pytest.mark.parametrize("run", [str(uuid4()), "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
-    arrived = await page.arrive(None, asked(run))
+    arrived = await page.arrive(None, "", "", "", asked(run))
     assert arrived[0]["run"] == ""
     assert "not known here" in arrived[2]
     assert "<script>" not in arrived[2]
