@@ -39,8 +39,12 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     cost = 1.8 if indexes else 2.4 if isinstance(parent, ast.Compare | ast.Return) else 3.0
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
     text = program.grouped(node, 10)
-    for shift in ("+ 1", "- 1"):
-        yield program.replace(node, f"{text} {shift}", cost)
+    for shift, undone in (("+ 1", ast.Sub), ("- 1", ast.Add)):
+        match node:
+            case ast.BinOp(left=left, op=op, right=ast.Constant(value=1)) if isinstance(op, undone):
+                yield program.replace(node, program.code(left), cost)  # `n - 1 + 1` is `n`
+            case _:
+                yield program.replace(node, f"{text} {shift}", cost)
 
 
 def operand(program: Program, node: ast.expr) -> Iterator[Splice]:

@@ -255,3 +255,10 @@ def test_a_constant_changed_everywhere_keeps_the_users_quotes() -> None:
     source = 'def f(a):\n    a["x"] = 1\n    return a["x"] + a["y"]\n'
 
     assert source.replace('"x"', '"y"') in texts(source)
+
+
+def test_one_more_than_one_less_is_the_value_itself() -> None:
+    found = texts("def f(n):\n    return list(range(n - 1))\n")
+    assert "def f(n):\n    return list(range(n))\n" in found
+    assert "def f(n):\n    return list(range(n - 1 + 1))\n" not in found
+    assert found.index("def f(n):\n    return list(range(n))\n") < 20
