@@ -6,7 +6,7 @@ import time
 
 from agent.context import Context
 from agent.domain import ProofLevel, Report, RunOutcome, Solution, Strategy
-from agent.events import ModelCalled, RunFinished
+from agent.events import ModelCalled, PartialFound, RunFinished
 from agent.state import State
 
 
@@ -30,6 +30,8 @@ def conclude(state: State, ctx: Context, refused: str, reason: str) -> State:
         else:
             outcome = "crash_stopped"
             reason = f"{state['note']}; nothing shows that the result is right: add a test"
+    if outcome in ("unresolved", "budget"):
+        _show_best(state, ctx)
     good = outcome in ("healthy", "healed", "crash_stopped")
     entries = ctx.log()
     calls = [entry.event for entry in entries if isinstance(entry.event, ModelCalled)]
@@ -51,6 +53,24 @@ def conclude(state: State, ctx: Context, refused: str, reason: str) -> State:
         )
     )
     return {"outcome": outcome}
+
+
+def _show_best(state: State, ctx: Context) -> None:
+    """Shows the best program that was judged, where no partial patch seen so far passes more."""
+    if "best_report_id" not in state or state["best_id"] == state["base_id"]:
+        return
+    report = ctx.store.get(state["best_report_id"], Report)
+    shown = [entry.event for entry in ctx.log() if isinstance(entry.event, PartialFound)]
+    passed, _ = report.score
+    if report.passed or passed <= max((partial.passed for partial in shown), default=0):
+        return
+    best = ctx.store.get(state["best_id"], Solution)
+    ctx.emit(
+        PartialFound(
+            diff=best.diff(ctx.store.get(state["base_id"], Solution)),
+            passed=passed, total=len(report.trusted), note=f"not a fix: {best.note}",
+        )
+    )
 
 
 def _stuck(state: State) -> str:

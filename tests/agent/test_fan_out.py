@@ -72,3 +72,29 @@ async def test_a_strategys_word_is_not_enough(
     monkeypatch.setitem(strategies.STRATEGIES, "search", answering(CODE.replace("+", "-")))
     end = await end_of(tmp_path)
     assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")
+
+
+async def test_the_best_program_judged_is_shown_and_called_no_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = "def area(width, height):\n    return width * height if width > 1 else 0\n"
+    turns = iter([half, CODE.replace("+", "-")])
+
+    async def worse_each_time(attempt: Attempt, ctx: Context) -> Proposal:
+        code = next(turns, None)
+        if code is None:
+            return Proposal(None, "nothing found")
+        return Proposal(attempt.solution.with_text(code, note="a try"), "")
+
+    monkeypatch.setitem(strategies.STRATEGIES, "search", worse_each_time)
+    async with open_session(
+        Settings.from_env({}, provider="mock", data_dir=tmp_path)
+    ) as session:
+        run = await session.start(paste(CODE, TESTS).task)
+        async for _ in session.follow(run):
+            pass
+        events = [entry.event for entry in session.log(run)]
+    (partial,) = [event for event in events if event.kind == "partial_found"]
+    assert (partial.passed, partial.total, partial.note) == (1, 2, "not a fix: a try")
+    assert "+    return width * height if width > 1 else 0" in partial.diff
+    assert (events[-1].kind, getattr(events[-1], "diff", None)) == ("run_finished", "")

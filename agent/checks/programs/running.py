@@ -359,7 +359,7 @@ def _prepared(test: dict[str, Any]) -> Prepared:
 def _words(error: BaseException) -> str:
     try:
         return str(error)[:300]
-    except Exception:  # noqa: BLE001 - an exception class of the candidate's own
-        return ""
+    except Exception as again:  # noqa: BLE001 - an exception class of the candidate's own
+        return f"(its text cannot be read: {type(again).__name__})"
 
 
