@@ -221,6 +221,7 @@ def test_a_task_in_words_is_drafted_and_healed(page: Any) -> None:
 
 
 def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
-    page.page.goto(page.home, wait_until="commit")
-    heal(page.page, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
-    ended(page.page, "HEALED")
+    fresh = page.context.new_page()
+    fresh.goto(page.home, wait_until="commit")
+    heal(fresh, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
+    ended(fresh, "HEALED")
