@@ -23,8 +23,7 @@ path = f"{jail.folder}/{name}"
 sys.argv[:] = [path, *arguments]
 main = sys.modules["__main__"].__dict__
 main["__file__"] = path
-with open(path, "rb") as file:
-    source = file.read()
+source = jail.files[name].encode("utf-8", "surrogatepass")
 try:
     exec(compile(source, path, "exec", dont_inherit=True), main)
 except SystemExit:
@@ -420,15 +419,16 @@ async def _garbling_peer(sandbox: Sandbox) -> str:
 async def _shared_folder(sandbox: Sandbox) -> str:
     writes = Job(
         "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()\n"
-        "jail.send(open(jail.shared + '/a').read())",
+        "jail.send(open(jail.shared + '/a').read())\njail.send(jail.shared)",
+        limits=ROOMY,
     )
     changes = "jail.peer.receive()\nopen(jail.shared + '/a', 'a').write('6')\njail.peer.send(1)"
-    with tempfile.TemporaryDirectory() as shared:
-        first = Job(writes.program, shared=shared, limits=ROOMY)
-        second = Job(changes, shared=shared, limits=ROOMY)
-        async with sandbox.pair(first, second) as (one, other):
-            outcomes = await asyncio.gather(one.finish(), other.finish())
-    return "" if outcomes[0].messages == ("56",) else "; ".join(map(_seen, outcomes))
+    async with sandbox.pair(writes, Job(changes, limits=ROOMY), shared=True) as (one, other):
+        outcomes = await asyncio.gather(one.finish(), other.finish())
+    match outcomes[0].messages:
+        case ("56", str(folder)) if not _exists(folder):
+            return ""
+    return "; ".join(map(_seen, outcomes))
 
 
 async def _many_at_once(sandbox: Sandbox) -> str:

@@ -60,10 +60,18 @@ class Jail:
     """What a program sees of its jail."""
 
     def __init__(
-        self, payload: Any, folder: str, shared: str | None, channel: _Host, peer: Peer | None
+        self,
+        payload: Any,
+        files: dict[str, str],
+        folder: str,
+        shared: str | None,
+        channel: _Host,
+        peer: Peer | None,
     ) -> None:
         self.payload = payload
         """The job's payload."""
+        self.files = files
+        """The job's files, path to text: for where none can be opened."""
         self.folder = folder
         """The private folder, also the current directory at the start."""
         self.shared = shared
@@ -245,7 +253,7 @@ def main() -> None:
     _limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
     _prepare_interpreter(job)
     peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
-    jail = Jail(job["payload"], job["folder"], job["shared"], host, peer)
+    jail = Jail(job["payload"], job["files"], job["folder"], job["shared"], host, peer)
     _run(job["program"], job["source"], jail)
     sys.stdout.flush()
     sys.stderr.flush()

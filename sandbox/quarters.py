@@ -7,6 +7,7 @@
             python/                 readable links to the interpreter, where it is hidden
             site-<n>/               the same for folders of packages
             <n>/work, <n>/tmp       one job
+        common-<n>              what the two jobs of a pair share
 
 A lock is the kernel's and ends with its holder, so what a killed host left behind is known
 by being unlocked, and the next host removes it.
@@ -57,14 +58,15 @@ class Room:
     """The spare user, or `None` when jobs run as the user of the host."""
     mark: str
     groups: tuple[int, ...] = ()
-    shared: str | None = None
-    shared_group: int | None = None
 
 
-@dataclass
-class _Lease:
-    group: int
-    holders: int = 0
+@dataclass(frozen=True)
+class Common:
+    """A folder for several rooms."""
+
+    folder: str
+    group: int | None
+    """Whose members may use it, or `None` when jobs run as the user of the host."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,6 @@ class Quarters:
         self._folder = self._settle()
         self._free: deque[int] = deque()
         self._resting: deque[int] = deque()
-        self._shared: dict[str, _Lease] = {}
         self._sites: dict[str, str] = {}
         self._count = 0
         self._pid = os.getpid()
@@ -109,8 +110,8 @@ class Quarters:
         self._lock_fds.clear()
         atexit.unregister(self.close)
 
-    def enter(self, files: Mapping[str, str], shared: str | None) -> Room:
-        """A fresh room with `files` in it."""
+    def enter(self, files: Mapping[str, str], common: Common | None = None) -> Room:
+        """A fresh room with `files` in it, whose job may also use the `common` folder."""
         with self._lock:
             self._count += 1
             number = self._count
@@ -122,6 +123,7 @@ class Quarters:
             tmp=str(Path(folder, "tmp")),
             user=user,
             mark=f"{Path(self._folder).name}-{number}",
+            groups=(common.group,) if common is not None and common.group is not None else (),
         )
         try:
             os.mkdir(folder, 0o711)
@@ -130,8 +132,6 @@ class Quarters:
                 _give(place, user)
             for path, text in files.items():
                 _lay(room.work, path, text, user)
-            if shared is not None:
-                self._share(room, shared)
         except BaseException:
             remove(folder)
             self.leave(room)
@@ -141,14 +141,33 @@ class Quarters:
     def leave(self, room: Room, left_orphans: bool = False) -> None:
         """Takes a room back once its folder is removed and none of its processes lives."""
         with self._lock:
-            if room.shared_group is not None and room.shared is not None:
-                lease = self._shared[room.shared]
-                lease.holders -= 1
-                if lease.holders == 0:
-                    del self._shared[room.shared]
-                    self._free.append(lease.group)
             if room.user is not None:
                 (self._resting if left_orphans else self._free).append(room.user)
+
+    def share(self) -> Common:
+        """A folder that rooms may have in common."""
+        with self._lock:
+            self._count += 1
+            number = self._count
+            group = self._spare() if self.has_spare_users else None
+        common = Common(str(Path(self._folder, f"common-{number}")), group)
+        try:
+            os.mkdir(common.folder, 0o700)
+            if group is not None:
+                os.chown(common.folder, -1, group)
+                # What is made in it belongs to the group too, whichever job makes it.
+                os.chmod(common.folder, 0o2770)
+        except BaseException:
+            self.unshare(common)
+            raise
+        return common
+
+    def unshare(self, common: Common) -> None:
+        """Removes a common folder, once no process of its rooms lives."""
+        remove(common.folder)
+        if common.group is not None:
+            with self._lock:
+                self._free.append(common.group)
 
     def sites(self, folders: tuple[str, ...]) -> list[str]:
         """The same folders where a job can read them."""
@@ -199,25 +218,6 @@ class Quarters:
         raise SandboxError(
             "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
         )
-
-    def _share(self, room: Room, shared: str) -> None:
-        path = os.path.realpath(shared)
-        if not os.path.isdir(path):
-            raise SandboxError(f"the shared folder {shared!r} does not exist")
-        room.shared = path
-        if not self.has_spare_users:
-            return
-        if not _open_to_all(os.path.dirname(path)):
-            raise SandboxError(f"the shared folder {shared!r} lies where jobs cannot reach it")
-        with self._lock:
-            if path not in self._shared:
-                self._shared[path] = _Lease(self._spare())
-            lease = self._shared[path]
-            lease.holders += 1
-            room.shared_group = lease.group
-            room.groups = (lease.group,)
-        os.chown(path, -1, lease.group)
-        os.chmod(path, 0o2770)
 
     def _settle(self) -> str:
         """Makes this host's folder and removes those of hosts that are gone."""

@@ -65,9 +65,16 @@ class Sandbox(Protocol):
     def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
         """A running job to talk with; leaving the context kills it."""
 
-    def pair(self, first: Job, second: Job) -> AbstractAsyncContextManager[tuple[Process, Process]]:
+    def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AbstractAsyncContextManager[tuple[Process, Process]]:
         """Two jobs whose `jail.peer` channels are joined; neither can reach the other's host
-        channel. A common `shared` folder must be made by the caller."""
+        channel.
+
+        With `shared` both find the path of one folder in `jail.shared`, which either may read
+        and write; it is gone with the pair. A backend whose jobs may open no file raises
+        `SandboxError`.
+        """
 
     def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
         """A program kept running for many items."""

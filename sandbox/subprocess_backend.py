@@ -33,7 +33,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.guest import CHANNEL, PEER, PROGRAM_NAME
-from sandbox.quarters import Quarters, Room, kill_all, remove, survivors
+from sandbox.quarters import Common, Quarters, Room, kill_all, remove, survivors
 from sandbox.types import Ended, Job, Json, Lost, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import Garbled, Inbox, Message, frame
 
@@ -92,13 +92,28 @@ class SubprocessSandbox:
             await process.kill()
 
     @asynccontextmanager
-    async def pair(self, first: Job, second: Job) -> AsyncIterator[tuple[_Running, _Running]]:
-        """Two jobs whose `jail.peer` channels are joined."""
+    async def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AsyncIterator[tuple[_Running, _Running]]:
+        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
+        common = self._quarters.share() if shared else None
+        try:
+            async with self._pair(first, second, common) as processes:
+                yield processes
+        finally:
+            if common is not None:
+                # It may hold more than is removed in a moment; goes on when this is cancelled.
+                await asyncio.to_thread(self._quarters.unshare, common)
+
+    @asynccontextmanager
+    async def _pair(
+        self, first: Job, second: Job, common: Common | None
+    ) -> AsyncIterator[tuple[_Running, _Running]]:
         one, other = socket.socketpair()
         with one, other:
-            started = [self._start(first, peer=one)]
+            started = [self._start(first, common, peer=one)]
             try:
-                started.append(self._start(second, peer=other))
+                started.append(self._start(second, common, peer=other))
                 # Only the jobs may hold the ends, or neither would see the other's death.
                 one.close()
                 other.close()
@@ -121,6 +136,7 @@ class SubprocessSandbox:
     def _start(
         self,
         job: Job,
+        common: Common | None = None,
         peer: socket.socket | None = None,
         output: Output = "kept",
         endless: bool = False,
@@ -131,7 +147,7 @@ class SubprocessSandbox:
             for name, text in job.modules.items()
         }
         sites = self._quarters.sites(job.sites)
-        room = self._quarters.enter(job.files, job.shared)
+        room = self._quarters.enter(job.files, common)
         limits = job.limits
         try:
             orders = frame(
@@ -141,8 +157,9 @@ class SubprocessSandbox:
                     "source": job.program,
                     "modules": modules,
                     "payload": job.payload,
+                    "files": dict(job.files),
                     "folder": room.work,
-                    "shared": room.shared,
+                    "shared": None if common is None else common.folder,
                     "sites": sites,
                     "user": room.user,
                     "groups": list(room.groups),

@@ -64,12 +64,12 @@ class Job:
     program: str
     payload: Json = None
     modules: Mapping[str, str] = field(default_factory=dict)
-    """Modules of ours that `program` may import: name to source text."""
+    """Modules of ours that `program` may import: name to source text. They hold definitions
+    only, and nothing secret: a backend may load them before the job and keep them, loaded, for
+    other jobs."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
     `sys.path`: relative path to text."""
-    shared: str | None = None
-    """A folder both jobs of a pair may read and write; `None` for a single job."""
     stdin: str = ""
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""
@@ -91,6 +91,9 @@ class Outcome:
     signal: str = ""
     limit: str = ""
     """Which limit or rule stopped the job, in words, when one did."""
+    denied: tuple[str, ...] = ()
+    """The rules the program ran against and was refused by, where the backend sees it:
+    "files", "network", "processes", "signals", "kernel"."""
     wall_s: float = 0.0
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import importlib.util
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -171,7 +169,7 @@ class _Bench:
                     for number, ask in waiting.items()
                 ],
             }
-            rows, last = await self._session(payload, len(waiting), shared=None)
+            rows, last = await self._session(payload, len(waiting))
             if not rows:
                 raise SandboxError(f"the tests' process began no test: {last.get('ended')}")
             for name, row in rows.items():
@@ -190,12 +188,8 @@ class _Bench:
                 "done": list(done),
                 "conftest": any(_is_conftest(path) for path in self._test_support),
             }
-            shared = await asyncio.to_thread(_shared_folder)
-            try:
-                # The text goes by the channel: on disk another process might read it.
-                rows, last = await self._session(payload, len(asks), shared, {file: ""})
-            finally:
-                await asyncio.to_thread(shutil.rmtree, shared, ignore_errors=True)
+            # The text goes by the channel: on disk another process might read it.
+            rows, last = await self._session(payload, len(asks), {file: ""}, shared=True)
             found |= rows
             done += rows
             if "unloaded" in last:
@@ -216,8 +210,8 @@ class _Bench:
                 ask.rows.append((ask.test.name, {"status": "error", "message": message}))
 
     async def _session(
-        self, payload: dict[str, Json], count: int, shared: str | None,
-        test_files: Mapping[str, str] | None = None,
+        self, payload: dict[str, Json], count: int,
+        test_files: Mapping[str, str] | None = None, shared: bool = False,
     ) -> tuple[dict[str, Row], Row]:
         """One pair of processes: verdicts by name, and the last message that is none."""
         common: dict[str, Json] = {"name": self._name, "modules": list(self._modules)}
@@ -231,7 +225,6 @@ class _Bench:
             payload={**common, **payload, "wall_s": wall_s},
             modules=_sources(),
             files={**self._test_support, **(test_files or {})},
-            shared=shared,
             sites=_test_sites(self.task.sites),
             limits=limits,
         )
@@ -243,11 +236,10 @@ class _Bench:
             },
             modules=_sources(),
             files=self._files,
-            shared=shared,
             sites=self.task.sites,
             limits=limits,
         )
-        async with self.sandbox.pair(tests_job, solution_job) as (court, defendant):
+        async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
             rows, last = await _listen(court, defendant, wall_s)
         self.late.extend(name for name, row in rows.items() if row.get("status") == "timeout")
         return rows, last
@@ -490,10 +482,6 @@ def _imported(text: str) -> Iterator[str]:
 def _module_name(path: str) -> str:
     parts = PurePosixPath(path).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
-
-
-def _shared_folder() -> str:
-    return tempfile.mkdtemp(prefix="judged-")
 
 
 def _test_sites(sites: tuple[str, ...]) -> tuple[str, ...]:

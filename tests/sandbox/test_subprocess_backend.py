@@ -181,7 +181,6 @@ def test_the_package_imports_where_unix_modules_are_absent() -> None:
         (Job("", files={"a": "", "a/b": ""}), "'a/b' cannot be written"),
         (Job("", seed=-1), "seed"),
         (Job("", sites=("/nowhere",)), "'/nowhere' does not exist"),
-        (Job("", shared="/nowhere"), "'/nowhere' does not exist"),
         (Job("", payload=object()), "JSON"),  # type: ignore[arg-type]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
