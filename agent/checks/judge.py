@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from agent.checks import shipping
 from agent.checks.masking import mask
 from agent.checks.screening import run_in_process
 from agent.checks.transform import unsupported
@@ -44,13 +43,6 @@ LATE_TESTS = 2
 """After so many tests that came to no end the others are given a fifth of the time."""
 SHOWN = 2_000
 SCRIPT_WALL_FACTOR = 2.0
-
-_PROGRAM = "from _judge.programs.{name} import main\n\nmain(jail)\n"
-_SHIPPED = (
-    "codec", "naming", "operations", "remote", "sharing", "standins", "transform",
-    "programs.observe_tests", "programs.observe_pytest", "programs.observe_solution",
-    "programs.script",
-)
 
 Row = Mapping[str, Any]
 
@@ -120,9 +112,8 @@ class _Bench:
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
         """A verdict for each test, in the order of the tests."""
         asks = [_Ask(test) for test in tests]
-        modules = {*self._modules, self._name, "solution"}
         for ask in asks:
-            ask.in_process = unsupported(ask.test.code, modules)
+            ask.in_process = unsupported(ask.test.code, self._all_modules)
         outside = [ask for ask in asks if not ask.in_process]
         snippets = [ask for ask in outside if not _node(ask.test)]
         if snippets:
@@ -141,12 +132,12 @@ class _Bench:
     async def ending(self) -> Ending:
         """Runs the program as a script, in a jail of its own."""
         job = Job(
-            program=_PROGRAM.format(name="script"),
+            program=shipping.program("script"),
             payload={
                 "entry": self.solution.entry, "text": mask(self.solution.text),
                 "argv": list(self.task.argv),
             },
-            modules=_sources(),
+            modules=shipping.modules(),
             files=self._files,
             stdin=self.task.stdin,
             sites=self.task.sites,
@@ -169,7 +160,7 @@ class _Bench:
                     for number, ask in waiting.items()
                 ],
             }
-            rows, last = await self._session(payload, len(waiting))
+            rows, last = await self._session(payload, [*waiting.values()])
             if not rows:
                 raise SandboxError(f"the tests' process began no test: {last.get('ended')}")
             for name, row in rows.items():
@@ -189,7 +180,7 @@ class _Bench:
                 "conftest": any(_is_conftest(path) for path in self._test_support),
             }
             # The text goes by the channel: on disk another process might read it.
-            rows, last = await self._session(payload, len(asks), {file: ""}, shared=True)
+            rows, last = await self._session(payload, asks, {file: ""}, shared=True)
             found |= rows
             done += rows
             if "unloaded" in last:
@@ -210,7 +201,7 @@ class _Bench:
                 ask.rows.append((ask.test.name, {"status": "error", "message": message}))
 
     async def _session(
-        self, payload: dict[str, Json], count: int,
+        self, payload: dict[str, Json], asks: Sequence[_Ask],
         test_files: Mapping[str, str] | None = None, shared: bool = False,
     ) -> tuple[dict[str, Row], Row]:
         """One pair of processes: verdicts by name, and the last message that is none."""
@@ -218,23 +209,29 @@ class _Bench:
         wall_s = self.wall_s
         if len(self.late) >= LATE_TESTS:
             wall_s = max(min(0.5, wall_s), wall_s / 5)
-        total_s = START_S + count * (wall_s + GRACE_S)
+        total_s = START_S + len(asks) * (wall_s + GRACE_S)
+        with_pytest = any(
+            shipping.needs_packages(ask.test, self._all_modules) for ask in asks
+        ) or any(
+            shipping.imports_packages(text, self._all_modules)
+            for path, text in self._test_support.items() if path.endswith(".py")
+        )
         limits = Limits(wall_s=total_s, cpu_s=total_s)
         tests_job = Job(
-            program=_PROGRAM.format(name="observe_tests"),
+            program=shipping.program("observe_tests"),
             payload={**common, **payload, "wall_s": wall_s},
-            modules=_sources(),
+            modules=shipping.modules(with_pytest),
             files={**self._test_support, **(test_files or {})},
-            sites=_test_sites(self.task.sites),
+            sites=shipping.sites(self.task.sites, with_pytest),
             limits=limits,
         )
         solution_job = Job(
-            program=_PROGRAM.format(name="observe_solution"),
+            program=shipping.program("observe_solution"),
             payload={
                 **common, "entry": self.solution.entry, "text": mask(self.solution.text),
                 "stdin": self.task.stdin, "argv": list(self.task.argv),
             },
-            modules=_sources(),
+            modules=shipping.modules(),
             files=self._files,
             sites=self.task.sites,
             limits=limits,
@@ -267,7 +264,12 @@ class _Bench:
     def _name(self) -> str:
         return _module_name(self.solution.entry)
 
-    @property
+    @cached_property
+    def _all_modules(self) -> frozenset[str]:
+        """Every name that leads a test to the program."""
+        return frozenset({*self._modules, self._name, "solution"})
+
+    @cached_property
     def _modules(self) -> tuple[str, ...]:
         """Every importable name of the program and of what it came with."""
         names: set[str] = set()
@@ -482,27 +484,3 @@ def _imported(text: str) -> Iterator[str]:
 def _module_name(path: str) -> str:
     parts = PurePosixPath(path).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
-
-
-def _test_sites(sites: tuple[str, ...]) -> tuple[str, ...]:
-    """The user's packages first, then ours, where pytest is."""
-    spec = importlib.util.find_spec("pytest")
-    if spec is None or spec.origin is None:
-        raise SandboxError("pytest is not installed; install this package's dependencies")
-    ours = str(Path(spec.origin).parent.parent)
-    return tuple(dict.fromkeys((*sites, ours)))
-
-
-@cache
-def _sources() -> dict[str, str]:
-    """The modules that go into the jails, in a package whose name no program has.
-
-    Under their own name they would hide a user's module called `agent`.
-    """
-    root = files("agent.checks")
-    sources = {"_judge": "", "_judge.programs": ""}
-    for name in _SHIPPED:
-        *rooms, last = name.split(".")
-        text = root.joinpath(*rooms, f"{last}.py").read_text("utf-8")
-        sources[f"_judge.{name}"] = text.replace("from agent.checks.", "from _judge.")
-    return sources

@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Literal, cast
 
+from agent.checks import shipping
 from agent.domain import Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
 from sandbox.sandbox import Batch, Sandbox
-from sandbox.types import Job, Json, Limits, Lost, SandboxError
+from sandbox.types import Job, Json, Limits, Lost
 
 STEPS_BASELINE = 2_000_000
 STEPS_LEAST = 2_000
@@ -36,8 +34,6 @@ SLICE_S = 0.3
 """After this time a child answers for the candidates it has finished."""
 KILL_S = 2.0
 """Beyond the timers of the child: a call into C that nothing interrupts."""
-
-PROGRAMS = ("ticks", "pieces", "running", "screen", "trace", "pytest_items")
 
 
 @dataclass(frozen=True)
@@ -196,6 +192,7 @@ def job(
 ) -> Job:
     """A jail's job that runs one of our programs over a solution and its tests."""
     texts = {file.path: file.text for file in (*task.support, *solution.files)}
+    with_pytest = any(shipping.needs_packages(test) for test in tests)
     payload: dict[str, Json] = {
         "entry": solution.entry,
         "base": solution.text,
@@ -212,11 +209,11 @@ def job(
         **more,
     }
     return Job(
-        program=f"import {program}\n{program}.main(jail)\n",
+        program=shipping.program(program),
         payload=payload,
-        modules={name: _program(name) for name in PROGRAMS},
+        modules=shipping.modules(with_pytest),
         files=texts,
-        sites=(*task.sites, *_pytest_site(tests)),
+        sites=shipping.sites(task.sites, with_pytest),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )
 
@@ -224,20 +221,6 @@ def job(
 def _cpu_s(patience: float) -> float:
     """The timer stands behind the budget of steps and grows more slowly."""
     return CPU_LEAST_S * min(patience, 4.0)
-
-
-def _pytest_site(tests: Sequence[TestCase]) -> tuple[str, ...]:
-    """Where our own pytest is, for tests that need it; the user's packages come first."""
-    if not any("pytest" in test.code or getattr(test, "node", "") for test in tests):
-        return ()
-    spec = find_spec("pytest")
-    if spec is None or spec.origin is None:
-        raise SandboxError("pytest is not installed; install this package's dependencies")
-    return (str(Path(spec.origin).parent.parent),)
-
-
-def _program(name: str) -> str:
-    return (files("agent.checks.programs") / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _rows(reply: Json) -> list[list[Json]] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
@@ -225,11 +226,12 @@ def _imports(tree: ast.Module) -> Iterator[str]:
                 yield alias.asname or alias.name.partition(".")[0]
 
 
-def unsupported(code: str, modules: Collection[str]) -> str:
+@lru_cache(maxsize=4096)
+def unsupported(code: str, modules: frozenset[str]) -> str:
     """Why this test cannot be judged outside, or an empty text."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     own = set(imported_from(tree, modules)) | set(modules)
     for node in ast.walk(tree):

@@ -13,6 +13,7 @@ import os
 import sys
 import types
 
+from agent.checks.programs.namesakes import give_way
 from agent.checks.remote import Link
 
 TYPE_CHECKING = False
@@ -57,12 +58,13 @@ class Program:
         self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
         self._originals: dict[tuple[str, str], Any] = {}
+        self._before = frozenset(sys.modules)
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""
         self._link.reset()
-        for name, module in list(sys.modules.items()):
-            if str(getattr(module, "__file__", None)).startswith(self._folder):
+        for name in sys.modules.keys() - self._before:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(self._folder):
                 del sys.modules[name]
         self._fresh_streams()
         sys.argv[:] = [self._path, *self._argv]
@@ -140,6 +142,7 @@ def _import_json() -> None:
 def main(jail: Any) -> None:
     """Serves until the tests' process is gone."""
     _import_json()
+    give_way(jail.files)
     link = Link(jail.peer, "s", jail.folder)
     program = Program(link, jail.payload, jail.folder)
     link.handlers = {

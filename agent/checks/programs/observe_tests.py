@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS, found
+from agent.checks.programs.namesakes import STANDING
 from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
 from agent.checks.standins import Far, FarModule, FarType
 from agent.checks.transform import (
@@ -217,9 +218,7 @@ class Finder:
     def __init__(self, link: Link, payload: dict[str, Any]) -> None:
         self._link = link
         self._name: str = payload["name"]
-        # What Python and this process have loaded stays theirs, be the program called json.py.
-        loaded = sys.stdlib_module_names & {*sys.modules, "json"}
-        self._modules = {*payload["modules"], self._name, "solution"} - loaded
+        self._modules = {*payload["modules"], self._name, "solution"} - STANDING
         self.entry: FarModule | None = None
 
     def find_spec(

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from types import CodeType
 
-from ticks import common_prefix  # type: ignore[import-not-found]  # laid beside us in the jail
+from agent.checks.programs.ticks import common_prefix
 
 
 class Pieces:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from pieces import Pieces  # type: ignore[import-not-found]  # laid beside us in the jail
-from ticks import Spliced, Steps  # type: ignore[import-not-found]
-from ticks import counted as counted_text
+from agent.checks.programs.pieces import Pieces
+from agent.checks.programs.ticks import Spliced, Steps
+from agent.checks.programs.ticks import counted as counted_text
 
 Code = list[types.CodeType]
 """A program's parts in the order they run."""
@@ -108,9 +108,10 @@ class Clock:
 class Room:
     """One program's surroundings: its entry's name, its input, its tests."""
 
-    def __init__(self, payload: dict[str, Any]) -> None:
+    def __init__(self, payload: dict[str, Any], folder: str) -> None:
+        self.folder = folder
         self.entry: str = payload["entry"]
-        self.path = os.path.abspath(self.entry)
+        self.path = os.path.join(folder, self.entry)
         self.dotted = self.entry.removesuffix(".py").replace("/", ".")
         self.stem = self.dotted.rsplit(".", 1)[-1]
         self.names = tuple(dict.fromkeys((self.dotted, self.stem, "solution")))
@@ -130,7 +131,6 @@ class Room:
         self._quiet = Quiet()
         self._fresh: list[str] = []
         """Types that differed in comparisons that held, of the test that runs now."""
-        folder = os.getcwd()
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
@@ -144,7 +144,7 @@ class Room:
         if not texts:
             serve()
             return
-        from pytest_items import Items, PlaceholderModule, collect  # type: ignore[import-not-found]
+        from agent.checks.programs.pytest_items import Items, PlaceholderModule, collect
 
         def load() -> None:
             self.module(self.compiled(self.base), self.stem)
@@ -262,7 +262,7 @@ class Room:
         """Drops the program's other modules, which may hold an earlier candidate's objects."""
         if len(sys.modules) <= len(self._known):
             return
-        folder = os.getcwd() + os.sep
+        folder = self.folder + os.sep
         for name in [name for name in sys.modules if name not in self._known]:
             file = getattr(sys.modules[name], "__file__", None)
             if isinstance(file, str) and file.startswith(folder):

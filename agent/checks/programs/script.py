@@ -11,10 +11,13 @@ import traceback
 import types
 from typing import Any
 
+from agent.checks.programs.namesakes import give_way
+
 
 def main(jail: Any) -> None:
     """Runs the entry file as `__main__`."""
     payload = jail.payload
+    give_way(jail.files)
     path = os.path.join(jail.folder, payload["entry"])
     sys.argv[:] = [payload["entry"], *payload["argv"]]
     folder = os.path.dirname(path)

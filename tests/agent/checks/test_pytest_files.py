@@ -367,7 +367,8 @@ async def test_a_test_file_with_a_syntax_error_is_told(judge: Any) -> None:
 async def test_what_failed_outside_stands_beside_what_one_process_passes(judge: Any) -> None:
     text = (
         "import sys\nclass K:\n    pass\n"
-        "def f(n):\n    return K() if n == 2 else 8 if 'screen' in sys.modules else 0\n"
+        "alone = sys.modules['__jail__'].jail.peer is None\n"
+        "def f(n):\n    return K() if n == 2 else 8 if alone else 0\n"
     )
     code = (
         "import pickle\nimport pytest\nfrom program import f\n\n"

@@ -1,14 +1,11 @@
 """Spliced counters end endless code at the same step and change nothing else."""
 
-import importlib
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import agent.checks.programs as programs
+import agent.checks.programs.pieces
+import agent.checks.programs.ticks
 
 ENDLESS = (
     "while True:\n    pass\n",
@@ -22,11 +19,8 @@ ENDLESS = (
 
 
 @pytest.fixture
-def ticks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The module as the jail sees it: beside the other programs."""
-    monkeypatch.syspath_prepend(str(Path(programs.__file__).parent))
-    yield importlib.import_module("ticks")
-    sys.modules.pop("ticks", None)
+def ticks() -> Any:
+    return agent.checks.programs.ticks
 
 
 def run(ticks: Any, text: str, limit: int) -> tuple[dict[str, Any], Any]:
@@ -107,9 +101,8 @@ def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: 
 
 
 @pytest.fixture
-def pieces(ticks: Any) -> Iterator[Any]:
-    yield importlib.import_module("pieces")
-    sys.modules.pop("pieces", None)
+def pieces() -> Any:
+    return agent.checks.programs.pieces
 
 
 LONG = (

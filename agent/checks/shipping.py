@@ -1,0 +1,85 @@
+"""What of ours goes into the jails: one package of definitions for all programs.
+
+Every job ships the same modules, and one of few lists of folders, so that a backend which keeps
+them loaded serves all jobs from the same preloaded interpreter. Where pytest is needed, the
+modules that import it come along with the folder it lies in.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from agent.domain import Script, TestCase
+from sandbox.types import SandboxError
+
+_COMMON = (
+    "codec", "naming", "operations", "remote", "sharing", "standins", "transform",
+    "programs.namesakes", "programs.observe_solution", "programs.observe_tests", "programs.pieces",
+    "programs.running", "programs.screen", "programs.script", "programs.ticks", "programs.trace",
+)
+_WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
+
+
+def program(name: str) -> str:
+    """The text of a job that runs one of our programs."""
+    return f"from _judge.programs.{name} import main\n\nmain(jail)\n"
+
+
+@cache
+def modules(with_pytest: bool = False) -> Mapping[str, str]:
+    """The modules that go into every jail, in a package whose name no program has.
+
+    Under their own name they would hide a user's module called `agent`.
+    """
+    root = files("agent.checks")
+    sources = {"_judge": "", "_judge.programs": ""}
+    for name in _WITH_PYTEST if with_pytest else _COMMON:
+        *rooms, last = name.split(".")
+        text = root.joinpath(*rooms, f"{last}.py").read_text("utf-8")
+        sources[f"_judge.{name}"] = text.replace("from agent.checks.", "from _judge.")
+    return sources
+
+
+def pytest_site() -> str:
+    """The folder of packages in which our own pytest lies."""
+    spec = importlib.util.find_spec("pytest")
+    if spec is None or spec.origin is None:
+        raise SandboxError("pytest is not installed; install this package's dependencies")
+    return str(Path(spec.origin).parent.parent)
+
+
+def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
+    """Whether a test is pytest's, or imports what is neither Python's nor the program's own."""
+    return (isinstance(test, Script) and bool(test.node)) or imports_packages(test.code, own)
+
+
+def imports_packages(code: str, own: Collection[str] = ()) -> bool:
+    """Whether a text imports what is neither Python's nor one of `own`, names of modules."""
+    return not _roots(code) <= {*own}
+
+
+@lru_cache(maxsize=4096)
+def _roots(code: str) -> frozenset[str]:
+    """The packages outside Python that a text imports; none where it does not parse."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    named: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named.append(node.module)
+    return frozenset(name.partition(".")[0] for name in named) - sys.stdlib_module_names
+
+
+def sites(own: tuple[str, ...], with_pytest: bool) -> tuple[str, ...]:
+    """The user's folders of packages first, then ours, where pytest is, if it is needed."""
+    return tuple(dict.fromkeys((*own, pytest_site()))) if with_pytest else own
