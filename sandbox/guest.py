@@ -39,6 +39,7 @@ PEER = 4
 READY = 1
 MESSAGE = 2
 END = 3
+RULE = 4
 
 PROGRAM_NAME = "<jail program>"
 
@@ -65,7 +66,7 @@ class Jail:
         files: dict[str, str],
         folder: str,
         shared: str | None,
-        channel: _Host,
+        channel: HostChannel,
         peer: Peer | None,
     ) -> None:
         self.payload = payload
@@ -146,7 +147,7 @@ class Peer:
         return True
 
 
-class _Host:
+class HostChannel:
     """The private channel to the host: marshal comes in, JSON goes out.
 
     Each message carries the number of values received so far, so that the host can tell an
@@ -188,6 +189,16 @@ class _Host:
         if os.getpid() == self._owner:
             self._frame(END, b"")
 
+    def tell(self, rule: str) -> bool:
+        """Names a rule that the program met; false when the channel is in use just now."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            _write(CHANNEL, self._packed(RULE, rule.encode()))
+        finally:
+            self._lock.release()
+        return True
+
     def _fill(self, size: int) -> bool:
         while len(self._buffer) < size:
             part = _read(CHANNEL, max(1 << 16, size - len(self._buffer)))
@@ -199,17 +210,20 @@ class _Host:
     def _frame(self, kind: int, body: bytes) -> None:
         if os.getpid() != self._owner:
             raise ChannelError("a forked process cannot speak for the job")
+        with self._lock:
+            _write(CHANNEL, self._packed(kind, body))
+
+    def _packed(self, kind: int, body: bytes) -> bytes:
         header = (
             kind.to_bytes(1, "big")
             + len(body).to_bytes(4, "big")
             + self._received.to_bytes(4, "big")
         )
-        with self._lock:
-            _write(CHANNEL, header + body)
+        return header + body
 
 
-class _Modules:
-    """Imports the job's modules from memory; they were compiled by the host."""
+class Modules:
+    """Imports a job's modules from memory; they were compiled by the host."""
 
     def __init__(self, sources: dict[str, tuple[str, CodeType]]) -> None:
         self._sources = sources
@@ -237,30 +251,31 @@ class _Modules:
 
 def main() -> None:
     """Becomes the jail and runs the job's program."""
-    host = _Host()
+    host = HostChannel()
     job = host.value()
     if job is None:
         raise SystemExit("the host ended before it sent a job")
     os.chdir(job["folder"])
     if sys.platform == "linux":
-        _prefer_in_memory_shortage()
-    _limit(job["limits"])
+        prefer_in_memory_shortage()
+    limit(job["limits"])
     if job["user"] is not None:
-        _become(job["user"], job["groups"])
+        become(job["user"], job["groups"])
     os.umask(0o002 if job["shared"] else 0o022)
     if sys.platform == "linux":
         _close_doors(job["host"])
-    _limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
+    limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
     _prepare_interpreter(job)
     peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
     jail = Jail(job["payload"], job["files"], job["folder"], job["shared"], host, peer)
-    _run(job["program"], job["source"], jail)
+    run_program(job["program"], job["source"], jail)
     sys.stdout.flush()
     sys.stderr.flush()
     host.end()
 
 
-def _run(program: CodeType, source: str, jail: Jail) -> None:
+def run_program(program: CodeType, source: str, jail: Jail) -> None:
+    """Runs a job's program; an uncaught error is told on standard error and becomes an exit."""
     module = ModuleType("__jail__")
     module.__dict__["jail"] = jail
     sys.modules["__jail__"] = module
@@ -279,7 +294,7 @@ def _run(program: CodeType, source: str, jail: Jail) -> None:
         raise SystemExit(1) from None
 
 
-def _prefer_in_memory_shortage() -> None:
+def prefer_in_memory_shortage() -> None:
     """Where the whole machine runs out of memory, a job is to die before its host."""
     try:
         descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
@@ -289,7 +304,8 @@ def _prefer_in_memory_shortage() -> None:
     os.close(descriptor)
 
 
-def _limit(limits: dict[str, int]) -> None:
+def limit(limits: dict[str, int]) -> None:
+    """Sets the limits that the system enforces, for good."""
     import resource
 
     kinds = {
@@ -299,13 +315,13 @@ def _limit(limits: dict[str, int]) -> None:
         "core": resource.RLIMIT_CORE,
     }
     for name, kind in kinds.items():
-        _lower(kind, limits[name], limits[name])
+        lower(kind, limits[name], limits[name])
     if limits["cpu"]:
         # The soft limit raises SIGXCPU; a program that ignores it meets SIGKILL a second later.
-        _lower(resource.RLIMIT_CPU, limits["cpu"], limits["cpu"] + 1)
+        lower(resource.RLIMIT_CPU, limits["cpu"], limits["cpu"] + 1)
 
 
-def _lower(kind: int, soft: int, hard: int) -> None:
+def lower(kind: int, soft: int, hard: int) -> None:
     """Sets a limit, or keeps what is already lower."""
     import resource
 
@@ -320,14 +336,15 @@ def _lower(kind: int, soft: int, hard: int) -> None:
             raise
 
 
-def _become(user: int, groups: list[int]) -> None:
+def become(user: int, groups: list[int]) -> None:
+    """Changes from root to another user, for good."""
     os.setgroups(groups)
     # Called by root, these set the saved identity too: there is no way back.
     os.setgid(user)
     os.setuid(user)
 
 
-def _limit_processes(processes: int, exact: bool) -> None:
+def limit_processes(processes: int, exact: bool) -> None:
     """Bounds processes and threads together.
 
     The kernel counts all of a user's, not this job's. A spare user starts at none. An ordinary
@@ -350,7 +367,7 @@ def _limit_processes(processes: int, exact: bool) -> None:
             else:
                 count += processes
                 break
-    _lower(kind, count, count)
+    lower(kind, count, count)
 
 
 def _close_doors(host: int) -> None:
@@ -375,8 +392,6 @@ def _close_doors(host: int) -> None:
 
 def _prepare_interpreter(job: dict[str, Any]) -> None:
     """Makes the interpreter look as a fresh `python` would to the code that runs in it."""
-    import _sitebuiltins
-
     os.set_inheritable(CHANNEL, False)
     first_free = CHANNEL + 1
     if job["peer"]:
@@ -390,11 +405,18 @@ def _prepare_interpreter(job: dict[str, Any]) -> None:
             except OSError as error:
                 if error.errno != errno.EBADF:  # the listing's own descriptor is closed by now
                     raise
-    sys.argv[:] = [""]
     sys.path.insert(0, job["folder"])
     sys.path.extend(job["sites"])
     if job["modules"]:
-        sys.meta_path.insert(0, _Modules(job["modules"]))
+        sys.meta_path.insert(0, Modules(job["modules"]))
+    look_fresh()
+
+
+def look_fresh() -> None:
+    """Builtins, streams, arguments and a main module as `python FILE` has them."""
+    import _sitebuiltins
+
+    sys.argv[:] = [""]
     # `-S` leaves these out, and scripts use them.
     ending = "Ctrl-D (i.e. EOF)"
     for name in ("exit", "quit"):

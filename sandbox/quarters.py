@@ -23,6 +23,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import errno
+import functools
 import os
 import py_compile
 import shutil
@@ -38,6 +39,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from sandbox.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
 _SPARE_USERS = range(60_706, 61_184)
@@ -261,6 +263,16 @@ class Quarters:
         )
 
 
+def quarters() -> Quarters:
+    """The quarters of this process; a forked copy of it makes its own."""
+    return _quarters_of(os.getpid())
+
+
+@functools.cache
+def _quarters_of(pid: int) -> Quarters:
+    return Quarters()
+
+
 def survivors(room: Room) -> list[int]:
     """The living processes that belong to a room's job."""
     if sys.platform != "linux":
@@ -277,47 +289,6 @@ def kill_all(pids: Iterator[int] | list[int]) -> None:
             # As the first process of a container we are heir to a job's orphans.
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-
-
-def remove(folder: str, most: int | None = None) -> bool:
-    """Removes a folder with whatever a job left in it, however deep; links are not followed.
-
-    With `most`, gives up after that many entries and returns false. Folders are moved up to
-    the top before they are emptied, so a nesting deeper than any path may be is no trouble.
-    """
-    seen = 0
-    fresh = 0
-    while True:
-        folders: list[str] = []
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    seen += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    else:
-                        os.unlink(entry.path)
-                    if most is not None and seen > most:
-                        return False
-        except FileNotFoundError:
-            return True
-        if not folders:
-            os.rmdir(folder)
-            return True
-        for inner in folders:
-            os.chmod(inner, 0o700)  # a job may have closed its folders even to itself
-            with os.scandir(inner) as entries:
-                for entry in entries:
-                    seen += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        os.chmod(entry.path, 0o700)
-                        fresh += 1
-                        os.rename(entry.path, str(Path(folder, f"moved-{os.getpid()}-{fresh}")))
-                    else:
-                        os.unlink(entry.path)
-                    if most is not None and seen > most:
-                        return False
-            os.rmdir(inner)
 
 
 def _of_user(user: int, dead: bool = False) -> Iterator[int]:
