@@ -46,6 +46,9 @@ _SPARE_USERS = range(60_706, 61_184)
 """Unused by the allocation that systemd documents; see https://systemd.io/UIDS-GIDS."""
 _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
+_INSIDE = (
+    "guest", "syscalls", "filters", "lockdown", "canaries", "removal", "watch", "zygote",
+)
 _LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
 
 
@@ -72,11 +75,29 @@ class Common:
 
 
 @dataclass(frozen=True)
+class ServerPlace:
+    """The folders of one fork server."""
+
+    folder: str
+    user: int | None
+    slots: str
+    """Where it makes its jobs' folders, unless it has a file system of its own."""
+    root: str
+    """An empty folder on which it may mount that file system."""
+    control: str
+    """A folder of its own to try the canaries in, before anything is held back."""
+
+
+@dataclass(frozen=True)
 class Interpreter:
     """A Python that a job's user may run and read."""
 
     executable: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    library: str = ""
+    """Its standard library, where that is a copy of the host's."""
+    shared: str = ""
+    """The folder of its own shared libraries, likewise."""
 
 
 class Quarters:
@@ -97,6 +118,8 @@ class Quarters:
         source = str(Path(__file__).with_name("guest.py"))
         py_compile.compile(source, self.guest, dfile="<jail>", doraise=True)
         os.chmod(self.guest, 0o644)
+        self.code = self._compile_guests()
+        """A folder from which a jail's interpreter imports our part of it."""
         self.interpreter = self._find_interpreter()
         if not self.has_spare_users:
             _refuse_readers()
@@ -171,6 +194,32 @@ class Quarters:
             with self._lock:
                 self._free.append(common.group)
 
+    def settle_server(self) -> ServerPlace:
+        """A place for a fork server."""
+        with self._lock:
+            self._count += 1
+            number = self._count
+            user = self._spare() if self.has_spare_users else None
+        folder = Path(self._folder, f"server-{number}")
+        place = ServerPlace(
+            str(folder), user, str(folder / "slots"), str(folder / "root"),
+            str(folder / "control" / "inner"),
+        )
+        os.mkdir(folder, 0o711)
+        for path in (place.slots, place.root, os.path.dirname(place.control), place.control):
+            os.mkdir(path, 0o755)
+            _give(path, user)
+        return place
+
+    def leave_server(self, place: ServerPlace) -> None:
+        """Takes a fork server's place back; its children may still be dying."""
+        if place.user is not None:
+            kill_all(_of_user(place.user))
+            with self._lock:
+                self._resting.append(place.user)
+        with suppress(OSError):  # what a dying child just made goes with this host's folder
+            remove(place.folder)
+
     def sites(self, folders: tuple[str, ...]) -> list[str]:
         """The same folders where a job can read them."""
         return [self._site(folder) for folder in folders]
@@ -240,6 +289,27 @@ class Quarters:
             os.close(home)
         return folder
 
+    def _compile_guests(self) -> str:
+        """Our modules that run inside, as code alone: a jail never sees this package's folder."""
+        folder = Path(self._folder, "code")
+        package = folder / "sandbox"
+        for place in (folder, package):
+            place.mkdir(mode=0o755)
+            place.chmod(0o755)
+        for name in _INSIDE:
+            source = Path(__file__).with_name(f"{name}.py")
+            target = package / f"{name}.pyc"
+            py_compile.compile(str(source), str(target), dfile=f"<jail {name}>", doraise=True)
+            target.chmod(0o644)
+        return str(folder)
+
+    @property
+    def library(self) -> str:
+        """The standard library's folder as a job sees it."""
+        if self.interpreter.library:
+            return self.interpreter.library
+        return os.path.dirname(os.path.realpath(os.__file__))
+
     def _find_interpreter(self) -> Interpreter:
         # The base interpreter: a virtual environment's own would look for its pyvenv.cfg.
         executable = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
@@ -260,6 +330,8 @@ class Quarters:
         return Interpreter(
             str(prefix / "bin" / os.path.basename(executable)),
             {"LD_LIBRARY_PATH": str(libraries)},
+            library=str(libraries / os.path.basename(library)),
+            shared=str(libraries),
         )
 
 

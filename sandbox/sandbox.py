@@ -5,7 +5,8 @@ A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Protocol, cast
@@ -81,16 +82,30 @@ class Sandbox(Protocol):
 
 
 BACKENDS: dict[str, str] = {
+    "jail": "sandbox.jail:JailSandbox",
     "subprocess": "sandbox.subprocess_backend:SubprocessSandbox",
+    "docker": "sandbox.remote.docker:open_docker",
+    "e2b": "sandbox.remote.e2b:open_e2b",
+    "daytona": "sandbox.remote.daytona:open_daytona",
 }
-"""Backend name to `module:class`; imported when asked for."""
+"""Backend name to `module:factory`; imported when asked for."""
+
+REMOTE = ("docker", "e2b", "daytona")
+"""Backends on other machines, whose factories take the environment: there are keys in it."""
 
 
-def open_sandbox(name: str = "subprocess") -> Sandbox:
-    """The backend of that name; raises `SandboxUnavailable` with what to do instead."""
+def open_sandbox(
+    name: str = "subprocess", environment: Mapping[str, str] | None = None
+) -> Sandbox:
+    """The backend of that name; raises `SandboxUnavailable` with what to do instead.
+
+    `environment` is where a remote backend finds its key, by default the process's.
+    """
     if name not in BACKENDS:
         known = ", ".join(sorted(BACKENDS))
         raise SandboxUnavailable(f"there is no sandbox backend {name!r}; choose one of: {known}")
     module, _, factory = BACKENDS[name].partition(":")
-    make = cast(Callable[[], Sandbox], getattr(import_module(module), factory))
+    make = cast(Callable[..., Sandbox], getattr(import_module(module), factory))
+    if name in REMOTE:
+        return make(os.environ if environment is None else environment)
     return make()

@@ -15,6 +15,8 @@ from typing import Literal
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """A JSON value; text may hold lone surrogates."""
 
+PRELOADABLE = ("numpy", "pandas")
+
 Ended = Literal["completed", "exited", "timeout", "output", "killed", "garbled"]
 """How a job's process ended.
 
@@ -74,7 +76,11 @@ class Job:
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""
     seed: int = 0
-    """Hash seed of the interpreter, 0 to 4294967295."""
+    """Hash seed of the interpreter, 0 to 4294967295; a backend that keeps interpreters loaded
+    seeds `random` with it too."""
+    preload: tuple[str, ...] = ()
+    """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
+    loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
 
 

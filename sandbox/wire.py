@@ -13,8 +13,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sandbox.guest import END, MESSAGE, READY
+from sandbox.guest import END, MESSAGE, READY, RULE
 from sandbox.types import Json, SandboxError
+from sandbox.watch import RULES
 
 _HEADER = struct.Struct(">BII")
 _MOST_NESTING = 200
@@ -53,6 +54,9 @@ class Inbox:
         """The program has asked for its first value."""
         self.ended = False
         """The program said that it came to its end."""
+        self.received_bytes = 0
+        self.rules: set[str] = set()
+        """The rules of the jail that the program met, by its own word."""
         self._most_bytes = most_bytes
         self._left = most_bytes
         self._buffer = bytearray()
@@ -64,10 +68,11 @@ class Inbox:
     def feed(self, part: bytes) -> None:
         """Adds bytes; raises `Garbled` for anything but messages within the limit."""
         self._buffer += part
+        self.received_bytes += len(part)
         start = 0
         while len(self._buffer) - start >= _HEADER.size:
             kind, size, count = _HEADER.unpack_from(self._buffer, start)
-            if kind not in (READY, MESSAGE, END) or self.ended:
+            if kind not in (READY, MESSAGE, END, RULE) or self.ended:
                 raise Garbled("bytes on the private channel that are no message")
             if size > self._left:
                 raise Garbled(f"messages of more than {self._most_bytes} bytes")
@@ -89,11 +94,17 @@ class Inbox:
             self.ready = True
         elif kind == END:
             self.ended = True
+        elif kind == RULE:
+            rule = body.decode("ascii", "replace")
+            if rule not in RULES:
+                raise Garbled("bytes on the private channel that are no message")
+            self.rules.add(rule)
         else:
-            self.messages.append(Message(_parsed(body), count))
+            self.messages.append(Message(value_of(body), count))
 
 
-def _parsed(body: bytes) -> Json:
+def value_of(body: bytes) -> Json:
+    """The value of a message; raises `Garbled` for none, and for one that is too much."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets + body.count(b",") > _MOST_VALUES:
         raise Garbled(f"a message of more than {_MOST_VALUES} values")

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
+from agent.checks.examples import Elsewhere, answers, asked, ended
 from agent.checks.masking import mask
 from agent.checks.screening import run_in_process
 from agent.checks.transform import unsupported
@@ -41,6 +42,8 @@ GRACE_S = 4.0
 """The tests' process stops a test by itself; this much later the host does."""
 LATE_TESTS = 2
 """After so many tests that came to no end the others are given a fifth of the time."""
+ANSWER_BYTES = 2_000_000
+"""More than any answer that is not sent to the tests' process, escapes and all."""
 SHOWN = 2_000
 SCRIPT_WALL_FACTOR = 2.0
 
@@ -116,6 +119,7 @@ class _Bench:
             ask.in_process = unsupported(ask.test.code, self._all_modules)
         outside = [ask for ask in asks if not ask.in_process]
         snippets = [ask for ask in outside if not _node(ask.test)]
+        snippets = await self._compare_examples(snippets)
         if snippets:
             await self._observe_snippets(snippets, output)
         by_file: dict[str, list[_Ask]] = {}
@@ -146,6 +150,35 @@ class _Bench:
             ),
         )
         return _ending(await self.sandbox.run(job))
+
+    async def _compare_examples(self, asks: list[_Ask]) -> list[_Ask]:
+        """Judges the examples whose answers the host itself can compare; returns the others."""
+        waiting = [(ask, one) for ask in asks if (one := asked(ask.test)) is not None]
+        while waiting:
+            wall_s = self._test_wall_s
+            total_s = START_S + len(waiting) * wall_s
+            job = Job(
+                program=shipping.program("observe_examples"),
+                payload=self._program_payload,
+                modules=shipping.modules(),
+                files=self._files,
+                sites=self.task.sites,
+                limits=Limits(
+                    wall_s=total_s, cpu_s=total_s,
+                    message_bytes=min(ANSWER_BYTES * (1 + len(waiting)), 64_000_000),
+                ),
+            )
+            rows = await answers(
+                self.sandbox, job, [one for _, one in waiting], wall_s, START_S
+            )
+            for (ask, _), row in zip(waiting, rows, strict=False):
+                if isinstance(row, Elsewhere):
+                    continue
+                ask.rows.append((ask.test.name, row))
+                if row["status"] == "timeout":
+                    self.late.append(ask.test.name)
+            waiting = waiting[len(rows) :]
+        return [ask for ask in asks if not ask.rows]
 
     async def _observe_snippets(self, asks: list[_Ask], output: str) -> None:
         waiting = dict(enumerate(asks))
@@ -206,9 +239,7 @@ class _Bench:
     ) -> tuple[dict[str, Row], Row]:
         """One pair of processes: verdicts by name, and the last message that is none."""
         common: dict[str, Json] = {"name": self._name, "modules": list(self._modules)}
-        wall_s = self.wall_s
-        if len(self.late) >= LATE_TESTS:
-            wall_s = max(min(0.5, wall_s), wall_s / 5)
+        wall_s = self._test_wall_s
         total_s = START_S + len(asks) * (wall_s + GRACE_S)
         with_pytest = any(
             shipping.needs_packages(ask.test, self._all_modules) for ask in asks
@@ -227,10 +258,7 @@ class _Bench:
         )
         solution_job = Job(
             program=shipping.program("observe_solution"),
-            payload={
-                **common, "entry": self.solution.entry, "text": mask(self.solution.text),
-                "stdin": self.task.stdin, "argv": list(self.task.argv),
-            },
+            payload=self._program_payload,
             modules=shipping.modules(),
             files=self._files,
             sites=self.task.sites,
@@ -259,6 +287,20 @@ class _Bench:
             }
             settled = [(name, had) for name, had in ask.rows if had.get("status") != "unsettled"]
             ask.rows = [*settled, (ask.test.name, row)]
+
+    @property
+    def _test_wall_s(self) -> float:
+        """The deadline of the next tests."""
+        if len(self.late) < LATE_TESTS:
+            return self.wall_s
+        return max(min(0.5, self.wall_s), self.wall_s / 5)
+
+    @property
+    def _program_payload(self) -> dict[str, Json]:
+        return {
+            "name": self._name, "entry": self.solution.entry, "text": mask(self.solution.text),
+            "stdin": self.task.stdin, "argv": list(self.task.argv),
+        }
 
     @property
     def _name(self) -> str:
@@ -338,10 +380,7 @@ async def _with_end(verdict: Mapping[str, Json], defendant: Process) -> Row:
     end = await defendant.receive(1.0)
     if not isinstance(end, Outcome):
         return verdict
-    how = end.limit or (end.signal and f"signal {end.signal}") or (
-        f"exit code {end.exit_code}" if end.exit_code is not None else end.ended
-    )
-    return {**verdict, "message": f"the solution ended its process ({how})"}
+    return {**verdict, "message": ended(end)}
 
 
 def _cut_off(outcome: Outcome, wall_s: float) -> Row:

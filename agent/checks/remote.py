@@ -199,7 +199,7 @@ class Link:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
                 kind, value = "raised", self._told(error)
-                reply["place"] = self._place(error)
+                reply["place"] = place(error, self._folder)
             with self._lock:
                 try:
                     self._post(reply, kind, value)
@@ -355,19 +355,6 @@ class Link:
             return _driven(wait())
         return self._loop.run_until_complete(wait())
 
-    def _place(self, error: BaseException) -> str:
-        """The last line on the traceback in a file of the program."""
-        place = ""
-        trace = error.__traceback__
-        while trace is not None:
-            name = trace.tb_frame.f_code.co_filename
-            if name.startswith(self._folder):
-                place = f"line {trace.tb_lineno} ({name[len(self._folder):]})"
-            trace = trace.tb_next
-        if not place and isinstance(error, SyntaxError) and error.lineno:
-            place = f"line {error.lineno} ({os.path.basename(error.filename or '')})"
-        return place
-
     # ---------------------------------------------------------------- judging
 
     def named(self, value: Object) -> Object:
@@ -479,6 +466,20 @@ class Link:
             self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
 
 
+def place(error: BaseException, folder: str) -> str:
+    """The last line on the traceback in a file of the program's folder, which ends with a slash."""
+    found = ""
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith(folder):
+            found = f"line {trace.tb_lineno} ({name[len(folder):]})"
+        trace = trace.tb_next
+    if not found and isinstance(error, SyntaxError) and error.lineno:
+        found = f"line {error.lineno} ({os.path.basename(error.filename or '')})"
+    return found
+
+
 def is_outcome(error: BaseException) -> bool:
     """Whether an exception is pytest's own: failed, skipped. Its classes hide their module."""
     return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
@@ -568,4 +569,4 @@ def _permit(verb: str, args: list[Any]) -> None:
     raise AttributeError("the test does not give this away")
 
 
-__all__ = ["Broken", "Link", "Opaque", "Unsettled", "is_outcome"]
+__all__ = ["Broken", "Link", "Opaque", "Unsettled", "is_outcome", "place"]

@@ -19,9 +19,10 @@ from agent.domain import Script, TestCase
 from sandbox.types import SandboxError
 
 _COMMON = (
-    "codec", "naming", "operations", "remote", "sharing", "standins", "transform",
-    "programs.namesakes", "programs.observe_solution", "programs.observe_tests", "programs.pieces",
-    "programs.running", "programs.screen", "programs.script", "programs.ticks", "programs.trace",
+    "codec", "naming", "operations", "plain", "remote", "sharing", "standins", "transform",
+    "programs.namesakes", "programs.observe_examples", "programs.observe_solution",
+    "programs.observe_tests", "programs.pieces", "programs.running", "programs.screen",
+    "programs.script", "programs.ticks", "programs.trace",
 )
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

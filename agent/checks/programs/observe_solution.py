@@ -18,6 +18,7 @@ from agent.checks.remote import Link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 MOST_HELD = 1_000_000
@@ -46,8 +47,9 @@ class _Raw(io.BytesIO):
 class Program:
     """The solution as a module that can be loaded again and again."""
 
-    def __init__(self, link: Link, payload: dict[str, Any], folder: str) -> None:
-        self._link = link
+    def __init__(self, forget: Callable[[], None], payload: dict[str, Any], folder: str) -> None:
+        self._forget = forget
+        """Drops what is known of the module loaded before."""
         self._name: str = payload["name"]
         self._entry: str = payload["entry"]
         self._path = os.path.join(folder, self._entry)
@@ -62,7 +64,7 @@ class Program:
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""
-        self._link.reset()
+        self._forget()
         for name in sys.modules.keys() - self._before:
             if str(getattr(sys.modules[name], "__file__", None)).startswith(self._folder):
                 del sys.modules[name]
@@ -144,7 +146,7 @@ def main(jail: Any) -> None:
     _import_json()
     give_way(jail.files)
     link = Link(jail.peer, "s", jail.folder)
-    program = Program(link, jail.payload, jail.folder)
+    program = Program(link.reset, jail.payload, jail.folder)
     link.handlers = {
         "load": program.load, "module": program.module, "follow": program.follow,
         "surroundings": program.surroundings, "seed": program.seed,

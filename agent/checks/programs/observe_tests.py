@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS, found
+from agent.checks.plain import differs
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
 from agent.checks.standins import Far, FarModule, FarType
@@ -120,29 +121,6 @@ def _literal(node: ast.expr) -> bool:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False
     return True
-
-
-PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
-
-
-def differs(left: Any, right: Any) -> bool:
-    """Whether equal values differ in a builtin type somewhere, as 3 and 3.0 do."""
-    if type(left) not in PLAIN or type(right) not in PLAIN:
-        return False
-    if type(left) is not type(right):
-        return True
-    if isinstance(left, (list, tuple)):
-        return any(map(differs, left, right))
-    if isinstance(left, dict):
-        keys = {key: key for key in right}
-        return any(
-            differs(key, keys[key]) or differs(item, right[key])
-            for key, item in left.items() if key in keys
-        )
-    if isinstance(left, (set, frozenset)):
-        members = {item: item for item in right}
-        return any(differs(item, members[item]) for item in left if item in members)
-    return False
 
 
 def shown(value: Any) -> str:

@@ -1,0 +1,217 @@
+"""Examples judged without a process for the tests: a call goes out, a value comes back.
+
+An example is a call of the program's own functions with literal arguments, and the literal it
+must give or the builtin exception it must raise. Nothing of it needs to run beside the program
+but the call, so only the solution has a process, and the host itself compares. Any other test,
+and any answer that is not plain (`plain`), is for the tests' process.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import secrets
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from agent.checks import plain
+from agent.checks.codec import Garbled, Unplain
+from agent.domain import Example, Raises, TestCase
+from sandbox.sandbox import Process, Sandbox
+from sandbox.types import Job, Json, Outcome, SandboxError
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an example asks of the program, and what the host keeps to itself."""
+
+    call: str
+    names: tuple[str, ...]
+    """The program's names in the call."""
+    expected: Any
+    """Any literal, or `None` where an exception is expected."""
+    exception: str = ""
+    parts: int = 0
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The answer is not plain: the tests' process must judge this example."""
+
+    why: str
+
+
+def asked(test: TestCase) -> Asked | None:
+    """What the test asks, where the host itself can compare the answer."""
+    match test:
+        case Example(call=call, expected=expected):
+            return _asked(call, expected, "")
+        case Raises(call=call, exception=exception):
+            return _asked(call, "None", exception)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _asked(call: str, expected: str, exception: str) -> Asked | None:
+    try:
+        node = ast.parse(call.strip(), mode="eval").body
+        value = ast.literal_eval(expected.strip())
+        parts = plain.parts(plain.encode(value))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Unplain):
+        return None
+    kind = getattr(builtins, exception, None) if exception else None
+    if exception and not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        return None
+    names: list[str] = []
+    if not isinstance(node, ast.Call) or not _is_plain_call(node, names):
+        return None
+    if parts > plain.MOST_PARTS or not names:
+        return None
+    return Asked(ast.unparse(node), tuple(names), value, exception, parts)
+
+
+def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
+    """Whether an expression is calls, attributes, literals and names of the program alone.
+
+    A name that Python has too might be either's; the tests' process can tell.
+    """
+    match node:
+        case ast.Name(id=name):
+            names.append(name)
+            return not hasattr(builtins, name) and name not in sys.stdlib_module_names
+        case ast.Attribute(value=owner, attr=name):
+            return not name.startswith("__") and _is_plain_call(owner, names)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            return _is_plain_call(function, names) and all(
+                _is_literal(arg) or _is_plain_call(arg, names)
+                for arg in (*args, *(keyword.value for keyword in keywords))
+            ) and all(keyword.arg for keyword in keywords)
+    return False
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+async def answers(
+    sandbox: Sandbox, job: Job, asks: list[Asked], wall_s: float, start_s: float
+) -> list[Row | Elsewhere]:
+    """A row for each of the first examples, up to and with the one that ends the process."""
+    rows: list[Row | Elsewhere] = []
+    async with sandbox.start(job) as process:
+        ready = await process.receive(start_s)
+        if ready != {"ready": True}:
+            how = ready.stderr.strip()[-300:] if isinstance(ready, Outcome) else "no greeting"
+            raise SandboxError(f"the solution's process did not begin: {how}")
+        for ask in asks:
+            number = secrets.token_hex(8)
+            started = time.monotonic()
+            item: dict[str, Json] = {"id": number, "call": ask.call, "names": list(ask.names)}
+            await process.send(item)
+            reply = await process.receive(wall_s)
+            row = await _row(ask, reply, number, process, wall_s)
+            if isinstance(row, Elsewhere):
+                rows.append(row)
+                continue
+            rows.append({**row, "wall_s": time.monotonic() - started})
+            if not isinstance(reply, dict) or row.get("garbled"):
+                break
+    return rows
+
+
+async def _row(
+    ask: Asked, reply: Json | Outcome, number: str, process: Process, wall_s: float
+) -> Row | Elsewhere:
+    """What one reply shows."""
+    if isinstance(reply, Outcome):
+        if reply.ended == "timeout":
+            return {
+                "status": "timeout", "call": ask.call, "message": f"no end within {wall_s:g} s",
+            }
+        return {"status": "error", "call": ask.call, "message": ended(reply)}
+    try:
+        if not isinstance(reply, dict) or reply.get("id") != number:
+            raise Garbled("no answer to what was asked")
+        return _judged(ask, reply)
+    except Garbled as error:
+        await process.kill()
+        return {
+            "status": "error", "call": ask.call, "garbled": True,
+            "message": f"the solution's process sent what is no answer: {error}",
+        }
+
+
+def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | Elsewhere:
+    match answer:
+        case {"untold": str(why)}:
+            return Elsewhere(why[:200])
+        case {"raised": dict(raised), "loaded": bool(loaded)}:
+            return _raised(ask, raised, loaded)
+        case {"value": value}:
+            return _compared(ask, value)
+    raise Garbled("an answer without a value")
+
+
+def _raised(ask: Asked, raised: Mapping[str, Json], loaded: bool) -> Row:
+    match raised:
+        case {"name": str(name), "text": str(text), "place": str(where), "kinds": list(kinds)}:
+            if loaded and ask.exception and ask.exception in kinds:
+                return {"status": "passed"}
+            said = first_line(f"{name}: {text}" if text else name)
+            return {
+                "status": "error", "message": f"{said} at {where}" if where else said,
+                "got": said, "call": ask.call if loaded else "",
+            }
+    raise Garbled("an exception that is none")
+
+
+def _compared(ask: Asked, wire: Json) -> Row:
+    """What the host sees of a value: equal values have equally many parts, so an answer that
+    has more or fewer need not be rebuilt."""
+    if ask.exception:
+        return {
+            "status": "failed", "call": ask.call, "got": plain.shown(wire),
+            "expected": f"raises {ask.exception}",
+            "message": f"{short(ask.call)} gave {short(plain.shown(wire))}: "
+                       f"it did not raise {ask.exception}",
+        }
+    if plain.parts(wire) == ask.parts:
+        value = plain.decode(wire)
+        if ask.expected == value:
+            return {"status": "passed", "type_differs": plain.differs(value, ask.expected)}
+    got, expected = plain.shown(wire), plain.shown(plain.encode(ask.expected))
+    return {
+        "status": "failed", "call": ask.call, "got": got, "expected": expected,
+        "message": f"{short(ask.call)} gave {short(got)}, expected {short(expected)}",
+    }
+
+
+def ended(outcome: Outcome) -> str:
+    """How a solution's process ended, in the words of a verdict."""
+    if outcome.ended == "garbled":
+        return f"the solution's process sent what is no message: {outcome.limit}"
+    how = outcome.limit or (outcome.signal and f"signal {outcome.signal}") or (
+        f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
+    )
+    return f"the solution ended its process ({how})"
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, capped."""
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 500 else first[:499] + "…"
+
+
+def short(text: str) -> str:
+    """As much of a text as a message holds."""
+    return text if len(text) <= 120 else text[:119] + "…"

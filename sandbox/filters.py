@@ -1,0 +1,232 @@
+"""The seccomp filters of the jail, as programs of classic BPF; pure, no system call is made here.
+
+Two filters hold at once, and the kernel obeys the stricter answer:
+
+*stage one* is loaded by the fork server and inherited by every child. It is a list of what
+may be called at all: whatever is not on it fails with EPERM, and a call by another
+architecture's numbers (`int 0x80`, x32) kills the process.
+
+*stage two* is loaded by each child before any foreign code runs. It takes away what only the
+fork server needed: new processes, other programs, signals to others, descriptors by message.
+
+A program is a balanced search over the call's number, so that a common call costs about ten
+steps. Instructions are (code, jump if true, jump if false, constant), as in linux/filter.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+from sandbox.syscalls import NUMBERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Literal
+
+    Instruction = tuple[int, int, int, int]
+    Action = tuple[Instruction, ...]
+    Files = Literal["none", "guarded"]
+
+LOAD, JUMP, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+KILL_PROCESS = 0x8000_0000
+ERRNO = 0x0005_0000
+ALLOWED = 0x7FFF_0000
+
+ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
+"""Machine to its column in the table of numbers and its AUDIT_ARCH."""
+_X32_BIT = 0x4000_0000
+
+OWN_PID = 0x7EAD_BEEF
+"""Stands in a stage two program where the child's own number belongs."""
+
+_CLONE_THREAD = 0x0001_0000
+_CLONE_NAMESPACES = 0x7E02_0000
+_AT_EMPTY_PATH = 0x1000
+_O_ASYNC = 0x2000
+_AF_UNIX = 1
+_PR_NAMES = (15, 16, 0x5356_4D41)
+_TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
+_DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
+_FCNTL = (0, 1, 2, 3, 5, 6, 7, 36, 37, 38, 1030, 1032, 1034)
+"""Duplicates, flags, locks, sizes and seals; not owners, signals, leases or notices."""
+_F_SETFL = 4
+
+PLAIN = """
+read write close fstat lseek mmap mprotect munmap brk mremap madvise msync mincore
+pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 ftruncate fsync fdatasync sendfile
+rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
+dup dup2 dup3 pipe pipe2 close_range select poll ppoll pselect6 fadvise64
+epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+eventfd eventfd2 signalfd4 timerfd_create timerfd_settime timerfd_gettime
+pause nanosleep clock_nanosleep getitimer setitimer alarm
+timer_create timer_settime timer_gettime timer_getoverrun timer_delete
+gettimeofday time clock_gettime clock_getres times
+getpid getppid gettid getpgrp getpgid getsid getuid geteuid getgid getegid getgroups
+getresuid getresgid getpriority capget getrlimit setrlimit getrusage sysinfo uname getcwd umask
+sched_yield sched_getaffinity sched_getparam sched_getscheduler
+sched_get_priority_max sched_get_priority_min getcpu
+futex futex_waitv set_tid_address set_robust_list rseq restart_syscall membarrier arch_prctl
+getrandom recvfrom shutdown getsockname getsockopt getpeername wait4 waitid exit exit_group
+""".split()
+"""Calls that touch nothing but the process itself and descriptors it holds."""
+
+READING = """
+open openat stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat
+getdents getdents64 statfs fstatfs chdir fchdir
+getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
+""".split()
+WRITING = """
+mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 creat truncate fallocate flock
+copy_file_range symlink symlinkat link linkat
+""".split()
+"""With `READING`, allowed only where Landlock says which files are meant."""
+
+METADATA = "utime utimes futimesat utimensat chmod fchmod fchmodat fchmodat2".split()
+"""Landlock does not guard these; they are for a user that owns nothing else."""
+
+OF_THE_FORK_SERVER = "fork recvmsg sendmsg pidfd_open landlock_restrict_self seccomp".split()
+
+
+def stage_one(machine: str, files: Files) -> bytes:
+    """The list of what may be called, for the fork server and all its children."""
+    allowed = [*PLAIN, *OF_THE_FORK_SERVER]
+    if files == "guarded":
+        allowed += [*READING, *WRITING, *METADATA]
+    policy: dict[str, Action] = {name: _ALLOW for name in allowed}
+    policy |= {
+        "kill": _ALLOW,
+        "tgkill": _ALLOW,
+        "prctl": _ALLOW,
+        "prlimit64": _first_is(0),
+        "clone": _without(_CLONE_NAMESPACES),
+        # So that a C library falls back to `clone`, whose flags can be seen.
+        "clone3": _refuse(errno.ENOSYS),
+        "ioctl": _one_of(
+            1, (*_TERMINAL_SIZE, *_READABLE_BYTES, *_DESCRIPTOR_FLAGS), _refuse(errno.ENOTTY)
+        ),
+        "fcntl": _fcntl(),
+        "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
+        # With an address it would reach sockets that were never opened.
+        "sendto": _null(4),
+        # Python raises PermissionError for both.
+        "socket": _refuse(errno.EACCES),
+        "connect": _refuse(errno.EACCES),
+    }
+    if files == "none":
+        # `fstat` of a descriptor is spelt so by newer C libraries.
+        policy["newfstatat"] = _with_bit(3, _AT_EMPTY_PATH)
+    return _program(machine, policy, _refuse(errno.EPERM))
+
+
+def stage_two(machine: str, metadata: bool) -> bytes:
+    """What a child gives up on top; `OWN_PID` stands where its number belongs."""
+    refused = [name for name in OF_THE_FORK_SERVER if name != "fork"]
+    refused += ["fork", "vfork", "execve", "execveat"]
+    if not metadata:
+        refused += METADATA
+    policy: dict[str, Action] = {name: _refuse(errno.EPERM) for name in refused}
+    policy |= {
+        "clone": _with_bit(0, _CLONE_THREAD),
+        "prctl": _one_of(0, _PR_NAMES, _refuse(errno.EPERM)),
+        "kill": _first_is(OWN_PID),
+        "tgkill": _first_is(OWN_PID),
+    }
+    return _program(machine, policy, _ALLOW)
+
+
+def places(program: bytes, word: int) -> list[int]:
+    """The offsets in bytes of the instructions' constants that are `word`."""
+    return [
+        offset + 4
+        for offset in range(0, len(program), 8)
+        if struct.unpack_from("=I", program, offset + 4)[0] == word
+    ]
+
+
+def _refuse(number: int) -> Action:
+    return ((RETURN, 0, 0, ERRNO | number),)
+
+
+_ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
+_EPERM = _refuse(errno.EPERM)
+
+
+def _load(argument: int, high: bool = False) -> Instruction:
+    """The low or the high half of an argument; both architectures are little-endian."""
+    return (LOAD, 0, 0, 16 + 8 * argument + 4 * high)
+
+
+def _one_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
+    known = tuple(values)
+    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    return (_load(argument), *tests, *otherwise, *_ALLOW)
+
+
+def _first_is(value: int) -> Action:
+    return _one_of(0, (value,), _EPERM)
+
+
+def _with_bit(argument: int, bit: int) -> Action:
+    return (_load(argument), (ANY_BIT, 1, 0, bit), *_EPERM, *_ALLOW)
+
+
+def _without(bits: int) -> Action:
+    return (_load(0), (ANY_BIT, 0, 1, bits), *_EPERM, *_ALLOW)
+
+
+def _null(argument: int) -> Action:
+    return (
+        _load(argument), (EQUAL, 0, 2, 0),
+        _load(argument, high=True), (EQUAL, 1, 0, 0),
+        *_refuse(errno.EACCES), *_ALLOW,
+    )
+
+
+def _fcntl() -> Action:
+    set_flags: Action = (
+        (EQUAL, 0, 3, _F_SETFL), _load(2), (ANY_BIT, 1, 0, _O_ASYNC), *_ALLOW, *_EPERM,
+    )
+    known = tuple(
+        (EQUAL, len(_FCNTL) - 1 - place + len(set_flags), 0, command)
+        for place, command in enumerate(_FCNTL)
+    )
+    return (_load(1), *known, *set_flags, *_ALLOW)
+
+
+def _program(machine: str, policy: Mapping[str, Action], otherwise: Action) -> bytes:
+    column, architecture = ARCHITECTURES[machine]
+    actions: dict[int, Action] = {}
+    for name, action in policy.items():
+        number = NUMBERS[name][column]
+        if number is not None:
+            actions[number] = action
+    instructions: list[Instruction] = [
+        (LOAD, 0, 0, 4), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL_PROCESS), (LOAD, 0, 0, 0),
+    ]
+    if machine == "x86_64":
+        instructions += [(AT_LEAST, 0, 1, _X32_BIT), (RETURN, 0, 0, KILL_PROCESS)]
+    instructions += _search(_ranges(actions, otherwise))
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
+def _ranges(actions: Mapping[int, Action], otherwise: Action) -> list[tuple[int, Action]]:
+    """First number of each run of equal actions, and the action."""
+    ranges: list[tuple[int, Action]] = []
+    for number in range(max(actions) + 2):
+        action = actions.get(number, otherwise)
+        if not ranges or ranges[-1][1] != action:
+            ranges.append((number, action))
+    return ranges
+
+
+def _search(ranges: list[tuple[int, Action]]) -> list[Instruction]:
+    if len(ranges) == 1:
+        return list(ranges[0][1])
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    first = ranges[middle][0]
+    if len(below) <= 255:
+        return [(AT_LEAST, len(below), 0, first), *below, *above]
+    return [(AT_LEAST, 0, 1, first), (JUMP, 0, 0, len(below)), *below, *above]

@@ -1,0 +1,444 @@
+"""The host's side of one fork server: starts it, asks for seats, hears of their ends.
+
+A *seat* is a jailed child that waits for a job. The server keeps a few of them ready, so that
+a job meets a process that has started, been jailed and warmed up already. A seat serves one job
+and is then gone; its folder is emptied by the server and given to another.
+
+The host believes the fork server, which no foreign code ever entered, and nobody else. All the
+same: an answer that is none ends the server, and the next job gets a new one.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import json
+import marshal
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sandbox.guest import CHANNEL
+from sandbox.orders import loaded
+from sandbox.quarters import Quarters
+from sandbox.types import SandboxError
+from sandbox.zygote import (
+    ALONE,
+    ANSWER,
+    ENDED,
+    FIRST,
+    FORK,
+    FREE,
+    KILL,
+    REQUEST,
+    SECOND,
+)
+
+JailLevel = Literal["L2", "L3", "L4"]
+
+START_S = 30.0
+SLOTS = 24
+"""Jobs, or pairs of jobs, that one server runs at once; others wait."""
+SCRATCH_MIB = 64
+"""What a job may leave in its folders, all files together."""
+THREADS = 1024
+"""Processes and threads of all jobs of a server together."""
+READY_ALONE = 2
+READY_PAIRS = 1
+
+
+class NotGranted(Exception):
+    """The system does not grant this level; the text says which layer is missing."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the children of one server have in common before any job."""
+
+    level: JailLevel
+    seed: int = 0
+    sites: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    preload: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Seat:
+    """A child that waits for its job, or works on it."""
+
+    number: int
+    folder: int
+    channel: int
+    stdin: int
+    stdout: int
+    stderr: int
+    end: tuple[int, float] | None = None
+    """Wait status and seconds of cpu time, once it has ended."""
+    on_end: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """Closes the host's descriptors but the channel, which its user closes."""
+        for descriptor in (self.stdin, self.stdout, self.stderr):
+            os.close(descriptor)
+
+
+@dataclass
+class _Stock:
+    """Seats that are ready."""
+
+    alone: deque[Seat] = field(default_factory=deque)
+    pairs: deque[tuple[Seat, Seat]] = field(default_factory=deque)
+    wants_alone: bool = False
+    wants_pairs: bool = False
+
+
+class ForkServer:
+    """One fork server; belongs to one event loop at a time."""
+
+    def __init__(self, profile: Profile, quarters: Quarters, ready: bool = True) -> None:
+        self.profile = profile
+        self.base = ""
+        """Where the jobs' folders lie, in the file system that the server sees."""
+        self.controls: dict[str, str] = {}
+        self.started_s = 0.0
+        self.broken = ""
+        self._quarters = quarters
+        self._keeps_ready = ready
+        self._stock = _Stock()
+        self._seats: dict[int, Seat] = {}
+        self._count = 0
+        self._free = deque(range(SLOTS))
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.used = time.monotonic()
+
+    # ---------------------------------------------------------------- life
+
+    async def start(self) -> None:
+        """Starts the process and waits until it is jailed; raises `NotGranted`."""
+        began = time.monotonic()
+        self._place = self._quarters.settle_server()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
+        try:
+            self._pid = self._spawn(theirs)
+        except OSError as error:
+            self._control.close()
+            raise SandboxError(f"the fork server cannot be started: {error}") from error
+        finally:
+            theirs.close()
+        self._control.setblocking(False)
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)
+        except (TimeoutError, OSError) as error:
+            self.close(f"no answer: {error!r}")
+            raise SandboxError(f"the fork server did not start: {self.broken}") from error
+        except BaseException:
+            self.close("cancelled")
+            raise
+        report = self._report(answer)
+        if "refused" in report:
+            self.close(report["refused"][1])
+            raise NotGranted(report["refused"][1])
+        self.base = report["base"]
+        self.controls = report["controls"]
+        self.started_s = time.monotonic() - began
+        self.adopt(loop)
+
+    def _report(self, answer: bytes) -> dict[str, Any]:
+        # Any: JSON; the fork server is ours, and no other code has run in it yet.
+        if not answer:
+            self.close("it ended")
+            raise SandboxError(f"the fork server did not start: {self.broken}")
+        report: dict[str, Any] = json.loads(answer)
+        return report
+
+    def _spawn(self, theirs: socket.socket) -> int:
+        interpreter = self._quarters.interpreter
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": "/",
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONUTF8": "1",
+            "PYTHONHASHSEED": str(self.profile.seed),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            # A C library's arenas reserve 64 MiB of address space for each thread.
+            "MALLOC_ARENA_MAX": "1",
+            **interpreter.environment,
+        }
+        code = self._quarters.code
+        start = (
+            f"import sys; sys.path.insert(0, {code!r}); from sandbox.zygote import main; "
+            f"sys.path.remove({code!r}); main()"
+        )
+        with tempfile.TemporaryFile() as orders:
+            marshal.dump(self._orders(), orders)
+            orders.seek(0)
+            sources = [orders.fileno(), self._log, self._log, theirs.fileno()]
+            moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 16) for one in sources]
+            try:
+                return os.posix_spawn(
+                    interpreter.executable,
+                    # Not -I or -E: both would have it ignore the hash seed.
+                    [interpreter.executable, "-S", "-s", "-B", "-P", "-c", start],
+                    environment,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, source, place)
+                        for source, place in zip(moved, (0, 1, 2, CHANNEL), strict=True)
+                    ],
+                    setsid=True,
+                    setsigmask=(),
+                    setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+                )
+            finally:
+                for descriptor in moved:
+                    os.close(descriptor)
+
+    def _orders(self) -> dict[str, Any]:
+        profile = self.profile
+        sites = self._quarters.sites(profile.sites)
+        return {
+            "level": profile.level,
+            "user": self._place.user,
+            "base": self._place.slots,
+            "root": self._place.root,
+            "control": self._place.control,
+            "slots": SLOTS,
+            "scratch_bytes": SCRATCH_MIB << 20,
+            "threads": THREADS,
+            "library": self._quarters.library,
+            "readable": [one for one in (self._quarters.interpreter.shared, *sites) if one],
+            "sites": sites,
+            "modules": loaded(dict(profile.modules)),
+            "preload": list(profile.preload),
+        }
+
+    def adopt(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Makes `loop` the one that hears this server; false while another one does."""
+        if self.broken:
+            return False
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed():
+                return False
+            self._loop = loop
+            self._waiting.clear()
+            # What the closed loop left running belongs to nobody any more.
+            for seat in list(self._seats.values()):
+                if seat.on_end is not None:
+                    seat.on_end = None
+                    self.kill(seat)
+            loop.add_reader(self._control, self._hear)
+        self.used = time.monotonic()
+        return True
+
+    def may_retire(self) -> bool:
+        """Whether no job runs here, nor another event loop is at work with it."""
+        if self._loop is not None and not self._loop.is_closed():
+            try:
+                if asyncio.get_running_loop() is not self._loop:
+                    return False
+            except RuntimeError:
+                return False
+        return all(seat.on_end is None for seat in self._seats.values())
+
+    def close(self, why: str = "closed") -> None:
+        """Ends the server and all its children; idempotent."""
+        if self.broken:
+            return
+        said = os.pread(self._log, 4000, 0).decode("utf-8", "replace").strip()
+        self.broken = f"{why}\n{said}".strip()
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._control)
+        self._control.close()
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._log)
+        ready = [*self._stock.alone, *(seat for pair in self._stock.pairs for seat in pair)]
+        self._stock = _Stock()
+        for seat in ready:
+            os.close(seat.channel)
+            seat.close()
+        for seat in list(self._seats.values()):
+            seat.end = (signal.SIGKILL, 0.0)
+            if seat.on_end is not None:
+                seat.on_end()
+        self._seats.clear()
+        while self._waiting:
+            self._wake()
+        self._quarters.leave_server(self._place)
+
+    # ---------------------------------------------------------------- seats
+
+    async def alone(self) -> Seat:
+        """A seat for one job."""
+        self._stock.wants_alone = self._keeps_ready
+        while not self._stock.alone:
+            if await self._has_room():
+                self._stock.alone.append(self._fork(self._free.popleft(), ALONE))
+        seat = self._stock.alone.popleft()
+        self._restock()
+        return seat
+
+    async def silent(self) -> Seat:
+        """A seat whose output goes nowhere, and whose errors come by a pipe."""
+        while not await self._has_room():
+            pass
+        return self._fork(self._free.popleft(), ALONE, silent=True)
+
+    async def pair(self) -> tuple[Seat, Seat]:
+        """Two seats that have a channel and a folder in common."""
+        self._stock.wants_pairs = self._keeps_ready
+        while not self._stock.pairs:
+            if await self._has_room():
+                self._stock.pairs.append(self._fork_pair())
+        seats = self._stock.pairs.popleft()
+        self._restock()
+        return seats
+
+    def kill(self, seat: Seat) -> None:
+        """Has the server kill a seat's process; its end is heard like any other."""
+        if seat.end is None and not self.broken:
+            self._tell(REQUEST.pack(KILL, seat.number, 0, 0))
+
+    async def _has_room(self) -> bool:
+        """Waits for a free folder; raises `SandboxError` when the server has ended."""
+        if self.broken:
+            raise SandboxError(f"the fork server ended: {self.broken}")
+        if self._free:
+            return True
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
+        return False
+
+    def _restock(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon(self._fill)
+
+    def _fill(self) -> None:
+        """Forks what is to be ready, once those who wait have been served."""
+        stock = self._stock
+        if self.broken or self._waiting:
+            return
+        if stock.wants_alone:
+            while len(stock.alone) < READY_ALONE and len(self._free) > SLOTS // 2:
+                stock.alone.append(self._fork(self._free.popleft(), ALONE))
+        if stock.wants_pairs:
+            while len(stock.pairs) < READY_PAIRS and len(self._free) > SLOTS // 2:
+                stock.pairs.append(self._fork_pair())
+
+    def _fork_pair(self) -> tuple[Seat, Seat]:
+        folder = self._free.popleft()
+        one, other = socket.socketpair()
+        with one, other:
+            return self._fork(folder, FIRST, one), self._fork(folder, SECOND, other)
+
+    def _fork(
+        self, folder: int, place: int, peer: socket.socket | None = None, silent: bool = False
+    ) -> Seat:
+        self._count += 1
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        stdin = _memory("stdin")
+        if silent:
+            stdout = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            # The program's end waits for room like any other.
+            os.set_blocking(their_stderr, True)
+        else:
+            stdout, stderr = _memory("stdout"), _memory("stderr")
+            their_stderr = stderr
+        seat = Seat(self._count, folder, ours.detach(), stdin, stdout, stderr)
+        descriptors = [stdin, stdout, their_stderr, theirs.fileno()]
+        if peer is not None:
+            descriptors.append(peer.fileno())
+        try:
+            self._tell(REQUEST.pack(FORK, seat.number, folder, place), descriptors)
+        except BaseException:
+            os.close(seat.channel)
+            seat.close()
+            raise
+        finally:
+            theirs.close()
+            if silent:
+                os.close(their_stderr)
+        self._seats[seat.number] = seat
+        return seat
+
+    def _tell(self, message: bytes, descriptors: list[int] | None = None) -> None:
+        rights = array.array("i", descriptors or ())
+        try:
+            if descriptors:
+                self._control.sendmsg(
+                    [message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+                )
+            else:
+                self._control.send(message)
+        except OSError as error:
+            self.close(f"it does not listen: {error}")
+            raise SandboxError(f"the fork server ended: {self.broken}") from error
+
+    def _hear(self) -> None:
+        while not self.broken:
+            try:
+                message = self._control.recv(64)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self.close(f"it is gone: {error}")
+                return
+            if len(message) != ANSWER.size:
+                self.close("it ended" if not message else "it said what is no answer")
+                return
+            kind, number, status, cpu_s = ANSWER.unpack(message)
+            if kind == ENDED and number in self._seats:
+                self._ended(self._seats.pop(number), status, cpu_s)
+            elif kind == FREE and 0 <= number < SLOTS and number not in self._free:
+                self._free.append(number)
+                self._wake()
+            else:
+                self.close("it said what is no answer")
+
+    def _ended(self, seat: Seat, status: int, cpu_s: float) -> None:
+        seat.end = (status, cpu_s)
+        if seat.on_end is not None:
+            seat.on_end()
+            return
+        # A seat that died while it waited: nobody has it yet.
+        for stock in (self._stock.alone, self._stock.pairs):
+            for entry in list(stock):
+                if seat is entry or (isinstance(entry, tuple) and seat in entry):
+                    stock.remove(entry)  # type: ignore[arg-type]
+                    for one in entry if isinstance(entry, tuple) else (entry,):
+                        os.close(one.channel)
+                        one.close()
+                        self.kill(one)
+
+    def _wake(self) -> None:
+        """Lets the next one who waits for a folder look again."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._restock()
+
+
+def _memory(name: str) -> int:
+    return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+
+
+__all__ = ["SCRATCH_MIB", "ForkServer", "JailLevel", "NotGranted", "Profile", "Seat"]

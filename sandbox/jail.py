@@ -1,0 +1,411 @@
+"""The jail: each job in a child of its own, forked from a jailed interpreter in a millisecond.
+
+`forkserver` and `zygote` make the children; here a job meets one. The host hears of a job
+through its private channel, two files in memory that hold its output, and the fork server's
+word on its end. A job that says it came to its end is killed at once, so that nothing goes on
+behind an outcome.
+
+A server is chosen by what its children must have in common before any job: hash seed, folders
+of packages, our own modules, preloaded packages. The strongest level the system grants is
+tried first, and a server is used only after canaries in one of its children have been refused
+as that level promises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import get_args
+
+from sandbox import lockdown
+from sandbox.batch import STDERR_KEPT, RestartingBatch
+from sandbox.conversation import Conversation
+from sandbox.forkserver import (
+    SCRATCH_MIB,
+    ForkServer,
+    JailLevel,
+    NotGranted,
+    Profile,
+    Seat,
+)
+from sandbox.levels import MEANING, Witness, witnessed
+from sandbox.orders import how_it_ended, orders
+from sandbox.quarters import quarters
+from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
+from sandbox.wire import frame
+
+_DEATH_S = 10.0
+_WEIGH_S = 0.1
+_MOST_SERVERS = 4
+_SEALS = 0x0002 | 0x0004 | 0x0001
+"""No shrinking, no growing, no further seals; see fcntl(2)."""
+
+
+class JailSandbox:
+    """Runs each job in a fresh child of a fork server."""
+
+    name = "jail"
+
+    def __init__(self, at_most: JailLevel = "L4", ready: bool = True) -> None:
+        """`at_most` leaves stronger layers out; `ready=False` keeps no child waiting."""
+        if sys.platform != "linux" or not lockdown.seccomp_works():
+            raise SandboxUnavailable(
+                "the jail needs Linux with seccomp on x86_64 or aarch64; "
+                "the backend `subprocess` works here, with limits only"
+            )
+        self._at_most = at_most
+        self._ready = ready
+        self._servers = _SERVERS
+
+    def describe(self) -> str:
+        """One line for people: the backend and what it holds back here."""
+        level = self._servers.level(self._at_most)
+        if level is None:
+            return f"jail: up to {self._at_most} ({MEANING[self._at_most]}), not tried yet"
+        return f"jail: {level} ({MEANING[level]})"
+
+    async def witness(self) -> Witness:
+        """The level that canaries saw to hold; starts a fork server if none runs yet."""
+        server = await self._server(Job(""))
+        return self._servers.witness_of(server)
+
+    async def run(self, job: Job) -> Outcome:
+        """Runs one job to its end."""
+        process = await self._start(job)
+        try:
+            return await process.finish()
+        finally:
+            await process.kill()
+
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[_Running]:
+        """A running job to talk with; leaving the context kills it."""
+        process = await self._start(job)
+        try:
+            yield process
+        finally:
+            await process.kill()
+
+    @asynccontextmanager
+    async def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AsyncIterator[tuple[_Running, _Running]]:
+        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
+        told = [_checked(first, False), _checked(second, False)]
+        if first.seed != second.seed or _profile_of(first) != _profile_of(second):
+            raise SandboxError("two jobs of a pair need the same seed, sites, modules and preload")
+        server = await self._server(first)
+        if shared and server.profile.level == "L2":
+            raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
+        seats = await server.pair()
+        started = [
+            _Running(server, seat, job, {**one, "shared": shared}, endless=False)
+            for seat, job, one in zip(seats, (first, second), told, strict=True)
+        ]
+        try:
+            yield started[0], started[1]
+        finally:
+            for process in started:
+                process.stop("killed", "stopped by the host")
+            for process in started:
+                await process.kill()
+
+    @asynccontextmanager
+    async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
+        """A program kept running for many items."""
+
+        async def start() -> _Running:
+            told = _checked(job, endless=True)
+            server = await self._server(job)
+            return _Running(server, await server.silent(), job, told, endless=True)
+
+        batch = RestartingBatch(start, job)
+        try:
+            yield batch
+        finally:
+            await batch.close()
+
+    async def _start(self, job: Job) -> _Running:
+        told = _checked(job, endless=False)
+        server = await self._server(job)
+        return _Running(server, await server.alone(), job, told, endless=False)
+
+    async def _server(self, job: Job) -> ForkServer:
+        return await self._servers.get(self._at_most, _profile_of(job), self._ready)
+
+
+class _Servers:
+    """All fork servers of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: dict[tuple[Profile, bool], list[ForkServer]] = {}
+        self._levels: dict[JailLevel, JailLevel] = {}
+        """The level asked for at most, to the level the system granted."""
+        self._witnesses: dict[int, Witness] = {}
+        self._host = os.getpid()
+
+    def level(self, at_most: JailLevel) -> JailLevel | None:
+        """The level seen to hold; `None` before the first start."""
+        return self._levels.get(at_most)
+
+    def witness_of(self, server: ForkServer) -> Witness:
+        """What the canaries of a server showed."""
+        return self._witnesses[id(server)]
+
+    async def get(self, at_most: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
+        """A server that fits, running in this event loop."""
+        if os.getpid() != self._host:
+            raise SandboxError("a forked copy of the host cannot use its jail")
+        known = self._levels.get(at_most)
+        if known is not None:
+            profile = Profile(known, *wanted)
+            server = self._adopted(profile, ready)
+            return server or await self._started(profile, ready)
+        refusals = []
+        for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(at_most) + 1]):
+            try:
+                server = await self._started(Profile(level, *wanted), ready)
+            except NotGranted as refusal:
+                refusals.append(f"{level}: {refusal}")
+                continue
+            self._levels[at_most] = level
+            return server
+        raise SandboxUnavailable(
+            "the system grants no level of the jail (" + "; ".join(refusals) + "); "
+            "the backend `subprocess` works here, with limits only"
+        )
+
+    def _adopted(self, profile: Profile, ready: bool) -> ForkServer | None:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            servers = self._all.get((profile, ready), [])
+            servers[:] = [server for server in servers if not server.broken]
+            return next((server for server in servers if server.adopt(loop)), None)
+
+    async def _started(self, profile: Profile, ready: bool) -> ForkServer:
+        self._retire()
+        server = ForkServer(profile, quarters(), ready)
+        await server.start()
+        try:
+            witness = await _canaries(server)
+        except BaseException:
+            server.close("its canaries were not heard")
+            raise
+        if witness.level != profile.level:
+            server.close("its canaries got through")
+            seen = "; ".join(f"{one.name}: {one.seen}" for one in witness.layers if not one.holds)
+            raise NotGranted(f"seen to hold is only {witness.level}: {seen}")
+        with self._lock:
+            self._witnesses[id(server)] = witness
+            self._all.setdefault((profile, ready), []).append(server)
+        return server
+
+    def _retire(self) -> None:
+        """Ends the servers that were used longest ago, so that few are kept."""
+        with self._lock:
+            idle = [one for some in self._all.values() for one in some if one.may_retire()]
+            idle.sort(key=lambda server: server.used)
+            for server in idle[: max(0, len(idle) - _MOST_SERVERS + 1)]:
+                server.close("retired")
+                self._witnesses.pop(id(server), None)
+            for some in self._all.values():
+                some[:] = [server for server in some if not server.broken]
+
+
+_SERVERS = _Servers()
+os.register_at_fork(after_in_child=lambda: _SERVERS.__init__())  # type: ignore[misc]
+
+_Wanted = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+"""A profile but for its level: seed, sites, modules and preload."""
+
+
+def _profile_of(job: Job) -> _Wanted:
+    preload = tuple(
+        name for name in PRELOADABLE
+        if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
+    )
+    return job.seed, job.sites, tuple(job.modules.items()), preload
+
+
+async def _canaries(server: ForkServer) -> Witness:
+    """Tries the canaries in one child of the server."""
+    job = Job("from jail_canaries import tried\njail.send(tried())")
+    source = files("sandbox").joinpath("canaries.py").read_text("utf-8")
+    told = _checked(job, endless=False) | {
+        "modules": {"jail_canaries": (source, compile(source, "<canaries>", "exec"))}
+    }
+    process = _Running(server, await server.alone(), job, told, endless=False)
+    try:
+        outcome = await process.finish()
+    finally:
+        await process.kill()
+    met = outcome.messages[0] if outcome.messages else None
+    if not isinstance(met, dict):
+        raise SandboxError(f"the canaries of the jail said nothing: {outcome}")
+    return witnessed(server.controls, {name: str(error) for name, error in met.items()})
+
+
+def _checked(job: Job, endless: bool) -> dict[str, object]:
+    """A job's orders; raises `SandboxError` for files that cannot be laid."""
+    size = 0
+    for path, text in job.files.items():
+        relative = PurePosixPath(path)
+        if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in path:
+            raise SandboxError(
+                f"a job's file needs a relative path within its folder, not {path!r}"
+            )
+        size += len(text)
+    if size > SCRATCH_MIB << 19:
+        raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
+    return orders(job, endless) | {"modules": {}, "shared": False}
+
+
+class _Running(Conversation):
+    """A job in its seat."""
+
+    def __init__(
+        self, server: ForkServer, seat: Seat, job: Job, told: dict[str, object], endless: bool
+    ) -> None:
+        super().__init__(job)
+        self._server = server
+        self._seat = seat
+        self._silent = endless
+        self._errors = bytearray()
+        self._weighing: asyncio.TimerHandle | None = None
+        self._mercy: asyncio.TimerHandle | None = None
+        seat.on_end = self._left
+        if endless:
+            self._loop.add_reader(seat.stderr, self._read_errors)
+        else:
+            for output in (seat.stdout, seat.stderr):
+                # One byte more, to tell a full output from one that was cut.
+                os.ftruncate(output, job.limits.output_bytes + 1)
+                fcntl.fcntl(output, fcntl.F_ADD_SEALS, _SEALS)
+        if job.stdin:
+            os.pwrite(seat.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)
+        if server.profile.level == "L3":
+            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+        self._open(seat.channel, frame(told), endless)
+        if seat.end is not None:
+            self._left()
+
+    def _kill(self) -> None:
+        self._server.kill(self._seat)
+        if self._mercy is None:
+            self._mercy = self._loop.call_later(_DEATH_S, self._server.close, "it does not kill")
+
+    def _has_exited(self) -> bool:
+        return self._seat.end is not None or self._outcome is not None
+
+    def _heard(self) -> None:
+        if self.inbox.ended and self._stopped is None and self._outcome is None:
+            # Its last word is said; whatever still runs in it is to run no longer.
+            self._seat.on_end = None
+            self._server.kill(self._seat)
+            self._finish(0, 0.0)
+
+    def _left(self) -> None:
+        """The process has ended; what it said before that is still to be read."""
+        if self._outcome is not None:
+            return
+        end = self._seat.end
+        assert end is not None, "called at the end"
+        while self._channel >= 0 and self._outcome is None:
+            before = self.inbox.received_bytes
+            self._read_channel()
+            if self.inbox.received_bytes == before:
+                break
+        if self._outcome is None:
+            self._finish(*end)
+
+    def _finish(self, status: int, cpu_s: float) -> None:
+        self.wall_s = time.monotonic() - self._started
+        for timer in (self._weighing, self._mercy):
+            if timer is not None:
+                timer.cancel()
+        stdout, stderr, cut = b"", b"", False
+        if self._silent:
+            self._loop.remove_reader(self._seat.stderr)
+            self._read_errors()
+            stderr = bytes(self._errors)
+        else:
+            most = self._limits.output_bytes
+            stdout = _written(self._seat.stdout, most)
+            stderr = _written(self._seat.stderr, most)
+            cut = len(stdout) + len(stderr) > most
+            stdout = stdout[:most]
+            stderr = stderr[: most - len(stdout)]
+        if cut and self._stopped is None:
+            self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
+        self._seat.close()
+        ended, name, limit = how_it_ended(
+            status, self.inbox.ended, cpu_s, self._limits, self._stopped
+        )
+        code = os.waitstatus_to_exitcode(status)
+        self._settle(
+            Outcome(
+                ended=ended,
+                stdout=stdout.decode("utf-8", "backslashreplace"),
+                stderr=stderr.decode("utf-8", "backslashreplace"),
+                exit_code=code if code >= 0 else None,
+                signal=name,
+                limit=limit,
+                denied=tuple(sorted(self.inbox.rules)),
+                wall_s=self.wall_s,
+            )
+        )
+
+    def _read_errors(self) -> None:
+        try:
+            part = os.read(self._seat.stderr, 1 << 16)
+        except BlockingIOError:
+            return
+        if not part:
+            self._loop.remove_reader(self._seat.stderr)
+        self._errors += part
+        del self._errors[:-STDERR_KEPT]
+
+    def _weigh(self) -> None:
+        """Without a file system of its own, a job's folder is weighed now and then."""
+        folder = f"{self._server.base}/{self._seat.folder}"
+        if _heavier(folder, SCRATCH_MIB << 20):
+            self._condemn("killed", f"files of more than {SCRATCH_MIB} MiB")
+        else:
+            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+
+
+def _written(output: int, most: int) -> bytes:
+    """What a job wrote, and one byte more where it wrote too much."""
+    size = min(os.lseek(output, 0, os.SEEK_CUR), most + 1)
+    return os.pread(output, size, 0) if size else b""
+
+
+def _heavier(folder: str, most_bytes: int, most_entries: int = 4096) -> bool:
+    size, entries = 0, 0
+    waiting = [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if size > most_bytes or entries > most_entries:
+                        return True
+        except OSError:  # it vanished meanwhile, or the job closed it to itself
+            continue
+    return False
+
+
+__all__ = ["JailSandbox"]

@@ -1,0 +1,81 @@
+"""How much a backend holds back: the level that was seen to hold, not the one asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["L4", "L3", "L2", "M", "L1", "R"]
+"""L4 namespaces, and all of L3 · L3 Landlock, seccomp, limits · L2 seccomp without any file,
+limits · M macOS Seatbelt, limits · L1 limits only · R elsewhere, in someone else's sandbox."""
+
+MEANING: dict[Level, str] = {
+    "L4": "own namespaces, Landlock, seccomp, limits",
+    "L3": "Landlock, seccomp, limits",
+    "L2": "seccomp without any file, limits",
+    "M": "macOS Seatbelt, limits",
+    "L1": "limits only: the network and readable files are open",
+    "R": "a remote sandbox; what it holds back is its provider's word",
+}
+FIT_FOR_STRANGERS: frozenset[Level] = frozenset({"L4", "L3", "L2", "R"})
+"""Levels behind which a public server may run anyone's code."""
+
+_FILTERED = (
+    "open a socket", "start a process", "run a program", "signal another process",
+    "trace another process", "enter a namespace",
+)
+_GUARDED = ("read a file", "list a folder", "write a file", "write beside the own folder")
+_APART = ("see the file system", "see the parent process")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a jail and what was seen of it."""
+
+    name: str
+    holds: bool
+    seen: str
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What was seen to hold on this machine, at this start."""
+
+    level: Level
+    layers: tuple[Layer, ...]
+
+
+def witnessed(controls: Mapping[str, str], met: Mapping[str, str]) -> Witness:
+    """The level that canaries show.
+
+    `controls` and `met` give for each canary the error it met before and inside the jail, empty
+    where it got through. One whose control was refused in the same way shows nothing.
+    """
+    seccomp = _layer("seccomp", _FILTERED, {"EPERM", "EACCES"}, controls, met)
+    files = _layer("files", _GUARDED, {"EPERM", "EACCES", "ENOENT", "EROFS"}, controls, met)
+    landlock = _layer("Landlock", _GUARDED[-1:], {"EACCES"}, controls, met)
+    spaces = _layer("namespaces", _APART, {"ENOENT", "ESRCH"}, controls, met)
+    level: Level = "L1"
+    if seccomp.holds and files.holds:
+        level = "L2"
+        if landlock.holds:
+            level = "L4" if spaces.holds else "L3"
+    return Witness(level, (seccomp, files, landlock, spaces))
+
+
+def _layer(
+    name: str,
+    canaries: tuple[str, ...],
+    refusals: set[str],
+    controls: Mapping[str, str],
+    met: Mapping[str, str],
+) -> Layer:
+    seen = []
+    holds = True
+    for canary in canaries:
+        before, inside = controls.get(canary, "not tried"), met.get(canary, "not tried")
+        refused = inside in refusals and inside != before
+        holds = holds and refused
+        seen.append(f"{canary}: {inside or 'possible'}" + ("" if refused else " (not refused)"))
+    return Layer(name, holds, "; ".join(seen))

@@ -1,0 +1,81 @@
+"""Notes which rules of the jail a program runs against; it enforces none.
+
+The kernel refuses without telling the host, so the interpreter's audit events are watched
+instead. What they say is the program's own word: good for an explanation, for no verdict.
+See https://docs.python.org/3/library/audit_events.html.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+RULES = ("files", "network", "processes", "signals", "kernel")
+
+_PROCESSES = (
+    "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system",
+    "subprocess.Popen", "pty.spawn",
+)
+_NETWORK = (
+    "socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname",
+    "socket.gethostbyaddr", "socket.sendto",
+)
+_FILES = (
+    "open", "os.listdir", "os.scandir", "os.chdir", "os.chmod", "os.chown", "os.link", "os.mkdir",
+    "os.remove", "os.rename", "os.rmdir", "os.symlink", "os.truncate", "os.utime",
+)
+_SIGNALS = ("os.kill", "os.killpg")
+_SOCKET = "socket.__new__"
+_AF_UNIX = 1
+
+
+class Watch:
+    """Calls `tell` once for each rule that is met."""
+
+    def __init__(self, readable: tuple[str, ...]) -> None:
+        self._readable = readable
+        self._tell: Callable[[str], bool] | None = None
+        self._writable: tuple[str, ...] = ()
+        self._told: set[str] = set()
+        self._handlers: dict[str, Callable[[Any], str]] = {
+            **dict.fromkeys(_PROCESSES, lambda _: "processes"),
+            **dict.fromkeys(_NETWORK, lambda _: "network"),
+            **dict.fromkeys(_FILES, self._file),
+            **dict.fromkeys(_SIGNALS, _signal),
+            _SOCKET: _socket,
+        }
+        sys.addaudithook(self._note)
+
+    def begin(self, tell: Callable[[str], bool], writable: tuple[str, ...]) -> None:
+        """From now on rules are told; `writable` folders belong to the job."""
+        self._writable = writable
+        self._tell = tell
+
+    def _note(self, event: str, arguments: Any) -> None:
+        handler = self._handlers.get(event)
+        if handler is None or self._tell is None:
+            return
+        rule = handler(arguments)
+        if rule and rule not in self._told and self._tell(rule):
+            self._told.add(rule)
+
+    def _file(self, arguments: Any) -> str:
+        path = arguments[0]
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if not isinstance(path, str) or not path.startswith("/"):
+            return ""  # a descriptor, or a path within the job's own folder
+        return "" if path.startswith((*self._writable, *self._readable)) else "files"
+
+
+def _signal(arguments: Any) -> str:
+    return "" if arguments[0] == os.getpid() else "signals"
+
+
+def _socket(arguments: Any) -> str:
+    return "" if arguments[1] in (_AF_UNIX, -1) else "network"

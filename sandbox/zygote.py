@@ -1,0 +1,527 @@
+"""The fork server: a jailed interpreter that only makes copies of itself, one for each job.
+
+It is started with nothing but a fixed environment, its orders on standard input and one socket
+to the host. Before it makes the first copy it has given up its user, its capabilities, the
+file system but what programs need to read, and every system call that is not on the list. What
+it imports, it imports once for all its copies.
+
+The host sends `FORK` with a number and the descriptors of a seat: standard input, output and
+errors, a channel, and for one of a pair a channel to the other. The copy takes those
+descriptors, gives up what only the fork server needed, and waits on its channel for a job, so
+that a job meets a process that is ready. No job and no secret ever passes through here.
+
+It answers `READY` once, then `ENDED` for each seat with what the kernel says of its end, and
+`FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
+the kernel ends its copies with it.
+
+The copies are made by `fork` of the C library and not by `os.fork`: that runs hooks for
+threads and locks that do not exist here, at half a millisecond each.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import fcntl
+import gc
+import json
+import marshal
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+from sandbox import canaries, guest, lockdown
+from sandbox.filters import OWN_PID, places, stage_one, stage_two
+from sandbox.removal import remove
+from sandbox.watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+FORK, KILL = 1, 2
+"""Requests: `REQUEST` packs kind, seat, folder and place in the folder."""
+READY, ENDED, FREE = 1, 2, 3
+REQUEST = struct.Struct("=BIHB")
+ANSWER = struct.Struct("=BIid")
+"""Answers but `READY`: kind, seat or folder, wait status, seconds of cpu time."""
+
+ALONE, FIRST, SECOND = 0, 1, 2
+"""A seat's place in its folder: two of a pair have one folder."""
+
+_HIGH = 200
+"""The control socket lives up here, out of the way of a child's descriptors."""
+_FIRST_FREE = guest.PEER + 1
+_MOST_DESCRIPTORS = 256
+_USUAL = """
+abc argparse ast asyncio base64 bisect collections collections.abc contextlib copy csv
+dataclasses datetime decimal enum fractions functools hashlib heapq inspect io itertools json
+linecache math numbers operator pathlib pickle pprint queue random re shutil statistics string
+tempfile textwrap threading time timeit traceback types typing unittest unittest.mock warnings
+weakref zlib
+""".split()
+"""What programs import most, loaded once."""
+
+_WARM_UP = """
+import sys
+class Warm:
+    def step(self, count):
+        try:
+            return {number: str(number) for number in range(count)}
+        except ValueError:
+            raise
+Warm().step(9)
+"""
+
+
+class Zygote:
+    """The fork server's state: its folders, its rules and who is alive."""
+
+    def __init__(self, orders: dict[str, Any], control: socket.socket) -> None:
+        self._orders = orders
+        self._control = control
+        self._level: str = orders["level"]
+        self._files = self._level != "L2"
+        self._base: str = orders["base"]
+        self._fork = ctypes.PyDLL(None).fork
+        self._poll = select.poll()
+        self._alive: dict[int, tuple[int, int, int]] = {}
+        """Descriptor of a child to its number, seat and folder."""
+        self._pids: dict[int, int] = {}
+        self._tenants: dict[int, int] = {}
+        self._rules: dict[tuple[int, int], int] = {}
+        self._null = -1
+
+    def settle(self) -> dict[str, Any]:
+        """Gives up everything, in order, and says how the canaries fared before that."""
+        orders = self._orders
+        os.chdir(orders["control"])
+        controls = canaries.tried()
+        for name in _USUAL:
+            __import__(name)
+        guest.prefer_in_memory_shortage()
+        if orders["user"] is not None:
+            guest.become(orders["user"], [])
+        user, group = os.getuid(), os.getgid()
+        readable = [*orders["readable"], *_libraries(), *_SOURCES]
+        if not self._files:
+            _hold_library(orders["library"])
+        if self._level == "L4":
+            self._base = "/jail"
+            lockdown.enter_namespaces(user, group)
+            slots = [f"{self._base}/{slot}" for slot in range(orders["slots"])]
+            shown = [orders["library"], *readable, *_DEVICES]
+            lockdown.build_root(orders["root"], shown, slots, orders["scratch_bytes"])
+        guest.lower(resource.RLIMIT_CORE, 0, 0)
+        guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
+        guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
+        guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
+        null = os.open("/dev/null", os.O_RDWR)
+        self._null = fcntl.fcntl(null, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(null)
+        for number in range(_FIRST_FREE):
+            if number != 2:
+                os.dup2(self._null, number, False)
+        if self._files:
+            self._make_folders()
+        if self._level == "L4":
+            self._start_init()
+        lockdown.harden()
+        if self._files:
+            self._guard(readable)
+        lockdown.Filter(stage_one(lockdown.MACHINE, "guarded" if self._files else "none")).load()
+        program = stage_two(lockdown.MACHINE, metadata=self._may_change_metadata())
+        self._own_pid = places(program, OWN_PID)
+        self._stage_two = lockdown.Filter(program)
+        self._import(readable)
+        return {"base": self._base, "controls": controls}
+
+    def serve(self) -> NoReturn:
+        """Makes copies as the host asks until it is gone."""
+        self._poll.register(self._control, select.POLLIN)
+        control = self._control.fileno()
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+        while True:
+            for descriptor, _ in self._poll.poll():
+                if descriptor == control:
+                    self._obey()
+                else:
+                    self._reap(descriptor)
+
+    def _obey(self) -> None:
+        message, ancillary, _, _ = self._control.recvmsg(64, socket.CMSG_SPACE(5 * 4))
+        if not message:
+            os._exit(0)  # the host is gone, and with this process all its children
+        kind, seat, folder, place = REQUEST.unpack(message)
+        if kind == KILL:
+            if seat in self._pids:
+                os.kill(self._pids[seat], signal.SIGKILL)
+            return
+        descriptors = array.array("i")
+        for _, _, part in ancillary:
+            descriptors.frombytes(part)
+        pid = self._fork()
+        if pid == 0:
+            self._become_child(list(descriptors), folder, place)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if pid < 0:
+            raise OSError("the system has no room for another process")
+        watched = os.pidfd_open(pid)
+        self._alive[watched] = (pid, seat, folder)
+        self._pids[seat] = pid
+        self._tenants[folder] = self._tenants.get(folder, 0) + 1
+        self._poll.register(watched, select.POLLIN)
+
+    def _reap(self, watched: int) -> None:
+        pid, seat, folder = self._alive.pop(watched)
+        self._poll.unregister(watched)
+        os.close(watched)
+        _, status, usage = os.wait4(pid, 0)
+        del self._pids[seat]
+        self._control.send(ANSWER.pack(ENDED, seat, status, usage.ru_utime + usage.ru_stime))
+        self._tenants[folder] -= 1
+        if not self._tenants[folder]:
+            if self._files:
+                for inner in _folders(f"{self._base}/{folder}"):
+                    _empty(inner)
+            self._control.send(ANSWER.pack(FREE, folder, 0, 0.0))
+
+    def _become_child(self, descriptors: list[int], folder: int, place: int) -> NoReturn:
+        """Runs in the copy: takes its seat, gives up the rest, does one job and ends."""
+        try:
+            for number, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, number, False)
+            lockdown.die_with_parent()
+            work, shared = "/job", None
+            if self._files:
+                home = f"{self._base}/{folder}/{'ab'[place == SECOND]}"
+                work = f"{home}/work"
+                shared = None if place == ALONE else f"{self._base}/{folder}/shared"
+                os.chdir(work)
+                os.environ["HOME"], os.environ["TMPDIR"] = work, f"{home}/tmp"
+                lockdown.restrict(self._child_rules[folder, place])
+            os.closerange(len(descriptors), _MOST_DESCRIPTORS)
+            self._stage_two.put(self._own_pid, os.getpid())
+            self._stage_two.load()
+            gc.enable()
+            exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
+            writable = (f"{home}/", shared or work) if self._files else ()
+            self._work(work, shared, writable, place != ALONE)
+        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+            import traceback
+
+            traceback.print_exc()
+        os._exit(97)
+
+    def _work(
+        self, work: str, shared: str | None, writable: tuple[str, ...], paired: bool
+    ) -> NoReturn:
+        channel = guest.HostChannel()
+        job = channel.value()
+        if job is None:
+            os._exit(0)
+        guest.limit(job["limits"])
+        for name, seed in (("random", job["seed"]), ("numpy", job["seed"])):
+            if name in sys.modules:
+                (sys.modules[name] if name == "random" else sys.modules[name].random).seed(seed)
+        _shadow(job["files"])
+        if job["files"]:
+            if self._files:
+                _lay(work, job["files"])
+            else:
+                sys.meta_path.insert(0, _Files(job["files"], work))
+        if self._files:
+            sys.path.insert(0, work)
+        if job["modules"]:
+            sys.meta_path.insert(0, guest.Modules(job["modules"]))
+        peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
+        jail = guest.Jail(
+            job["payload"], job["files"], work, shared if job["shared"] else None, channel, peer
+        )
+        self._watch.begin(channel.tell, writable)
+        status, completed = 0, True
+        try:
+            guest.run_program(job["program"], job["source"], jail)
+        except SystemExit as end:
+            status, completed = _status(end), False
+        _finish(channel, status, completed)
+
+    # ---------------------------------------------------------------- settling
+
+    def _make_folders(self) -> None:
+        os.umask(0o022)
+        for slot in range(self._orders["slots"]):
+            for folder in _folders(f"{self._base}/{slot}"):
+                os.makedirs(folder, 0o700)
+
+    def _guard(self, readable: list[str]) -> None:
+        version = lockdown.landlock_version()
+        if version == 0:
+            raise lockdown.Refused("Landlock", 38)
+        everything = list(readable)
+        self._child_rules = {}
+        for slot in range(self._orders["slots"]):
+            base = f"{self._base}/{slot}"
+            shared = f"{base}/shared"
+            for place, inner in (
+                (ALONE, [f"{base}/a/work", f"{base}/a/tmp"]),
+                (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared]),
+                (SECOND, [f"{base}/b/work", f"{base}/b/tmp", shared]),
+            ):
+                # Reading was narrowed for all; here each child is given its own folder alone.
+                rules = lockdown.ruleset(version, ("/",), inner, _DEVICES)
+                self._child_rules[slot, place] = rules
+        library = self._orders["library"]
+        # Packages that were installed there are none of a job's unless its sites name them.
+        everything += [
+            f"{library}/{name}" for name in os.listdir(library)
+            if name not in ("site-packages", "dist-packages")
+        ]
+        common = lockdown.ruleset(
+            version, everything, (self._base,), _DEVICES, listable=(library,)
+        )
+        lockdown.restrict(common)
+        os.close(common)
+
+    def _start_init(self) -> None:
+        """The first process of a pid space: when it ends, all others in it do."""
+        if self._fork() == 0:
+            try:
+                lockdown.die_with_parent()
+                os.closerange(0, _MOST_DESCRIPTORS)
+                lockdown.harden()
+                while True:
+                    signal.pause()
+            finally:
+                os._exit(96)
+
+    def _may_change_metadata(self) -> bool:
+        """Whether a mode or a time of a file that is not the job's could not be changed anyway."""
+        return self._orders["user"] is not None or self._level == "L4"
+
+    def _import(self, readable: list[str]) -> None:
+        sys.path[:] = [*sys.path, *self._orders["sites"]] if self._files else []
+        orders = self._orders
+        if self._files:
+            for name in orders["preload"]:
+                __import__(name)
+        if orders["modules"]:
+            sys.meta_path.insert(0, guest.Modules(orders["modules"]))
+            for name in orders["modules"]:
+                __import__(name)
+        guest.look_fresh()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
+            del sys.modules[name]
+        self._watch = Watch((orders["library"], *readable, *_DEVICES))
+
+
+_SOURCES = ("/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime", "/etc/ld.so.cache")
+_DEVICES = ("/dev/null", "/dev/zero")
+_WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
+
+
+class _Files:
+    """Imports a job's own files where no file may be opened."""
+
+    def __init__(self, files: dict[str, str], folder: str) -> None:
+        self._files = files
+        self._folder = folder
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        from importlib.machinery import ModuleSpec
+
+        stem = name.replace(".", "/")
+        folder = any(one.startswith(f"{stem}/") for one in self._files)
+        for relative, package in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
+            if relative in self._files:
+                spec = ModuleSpec(name, self, origin=relative, is_package=package)  # type: ignore[arg-type]
+                spec.has_location = True
+                spec.origin = os.path.join(self._folder, relative)
+                return spec
+        if folder:
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = []
+            return spec
+        return None
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        origin = module.__spec__.origin
+        text = self._files[os.path.relpath(origin, self._folder)]
+        exec(compile(text, origin, "exec", dont_inherit=True), module.__dict__)
+
+    def get_source(self, name: str) -> str | None:
+        spec = self.find_spec(name, None)
+        return None if spec is None or spec.origin is None else (
+            self._files[os.path.relpath(spec.origin, self._folder)]
+        )
+
+
+class _Library:
+    """Imports the standard library from memory."""
+
+    def __init__(self, code: dict[str, tuple[str, bytes, bool]]) -> None:
+        self._code = code
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name not in self._code:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        origin, _, package = self._code[name]
+        spec = ModuleSpec(name, self, origin=origin, is_package=package)  # type: ignore[arg-type]
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        exec(marshal.loads(self._code[module.__name__][1]), module.__dict__)
+
+
+def _hold_library(root: str) -> None:
+    """Reads the standard library into memory and loads its compiled parts."""
+    left_out = (
+        "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3",
+        "site-packages", "dist-packages", "pydoc_data", "__pycache__", "distutils",
+    )
+    held: dict[str, tuple[str, bytes, bool]] = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = [one for one in folders if one not in left_out and "-" not in one]
+        for file in files:
+            if not file.endswith(".py"):
+                continue
+            path = os.path.join(folder, file)
+            parts = os.path.relpath(path, root)[:-3].split(os.sep)
+            package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if package else parts)
+            try:
+                held[name] = (path, _compiled(path), package)
+            except SyntaxError:  # a few files of the library are broken on purpose
+                continue
+    dynamic = os.path.join(root, "lib-dynload")
+    for file in sorted(os.listdir(dynamic)):
+        name = file.partition(".")[0]
+        if name.startswith(("_test", "_ctypes_test", "_tkinter", "readline", "_curses", "xx")):
+            continue
+        try:
+            __import__(name)
+        except ImportError:  # a library of the system that this part needs is missing
+            continue
+    sys.meta_path.append(_Library(held))
+
+
+def _compiled(path: str) -> bytes:
+    from importlib.util import cache_from_source
+
+    try:
+        with open(cache_from_source(path), "rb") as file:
+            return file.read()[16:]
+    except FileNotFoundError:
+        with open(path, "rb") as file:
+            return marshal.dumps(compile(file.read(), path, "exec", dont_inherit=True))
+
+
+def _libraries() -> list[str]:
+    """Folders of the shared libraries that this process and its imports use."""
+    folders = {"/lib64", "/usr/lib64"}
+    for machine in (f"{lockdown.MACHINE}-linux-gnu",):
+        folders |= {f"/lib/{machine}", f"/usr/lib/{machine}"}
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.split(maxsplit=5)[-1].strip()
+            if path.startswith("/") and ".so" in path:
+                folders.add(os.path.dirname(path))
+    return sorted(folder for folder in folders if os.path.isdir(folder))
+
+
+def _folders(base: str) -> list[str]:
+    return [f"{base}/{inner}" for inner in ("a/work", "a/tmp", "b/work", "b/tmp", "shared")]
+
+
+def _empty(folder: str) -> None:
+    with os.scandir(folder) as entries:
+        left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for path, is_folder in left:
+        if is_folder:
+            os.chmod(path, 0o700)
+            remove(path)
+        else:
+            os.unlink(path)
+
+
+def _shadow(files: dict[str, str]) -> None:
+    """A job's own module comes before one of the library that is loaded already."""
+    for path in files:
+        name = path.partition("/")[0].removesuffix(".py")
+        if name in sys.modules and name not in _NEEDED:
+            for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
+                del sys.modules[loaded]
+
+
+_NEEDED = frozenset({"__main__", "__jail__", *sys.builtin_module_names})
+
+
+def _lay(folder: str, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        if "/" in path:
+            os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
+        with open(f"{folder}/{path}", "wb") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+
+
+def _status(end: SystemExit) -> int:
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code & 0xFF
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoReturn:
+    """Ends as the interpreter would: threads, exit handlers, streams, and then the last word."""
+    import atexit
+
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # the program closed or replaced it
+            status = status or 120
+    if completed and status == 0:
+        channel.end()
+    os._exit(status)
+
+
+def main() -> NoReturn:
+    """Becomes the fork server."""
+    with os.fdopen(os.dup(0), "rb") as file:
+        orders = marshal.load(file)
+    control = socket.socket(
+        fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    )
+    zygote = Zygote(orders, control)
+    started = time.monotonic()
+    try:
+        report = zygote.settle()
+    except lockdown.Refused as refusal:
+        control.send(json.dumps({"refused": [refusal.layer, str(refusal)]}).encode())
+        os._exit(1)
+    report["seconds"] = time.monotonic() - started
+    control.send(json.dumps(report).encode())
+    zygote.serve()
