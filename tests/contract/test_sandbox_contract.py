@@ -1,4 +1,4 @@
-"""Every backend keeps every promise of `sandbox.contract`."""
+"""Every backend keeps every promise of `sandbox.contract`, at each level it can be given."""
 
 import os
 

@@ -1,0 +1,168 @@
+"""Jobs on a host's machines, behind the protocol of every backend."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+from sandbox.remote.link import (
+    Host,
+    Link,
+    Need,
+    RemoteProcess,
+    linked,
+    listen,
+    lost_of,
+)
+from sandbox.types import Job, Json, Lost, Outcome, SandboxError
+from sandbox.wire import frame, value_of
+
+_START_S = 120.0
+"""From the moment a sandbox is there until a job runs in it, and from its end to ours."""
+_BATCH_LIFE_S = 3600.0
+"""No batch outlives that; it is also the most that a free plan grants anywhere."""
+
+
+class RemoteSandbox:
+    """Runs each job in a sandbox that a host lends for it."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.name = host.name
+
+    def describe(self) -> str:
+        """One line for people: the backend and what it holds back here."""
+        return (
+            f"{self.name}: {self._host.describe()}; a fresh one for each job, limits on time, "
+            "memory, processes, files and output in it; packages are those installed there"
+        )
+
+    async def run(self, job: Job) -> Outcome:
+        """Runs one job to its end."""
+        async with self.start(job) as process:
+            return await process.finish()
+
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[RemoteProcess]:
+        """A running job to talk with; leaving the context deletes its sandbox."""
+        async with self._sandbox([job]) as (_, (process,)):
+            yield process
+
+    @asynccontextmanager
+    async def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AsyncIterator[tuple[RemoteProcess, RemoteProcess]]:
+        """Two jobs whose `jail.peer` channels are joined: each in a sandbox of its own, unless
+        a folder is to be `shared`, which takes one sandbox with a user for each."""
+        if shared:
+            async with self._sandbox([first, second], shared=True) as (_, (one, other)):
+                yield one, other
+            return
+        async with (
+            self._sandbox([first], relayed=True) as (here, (one,)),
+            self._sandbox([second], relayed=True) as (there, (other,)),
+        ):
+            # Nothing of a job can be here already: its sandbox is only being asked for.
+            here.on("peer", lambda _, part: there.tell("peer", part))
+            there.on("peer", lambda _, part: here.tell("peer", part))
+            yield one, other
+
+    @asynccontextmanager
+    async def batch(self, job: Job) -> AsyncIterator[_Batch]:
+        """A program kept running for many items, in one sandbox as long as lists are ended."""
+        batch = _Batch(self._host, job)
+        try:
+            yield batch
+        finally:
+            await batch.close()
+
+    @asynccontextmanager
+    async def _sandbox(
+        self, jobs: list[Job], relayed: bool = False, shared: bool = False
+    ) -> AsyncIterator[tuple[Link, list[RemoteProcess]]]:
+        order = ("jobs", [_told(job) for job in jobs], relayed, shared)
+        limits = max((job.limits for job in jobs), key=lambda limits: limits.wall_s)
+        need = Need(
+            life_s=limits.wall_s + _START_S,
+            memory_mib=sum(job.limits.memory_mib for job in jobs),
+            processes=sum(job.limits.processes for job in jobs),
+        )
+        async with linked(self._host, order, need, limits) as link:
+            processes = [
+                RemoteProcess(link, number, job.limits) for number, job in enumerate(jobs)
+            ]
+            listen(link, processes)
+            yield link, processes
+
+
+class _Batch:
+    """A batch on the other side, which restarts its program there; lists are carried."""
+
+    def __init__(self, host: Host, job: Job) -> None:
+        self._host = host
+        self._job = job
+        self._link: Link | None = None
+        self._replies: deque[tuple[int, Json | Lost]] = deque()
+        self._busy = False
+
+    async def replies(
+        self, items: Sequence[Json], item_wall_s: float
+    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+        """Yields (index, reply) for each item, in order; see the protocol."""
+        if self._busy:
+            raise SandboxError("a batch answers one list of items at a time")
+        for item in items:
+            frame(item)  # refuses what is no JSON value, here and not there
+        self._busy = True
+        done = 0
+        most_s = max(item_wall_s, self._job.limits.wall_s)
+        try:
+            link = self._link = self._link or self._begun()
+            link.tell("items", list(items), float(item_wall_s))
+            while done < len(items):
+                await link.until(lambda: bool(self._replies), most_s)
+                while self._replies:
+                    index, reply = self._replies.popleft()
+                    if index != done:
+                        raise SandboxError(f"{self._host.name}: its sandbox lost count of a batch")
+                    done += 1
+                    link.assembler.renew()
+                    yield index, reply
+        finally:
+            self._busy = False
+            if done < len(items):
+                # The reader went away; answers in flight must not meet the next list.
+                await self.close()
+
+    async def close(self) -> None:
+        """Ends the program and deletes its sandbox."""
+        self._replies.clear()
+        if self._link is not None:
+            link, self._link = self._link, None
+            await link.close()
+            if link.failure is not None:
+                raise link.failure
+
+    def _begun(self) -> Link:
+        limits = self._job.limits
+        need = Need(_BATCH_LIFE_S, limits.memory_mib, limits.processes)
+        link = Link(self._host, ("batch", _told(self._job)), need, limits)
+        link.on("reply", self._take_reply)
+        link.on("lost", self._take_lost)
+        return link
+
+    def _take_reply(self, index: int, body: bytes) -> None:
+        self._replies.append((index, value_of(body)))
+
+    def _take_lost(self, index: int, body: bytes) -> None:
+        self._replies.append((index, lost_of(body)))
+
+
+def _told(job: Job) -> dict[str, Any]:
+    """A job as plain values, for the porter; raises `SandboxError` for what has no such form."""
+    told = {**asdict(job), "modules": dict(job.modules), "files": dict(job.files)}
+    frame(told)
+    return told

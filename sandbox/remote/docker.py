@@ -1,0 +1,198 @@
+"""Containers of a Docker daemon, through its command line: no library is needed.
+
+The container has no network, no capability for a job, a read-only file system and a small
+folder in memory. The porter in it is root with the seven capabilities that giving each job a
+user of its own takes; the jobs have none, and can get none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.link import Carrier, Need
+from sandbox.remote.parcel import loader
+from sandbox.types import SandboxError, SandboxUnavailable
+
+IMAGE = "HEAL_DOCKER_IMAGE"
+"""The variable that names another image; it needs a python3 that the jobs may read."""
+
+_ANSWER_S = 10.0
+_REMOVAL_S = 30.0
+_SCRATCH_MIB = 256
+_PORTER_MIB = 256
+_PORTER_PROCESSES = 64
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+_READ_BYTES = 1 << 16
+_COMPLAINT_BYTES = 2000
+
+
+class Docker:
+    """Lends containers of the daemon that the `docker` command reaches."""
+
+    name = "docker"
+
+    def __init__(self, command: str, image: str, environment: Mapping[str, str]) -> None:
+        self._command = command
+        self._image = image
+        self._environment = dict(environment)
+
+    def describe(self) -> str:
+        """One line for people: what a sandbox of this host is."""
+        return f"a container of {self._image} without network"
+
+    @asynccontextmanager
+    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+        """A fresh container with the loader running in it, removed at the end."""
+        name = f"code-jail-{secrets.token_hex(8)}"
+        process = await asyncio.create_subprocess_exec(
+            *self._arguments(name, need),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=self._environment,
+        )
+        carrier = _Pipes(process, self._image)
+        try:
+            yield carrier
+        finally:
+            try:
+                # Without its client a container goes on, so it is removed by its name.
+                await self._remove(name)
+            finally:
+                await carrier.close()
+
+    def _arguments(self, name: str, need: Need) -> list[str]:
+        memory = f"{need.memory_mib + _SCRATCH_MIB + _PORTER_MIB}m"
+        return [
+            self._command, "run", "--rm", "--interactive", "--name", name,
+            # What is missing is said, not fetched for minutes within somebody's test.
+            "--pull", "never",
+            "--network", "none", "--ipc", "none", "--log-driver", "none",
+            "--read-only",
+            "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,mode=1777,size={_SCRATCH_MIB}m",
+            "--memory", memory, "--memory-swap", memory,
+            "--pids-limit", str(need.processes + _PORTER_PROCESSES),
+            "--user", "0:0", "--cap-drop", "ALL",
+            *(part for one in _CAPABILITIES for part in ("--cap-add", one)),
+            "--security-opt", "no-new-privileges",
+            "--stop-timeout", "0",
+            "--workdir", "/", "--entrypoint", "",
+            self._image,
+            # Where our end of its input is gone, the porter ends, and the container with it.
+            *loader(),
+        ]
+
+    async def _remove(self, name: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            self._command, "rm", "--force", name,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=self._environment,
+        )
+        try:
+            async with asyncio.timeout(_REMOVAL_S):
+                _, complaint = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            complaint = b"no answer"
+        if process.returncode != 0 and b"no such container" not in complaint.lower():
+            raise SandboxError(
+                f"docker: the container {name} could not be removed: "
+                f"{complaint.decode(errors='replace').strip()[-300:]}; "
+                f"run: docker rm --force {name}"
+            )
+
+
+class _Pipes:
+    """The standard streams of `docker run`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, image: str) -> None:
+        self._process = process
+        self._image = image
+        self._complaint = b""
+        self._listener = asyncio.create_task(self._listen())
+
+    async def send(self, text: str) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        # Where the container has ended, its end is met by who reads.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            stdin.write(text.encode())
+            await stdin.drain()
+
+    async def receive(self) -> bytes:
+        stdout = self._process.stdout
+        assert stdout is not None
+        part = await stdout.read(_READ_BYTES)
+        if not part:
+            await self._listener
+            self._explain(await self._process.wait())
+        return part
+
+    def complaint(self) -> str:
+        return self._complaint.decode("utf-8", "replace")
+
+    async def close(self) -> None:
+        """Ends the client, whose container is gone; so it ends by itself, if it can."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.close()
+        try:
+            async with asyncio.timeout(_REMOVAL_S):
+                while await stdout.read(_READ_BYTES):
+                    pass
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        await self._listener
+
+    async def _listen(self) -> None:
+        stderr = self._process.stderr
+        assert stderr is not None
+        while part := await stderr.read(_READ_BYTES):
+            self._complaint = (self._complaint + part)[-_COMPLAINT_BYTES:]
+
+    def _explain(self, code: int) -> None:
+        """Raises what docker's own exit codes mean; the program's are its own."""
+        if code not in (125, 126, 127):
+            return
+        said = self.complaint().strip()
+        advice = f"set {IMAGE} to an image with a python3 in it"
+        if "no such image" in said.lower() or "unable to find image" in said.lower():
+            advice = f"run: docker pull {self._image}"
+        raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
+
+
+def open_docker(environment: Mapping[str, str]) -> RemoteSandbox:
+    """The backend, where a daemon answers; raises `SandboxUnavailable` where none does."""
+    command = shutil.which("docker", path=environment.get("PATH", os.defpath))
+    if command is None:
+        raise SandboxUnavailable(
+            "there is no docker command here; install Docker and start its daemon, or choose "
+            "another backend"
+        )
+    asked = [command, "version", "--format", "{{.Server.Version}}"]
+    try:
+        answer = subprocess.run(
+            asked, capture_output=True, text=True, errors="replace", timeout=_ANSWER_S,
+            env=dict(environment), check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SandboxUnavailable(
+            f"the docker daemon did not answer within {_ANSWER_S:g} s; restart it"
+        ) from None
+    if answer.returncode != 0:
+        raise SandboxUnavailable(
+            "no docker daemon answers; start it, give this user access to it, or choose another "
+            f"backend ({answer.stderr.strip()[-300:]})"
+        )
+    # The same Python as here, so that code means the same there.
+    default = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
+    return RemoteSandbox(Docker(command, environment.get(IMAGE) or default, environment))

@@ -1,0 +1,388 @@
+"""Our end of the line to a porter: one sandbox, the jobs in it, and its certain end.
+
+A link lives in a task of its own, which nobody cancels: it is told to stop, and then deletes
+the sandbox on every path. Whoever waits for it is held until then, cancelled or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, get_args
+
+from sandbox.remote.line import Assembler, TooLong, lines, packed
+from sandbox.remote.parcel import parcel
+from sandbox.types import Ended, Json, Limits, Lost, Outcome, SandboxError
+from sandbox.wire import Garbled, frame, value_of
+
+_HELLO_S = 60.0
+"""For the command to start and answer, once the sandbox is there."""
+_SILENCE_S = 30.0
+"""Past a job's own deadline, which the porter keeps: then nobody is there any more."""
+_BYTES_AHEAD = 1 << 20
+_MOST_SENT = 1 << 16
+_EXPANSION = 8
+"""A byte of output can become six in JSON, and four become five and a bit in base64."""
+_SPARE_BYTES = 1 << 20
+
+STOPPED = "stopped by the host"
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a sandbox is lent for."""
+
+    life_s: float
+    """The sandbox ends by itself after so long, should its host be killed."""
+    memory_mib: int
+    processes: int
+
+
+class Carrier(Protocol):
+    """The standard input and output of a command that runs in a sandbox."""
+
+    async def send(self, text: str) -> None:
+        """Whole lines for its standard input."""
+
+    async def receive(self) -> bytes:
+        """More of its standard output; empty when it has ended."""
+
+    def complaint(self) -> str:
+        """The end of what it wrote to standard error."""
+
+
+class Host(Protocol):
+    """Who lends sandboxes."""
+
+    name: str
+
+    def describe(self) -> str:
+        """One line for people: what a sandbox of this host is."""
+
+    def lend(self, need: Need) -> AbstractAsyncContextManager[Carrier]:
+        """A fresh sandbox with the loader running in it, deleted at the end of the context.
+
+        Raises `SandboxError` with what to do about it, never with a key in its words. The
+        context is left in the task that entered it, and that task is not cancelled.
+        """
+
+
+class Link:
+    """The talk with one porter."""
+
+    def __init__(self, host: Host, order: tuple[Any, ...], need: Need, limits: Limits) -> None:
+        self._host = host
+        self._order = order
+        self._need = need
+        allowed = _EXPANSION * (limits.message_bytes + limits.output_bytes) + _SPARE_BYTES
+        self.assembler = Assembler(allowed)
+        self._outbox: deque[str] = deque()
+        self._outbox_bytes = 0
+        self._on: dict[str, Callable[[int, bytes], None]] = {}
+        self._stop = asyncio.Event()
+        self._moved = asyncio.Event()
+        self.failure: SandboxError | None = None
+        self.begun = False
+        """The porter has said hello and has its order."""
+        self._task = asyncio.create_task(self._live(), name=f"link to {host.name}")
+
+    def on(self, word: str, take: Callable[[int, bytes], None]) -> None:
+        """Calls `take` with the number and the bytes of each message of that word."""
+        self._on[word] = take
+
+    def tell(self, *message: Any) -> None:
+        """A message for the porter, sent when its turn comes."""
+        for line in lines(packed(message)):
+            self._outbox.append(line)
+            self._outbox_bytes += len(line)
+        self.move()
+
+    async def room(self) -> None:
+        """Waits until not too much is waiting to be sent."""
+        while self._outbox_bytes > _BYTES_AHEAD and not self.over:
+            await self.change()
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will come."""
+        return self.failure is not None or self._stop.is_set()
+
+    def fail(self, error: SandboxError) -> None:
+        """Ends the link; the first error stands."""
+        if self.failure is None:
+            self.failure = error
+        self.stop()
+
+    def stop(self) -> None:
+        """Tells the link to end, without waiting for it."""
+        self._stop.set()
+        self.move()
+
+    async def close(self) -> None:
+        """Ends the link and returns when the sandbox is deleted, also when cancelled."""
+        self.stop()
+        cancelled: asyncio.CancelledError | None = None
+        while not self._task.done():
+            try:
+                await asyncio.wait([self._task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        self._task.result()  # a bug of ours, if it raises
+        if cancelled is not None:
+            raise cancelled
+
+    def move(self) -> None:
+        """Wakes all who wait for a change."""
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def change(self) -> None:
+        """Waits until something has happened on this link."""
+        await self._moved.wait()
+
+    async def until(self, ready: Callable[[], bool], most_s: float | None) -> None:
+        """Waits until `ready` or the end of the link; raises the failure that ended it.
+
+        The porter keeps the deadline `most_s`, which begins when it does. Nobody is there any
+        more when nothing has come for long after that.
+        """
+        loop = asyncio.get_running_loop()
+        silent_at: float | None = None
+        while not ready():
+            if self.failure is not None:
+                raise self.failure
+            if self.over:
+                return
+            if silent_at is None and self.begun and most_s is not None:
+                silent_at = loop.time() + most_s + _SILENCE_S
+            try:
+                async with asyncio.timeout_at(silent_at):
+                    await self.change()
+            except TimeoutError:
+                self.fail(
+                    SandboxError(
+                        f"{self._host.name}: the sandbox was silent for {_SILENCE_S:g} s past its "
+                        "deadline; its machine or the network to it is gone, so try again"
+                    )
+                )
+
+    async def _live(self) -> None:
+        try:
+            async with self._host.lend(self._need) as carrier:
+                talk = asyncio.create_task(self._talk(carrier))
+                stopped = asyncio.create_task(self._stop.wait())
+                await asyncio.wait([talk, stopped], return_when=asyncio.FIRST_COMPLETED)
+                stopped.cancel()
+                talk.cancel()
+                await asyncio.wait([talk, stopped])
+                if not talk.cancelled():
+                    talk.result()
+        except SandboxError as error:
+            self.fail(error)
+        except TooLong as error:
+            self.fail(SandboxError(f"{self._host.name}: its sandbox sent {error}"))
+        finally:
+            self.stop()
+
+    async def _talk(self, carrier: Carrier) -> None:
+        await carrier.send("".join(lines(parcel())))
+        writing: asyncio.Task[None] | None = None
+        try:
+            hello_by = asyncio.get_running_loop().time() + _HELLO_S
+            while True:
+                try:
+                    async with asyncio.timeout_at(None if self.begun else hello_by):
+                        part = await carrier.receive()
+                except TimeoutError:
+                    raise SandboxError(
+                        f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; "
+                        f"is there a python3 in it?{_said(carrier)}"
+                    ) from None
+                if not part:
+                    raise SandboxError(
+                        f"{self._host.name}: the connection to the sandbox ended before the job "
+                        f"did; try again{_said(carrier)}"
+                    )
+                for message in self.assembler.feed(part):
+                    self._take(message)
+                if self.begun and writing is None:
+                    writing = asyncio.create_task(self._write(carrier))
+                if writing is not None and writing.done():
+                    writing.result()
+        finally:
+            if writing is not None:
+                writing.cancel()
+                await asyncio.wait([writing])
+
+    async def _write(self, carrier: Carrier) -> None:
+        try:
+            while True:
+                while not self._outbox:
+                    await self.change()
+                text = ""
+                while self._outbox and len(text) + len(self._outbox[0]) <= _MOST_SENT:
+                    text += self._outbox.popleft()
+                await carrier.send(text)
+                self._outbox_bytes -= len(text)
+                self.move()
+        except SandboxError as error:
+            self.fail(error)
+
+    def _take(self, message: str) -> None:
+        word, _, rest = message.partition(" ")
+        if word == "hello" and not self.begun:
+            self.begun = True
+            self._outbox.extendleft(reversed(lines(packed(self._order))))
+            self.move()
+            return
+        try:
+            if word == "refused":
+                raise SandboxError(f"{self._host.name}: {value_of(_decoded(rest))}")
+            number, _, body = rest.partition(" ")
+            self._on[word](int(number), _decoded(body))
+        except SandboxError as error:
+            self.fail(error)
+        except (LookupError, ValueError, TypeError, Garbled) as error:
+            self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {error!r}"))
+        self.move()
+
+
+@asynccontextmanager
+async def linked(
+    host: Host, order: tuple[Any, ...], need: Need, limits: Limits
+) -> AsyncIterator[Link]:
+    """A link, closed at the end; a failure to close it is an error like any other."""
+    link = Link(host, order, need, limits)
+    try:
+        yield link
+    except BaseException as error:
+        await link.close()
+        if link.failure is not None and link.failure is not error:
+            error.add_note(str(link.failure))
+        raise
+    await link.close()
+    if link.failure is not None:
+        raise link.failure
+
+
+class RemoteProcess:
+    """A job on the other side; keeps the protocol's `Process`."""
+
+    def __init__(self, link: Link, number: int, limits: Limits) -> None:
+        self._link = link
+        self._number = number
+        self._wall_s = limits.wall_s
+        self._messages: deque[Json] = deque()
+        self._outcome: Outcome | None = None
+        self._late = ""
+
+    def take_message(self, value: Json) -> None:
+        """The job sent this."""
+        self._messages.append(value)
+
+    def take_outcome(self, outcome: Outcome) -> None:
+        """The job ended so."""
+        if self._late and outcome.limit == STOPPED:
+            outcome = replace(outcome, ended="timeout", limit=self._late)
+        self._outcome = outcome
+
+    async def send(self, message: Json) -> None:
+        """Gives the program its next `jail.receive()`. A dead process is no error here."""
+        frame(message)  # refuses what is no JSON value, here and not there
+        if self._outcome is None and not self._link.over:
+            self._link.tell("send", self._number, message)
+            await self._link.room()
+
+    async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
+        """The program's next message, or its `Outcome`; see the protocol."""
+        if not self._late and not await self._within(timeout_s):
+            # What arrives after an answer was given up is not taken for that answer.
+            self._late = f"answer time {timeout_s:g} s"
+            self._link.tell("kill", self._number)
+        if self._messages and not self._late:
+            return self._messages.popleft()
+        return await self.finish()
+
+    async def finish(self) -> Outcome:
+        """Waits for the end and returns the outcome with all messages not received yet."""
+        await self._link.until(lambda: self._outcome is not None, self._wall_s)
+        if self._outcome is None:
+            self._outcome = Outcome("killed", signal="SIGKILL", limit=STOPPED)
+        if self._messages:
+            self._outcome = replace(self._outcome, messages=tuple(self._messages))
+            self._messages.clear()
+        return self._outcome
+
+    async def kill(self) -> Outcome:
+        """Ends the process and everything it started; idempotent."""
+        if self._outcome is None and not self._link.over:
+            self._link.tell("kill", self._number)
+        return await self.finish()
+
+    async def _within(self, timeout_s: float | None) -> bool:
+        """Whether a message or the end came within the time, which runs once the job does."""
+        await self._link.until(lambda: self._link.begun, None)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._link.until(
+                    lambda: bool(self._messages) or self._outcome is not None, None
+                )
+        except TimeoutError:
+            return False
+        return True
+
+
+def listen(link: Link, processes: list[RemoteProcess]) -> None:
+    """Lets the processes hear what the link brings for them."""
+
+    def message(number: int, body: bytes) -> None:
+        processes[number].take_message(value_of(body))
+
+    def outcome(number: int, body: bytes) -> None:
+        processes[number].take_outcome(outcome_of(body))
+
+    link.on("message", message)
+    link.on("outcome", outcome)
+
+
+def outcome_of(body: bytes) -> Outcome:
+    """An outcome as the porter tells it; raises `ValueError` for any other."""
+    told = _checked(body, Outcome)
+    if told["messages"] or not isinstance(told["denied"], list):
+        raise ValueError("an outcome with messages")
+    told["messages"], told["denied"] = (), tuple(map(str, told["denied"]))
+    return Outcome(**told)
+
+
+def lost_of(body: bytes) -> Lost:
+    """A lost item as the porter tells it; raises as `outcome_of` does."""
+    return Lost(**_checked(body, Lost))
+
+
+def _checked(body: bytes, kind: type[Outcome] | type[Lost]) -> dict[str, Any]:
+    told = value_of(body)
+    if not isinstance(told, dict) or told.keys() != {field.name for field in fields(kind)}:
+        raise ValueError(f"no {kind.__name__}")
+    if told["ended"] not in get_args(Ended):
+        raise ValueError(f"no end: {str(told['ended'])[:40]}")
+    for name in ("stdout", "stderr", "signal", "limit"):
+        if not isinstance(told.get(name, ""), str):
+            raise ValueError(f"no text: {name}")
+    if not isinstance(told.get("exit_code"), int | None):
+        raise ValueError("no exit code")
+    if not isinstance(told.get("wall_s", 0.0), int | float):
+        raise ValueError("no seconds")
+    return told
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)  # binascii.Error is a ValueError
+
+
+def _said(carrier: Carrier) -> str:
+    complaint = carrier.complaint().strip()
+    return f" (it complained: {complaint})" if complaint else ""

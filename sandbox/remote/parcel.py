@@ -1,0 +1,68 @@
+"""What is sent ahead into a sandbox: the porter, and the backend that it runs jobs by."""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import shlex
+import zlib
+from functools import cache
+from pathlib import Path
+
+PORTER = "sandbox.remote.porter"
+
+LEAST_PYTHON = (3, 11)
+
+_REMOTE = ("__init__", "line", "porter")
+_LEFT_OUT = ("__main__.py", "contract.py", "selftest.py")
+
+_LOADER = """\
+import sys
+if sys.version_info < {least}:
+    sys.exit("Python {words} or later is needed in the sandbox, and this is " + sys.version)
+import base64, marshal, os, tempfile, zlib
+pieces = []
+for line in sys.stdin:
+    if line[:6] in ("@jail+", "@jail."):
+        pieces.append(line[6:].strip())
+        if line[5] == ".":
+            break
+folder = tempfile.mkdtemp(prefix="code-porter-")
+files = marshal.loads(zlib.decompress(base64.b64decode("".join(pieces))))
+for path, text in files.items():
+    place = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    with open(place, "w", encoding="utf-8") as file:
+        file.write(text)
+sys.path.insert(0, folder)
+from {porter} import main
+main(folder)
+"""
+
+
+def loader() -> list[str]:
+    """The command that waits for the parcel on its standard input, by its arguments."""
+    text = _LOADER.format(
+        least=LEAST_PYTHON, words=".".join(map(str, LEAST_PYTHON)), porter=PORTER
+    )
+    # Isolated: neither its folder nor its environment may choose what is imported.
+    return ["python3", "-I", "-B", "-c", text]
+
+
+def shell_loader() -> str:
+    """The same for a shell."""
+    return shlex.join(loader())
+
+
+@cache
+def parcel() -> str:
+    """The message that the loader waits for."""
+    package = Path(__file__).parent.parent
+    # The backend compiles some of its files by their names, so all of them travel.
+    paths = [*package.glob("*.py"), *(package / "remote" / f"{name}.py" for name in _REMOTE)]
+    files = {
+        str(path.relative_to(package.parent)): path.read_text(encoding="utf-8")
+        for path in sorted(paths)
+        if path.name not in _LEFT_OUT
+    }
+    return base64.b64encode(zlib.compress(marshal.dumps(files), 9)).decode()

@@ -1,0 +1,195 @@
+"""Runs in a remote sandbox: starts the host's jobs there and carries what they say.
+
+Messages to the porter are marshal, for it trusts the host. Messages from it are a word and what
+belongs to it, in JSON, for the host trusts nothing:
+
+    hello JSON         who is here; the host sends nothing before it
+    message N JSON     job N sent this
+    peer N BYTES       job N wrote this to its peer; empty at its end
+    outcome N JSON     job N has ended
+    reply INDEX JSON   an item of a batch is answered
+    lost INDEX JSON    or not
+    refused JSON       the job cannot be run so, in words
+
+JSON and bytes are in base64: text with lone surrogates passes no other way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import site
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from sandbox.remote.line import Assembler, lines, unpacked
+from sandbox.sandbox import Process
+from sandbox.subprocess_backend import SubprocessSandbox
+from sandbox.types import Job, Json, Limits, Lost, Outcome, SandboxError
+
+_READ_BYTES = 1 << 16
+
+
+def main(folder: str) -> None:
+    """Serves one order of the host, until the host is gone; `folder` is where we lie."""
+    asyncio.run(_serve(folder))
+
+
+async def _serve(folder: str) -> None:
+    incoming = _messages()
+    try:
+        sandbox = SubprocessSandbox()
+        shutil.rmtree(folder)  # all of it is loaded or compiled by now
+        own_users = os.geteuid() == 0 and "a spare user" in sandbox.describe()
+        _tell("hello", _json({"python": platform.python_version(), "own_users": own_users}))
+        order = await anext(incoming)
+        match order:
+            case ("jobs", jobs, bool(relayed), bool(shared)):
+                if shared and not own_users:
+                    raise SandboxError(
+                        "two jobs with a shared folder lie in one sandbox, and only root there "
+                        "can keep them apart; use an image or template that runs as root"
+                    )
+                await _run(sandbox, [_job(one) for one in jobs], relayed, shared, incoming)
+            case ("batch", job):
+                await _batch(sandbox, _job(job), incoming)
+            case _:
+                raise SandboxError(f"no order of this porter: {order[0]!r}")
+    except SandboxError as error:
+        _tell("refused", _json(str(error)))
+        # Some channels drop the last words of a program that ends, so the host ends first.
+        async for _ in incoming:
+            pass
+    except StopAsyncIteration:
+        pass  # the host is gone before it ordered anything
+
+
+async def _run(
+    sandbox: SubprocessSandbox,
+    jobs: Sequence[Job],
+    relayed: bool,
+    shared: bool,
+    incoming: AsyncIterator[Any],
+) -> None:
+    async with AsyncExitStack() as stack:
+        processes: list[Process] = []
+        reader: asyncio.StreamReader | None = None
+        writer: asyncio.StreamWriter | None = None
+        if shared:
+            processes += await stack.enter_async_context(
+                sandbox.pair(jobs[0], jobs[1], shared=True)
+            )
+        elif relayed:
+            ours, theirs = socket.socketpair()
+            with theirs:  # only the job may hold that end, or its death would not be seen
+                start = sandbox.start(jobs[0], peer=theirs)
+                processes.append(await stack.enter_async_context(start))
+            reader, writer = await asyncio.open_connection(sock=ours)
+            stack.callback(writer.close)
+        else:
+            processes.append(await stack.enter_async_context(sandbox.start(jobs[0])))
+        async with asyncio.TaskGroup() as group:
+            talks: list[asyncio.Task[Any]] = [
+                group.create_task(_carry(number, process))
+                for number, process in enumerate(processes)
+            ]
+            if reader is not None:
+                talks.append(group.create_task(_carry_peer(reader)))
+            async for message in incoming:
+                match message:
+                    case ("send", number, value):
+                        # A job that reads nothing must not keep the others from being heard.
+                        talks.append(group.create_task(processes[number].send(value)))
+                    case ("kill", number):
+                        talks.append(group.create_task(processes[number].kill()))
+                    case ("peer", part) if writer is not None and not writer.is_closing():
+                        if part:
+                            writer.write(part)
+                        else:
+                            writer.close()
+            for talk in talks:
+                talk.cancel()
+
+
+async def _carry(number: int, process: Process) -> None:
+    """All that a job says, and how it ended."""
+    while True:
+        try:
+            message = await process.receive()
+        except SandboxError as error:
+            _tell("refused", _json(str(error)))
+            return
+        if isinstance(message, Outcome):
+            _tell("outcome", str(number), _json(dataclasses.asdict(message)))
+            return
+        _tell("message", str(number), _json(message))
+
+
+async def _carry_peer(reader: asyncio.StreamReader) -> None:
+    """What a job writes to its peer, as bytes: it may be no message at all."""
+    while True:
+        try:
+            part = await reader.read(_READ_BYTES)
+        except ConnectionResetError:
+            part = b""
+        _tell("peer", "0", part)
+        if not part:
+            return
+
+
+async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:
+    """Lists of items, one after the other; a list that is given up ends the program."""
+    async with sandbox.batch(job) as batch:
+        async for message in incoming:
+            match message:
+                case ("items", items, float(item_wall_s)):
+                    async for index, reply in batch.replies(items, item_wall_s):
+                        if isinstance(reply, Lost):
+                            _tell("lost", str(index), _json(dataclasses.asdict(reply)))
+                        else:
+                            _tell("reply", str(index), _json(reply))
+
+
+def _job(told: Mapping[str, Any]) -> Job:
+    job = Job(**{**told, "limits": Limits(**told["limits"])})
+    # The folders of the host do not exist here. What they stand for, installed packages, does.
+    return dataclasses.replace(job, sites=tuple(_packages()) if job.sites else ())
+
+
+def _packages() -> list[str]:
+    return [folder for folder in site.getsitepackages() if os.path.isdir(folder)]
+
+
+async def _messages() -> AsyncIterator[Any]:
+    """What the host sends, to its end."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    assembler = Assembler(sys.maxsize)
+    while part := await reader.read(_READ_BYTES):
+        for message in assembler.feed(part):
+            yield unpacked(message)
+
+
+def _json(value: Json) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _tell(word: str, *rest: str | bytes) -> None:
+    # Standard output of the porter is nobody else's: the jobs have pipes of their own.
+    words = [
+        base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in rest
+    ]
+    for line in lines(" ".join([word, *words])):
+        sys.stdout.write(line)
+    sys.stdout.flush()
