@@ -128,6 +128,7 @@ class ForkServer:
         self._place = self._quarters.settle_server()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
+        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             self._pid = self._spawn(theirs)
         except OSError as error:
@@ -266,6 +267,7 @@ class ForkServer:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._log)
+        os.close(self._null)
         ready = [*self._stock.alone, *(seat for pair in self._stock.pairs for seat in pair)]
         self._stock = _Stock()
         for seat in ready:
@@ -282,9 +284,12 @@ class ForkServer:
 
     # ---------------------------------------------------------------- seats
 
-    async def alone(self) -> Seat:
-        """A seat for one job."""
+    async def alone(self, reads: bool = False) -> Seat:
+        """A seat for one job, which `reads` standard input or finds it empty."""
         self._stock.wants_alone = self._keeps_ready
+        if reads:
+            await self._until_room()
+            return self._fork(self._free.popleft(), ALONE, reads=True)
         while not self._stock.alone:
             if await self._has_room():
                 self._stock.alone.append(self._fork(self._free.popleft(), ALONE))
@@ -294,13 +299,15 @@ class ForkServer:
 
     async def silent(self) -> Seat:
         """A seat whose output goes nowhere, and whose errors come by a pipe."""
-        while not await self._has_room():
-            pass
+        await self._until_room()
         return self._fork(self._free.popleft(), ALONE, silent=True)
 
-    async def pair(self) -> tuple[Seat, Seat]:
+    async def pair(self, reads: bool = False) -> tuple[Seat, Seat]:
         """Two seats that have a channel and a folder in common."""
         self._stock.wants_pairs = self._keeps_ready
+        if reads:
+            await self._until_room()
+            return self._fork_pair(reads=True)
         while not self._stock.pairs:
             if await self._has_room():
                 self._stock.pairs.append(self._fork_pair())
@@ -311,7 +318,7 @@ class ForkServer:
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
         if seat.end is None and not self.broken:
-            self._tell(REQUEST.pack(KILL, seat.number, 0, 0))
+            self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
     async def _has_room(self) -> bool:
         """Waits for a free folder; raises `SandboxError` when the server has ended."""
@@ -324,6 +331,10 @@ class ForkServer:
         await waiter
         return False
 
+    async def _until_room(self) -> None:
+        while not await self._has_room():
+            pass
+
     def _restock(self) -> None:
         if self._loop is not None:
             self._loop.call_soon(self._fill)
@@ -335,26 +346,36 @@ class ForkServer:
             return
         if stock.wants_alone:
             while len(stock.alone) < READY_ALONE and len(self._free) > SLOTS // 2:
-                stock.alone.append(self._fork(self._free.popleft(), ALONE))
+                stock.alone.append(self._fork(self._free.popleft(), ALONE, waits=True))
         if stock.wants_pairs:
             while len(stock.pairs) < READY_PAIRS and len(self._free) > SLOTS // 2:
-                stock.pairs.append(self._fork_pair())
+                stock.pairs.append(self._fork_pair(waits=True))
 
-    def _fork_pair(self) -> tuple[Seat, Seat]:
+    def _fork_pair(self, reads: bool = False, waits: bool = False) -> tuple[Seat, Seat]:
         folder = self._free.popleft()
         one, other = socket.socketpair()
         with one, other:
-            return self._fork(folder, FIRST, one), self._fork(folder, SECOND, other)
+            return (
+                self._fork(folder, FIRST, one, reads=reads, waits=waits),
+                self._fork(folder, SECOND, other, reads=reads, waits=waits),
+            )
 
     def _fork(
-        self, folder: int, place: int, peer: socket.socket | None = None, silent: bool = False
+        self,
+        folder: int,
+        place: int,
+        peer: socket.socket | None = None,
+        *,
+        silent: bool = False,
+        reads: bool = False,
+        waits: bool = False,
     ) -> Seat:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        stdin = _memory("stdin")
+        stdin = _memory("stdin") if reads else os.dup(self._null)
         if silent:
-            stdout = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            stdout = os.dup(self._null)
             stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             # The program's end waits for room like any other.
             os.set_blocking(their_stderr, True)
@@ -366,7 +387,7 @@ class ForkServer:
         if peer is not None:
             descriptors.append(peer.fileno())
         try:
-            self._tell(REQUEST.pack(FORK, seat.number, folder, place), descriptors)
+            self._tell(REQUEST.pack(FORK, seat.number, folder, place, waits), descriptors)
         except BaseException:
             os.close(seat.channel)
             seat.close()

@@ -42,6 +42,8 @@ from sandbox.quarters import quarters
 from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import frame
 
+_UNLIMITED = -1
+_PAST_THE_LIMIT = 1 << 16
 _DEATH_S = 10.0
 _WEIGH_S = 0.1
 _MOST_SERVERS = 4
@@ -105,7 +107,7 @@ class JailSandbox:
         server = await self._server(first)
         if shared and server.profile.level == "L2":
             raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
-        seats = await server.pair()
+        seats = await server.pair(bool(first.stdin or second.stdin))
         started = [
             _Running(server, seat, job, {**one, "shared": shared}, endless=False)
             for seat, job, one in zip(seats, (first, second), told, strict=True)
@@ -136,7 +138,7 @@ class JailSandbox:
     async def _start(self, job: Job) -> _Running:
         told = _checked(job, endless=False)
         server = await self._server(job)
-        return _Running(server, await server.alone(), job, told, endless=False)
+        return _Running(server, await server.alone(bool(job.stdin)), job, told, endless=False)
 
     async def _server(self, job: Job) -> ForkServer:
         return await self._servers.get(self._at_most, _profile_of(job), self._ready)
@@ -164,7 +166,8 @@ class _Servers:
     async def get(self, at_most: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
         """A server that fits, running in this event loop."""
         if os.getpid() != self._host:
-            raise SandboxError("a forked copy of the host cannot use its jail")
+            # A forked copy of the host: the servers are its parent's.
+            self.__dict__.update(_Servers().__dict__)
         known = self._levels.get(at_most)
         if known is not None:
             profile = Profile(known, *wanted)
@@ -222,7 +225,6 @@ class _Servers:
 
 
 _SERVERS = _Servers()
-os.register_at_fork(after_in_child=lambda: _SERVERS.__init__())  # type: ignore[misc]
 
 _Wanted = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
 """A profile but for its level: seed, sites, modules and preload."""
@@ -243,7 +245,7 @@ async def _canaries(server: ForkServer) -> Witness:
     told = _checked(job, endless=False) | {
         "modules": {"jail_canaries": (source, compile(source, "<canaries>", "exec"))}
     }
-    process = _Running(server, await server.alone(), job, told, endless=False)
+    process = _Running(server, await server.alone(bool(job.stdin)), job, told, endless=False)
     try:
         outcome = await process.finish()
     finally:
@@ -266,7 +268,13 @@ def _checked(job: Job, endless: bool) -> dict[str, object]:
         size += len(text)
     if size > SCRATCH_MIB << 19:
         raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
-    return orders(job, endless) | {"modules": {}, "shared": False}
+    told = orders(job, endless)
+    limits = told["limits"]
+    # As the guest hands them to the kernel, soft and hard. Past the soft limit of time comes a
+    # signal, which a program may ignore, and a second later the end.
+    cpu = (limits["cpu"], limits["cpu"] + 1) if limits["cpu"] else (_UNLIMITED, _UNLIMITED)
+    ceilings = [(limits[name],) * 2 for name in ("memory", "file", "open_files")] + [cpu]
+    return told | {"modules": {}, "shared": False, "ceilings": ceilings}
 
 
 class _Running(Conversation):
@@ -287,8 +295,8 @@ class _Running(Conversation):
             self._loop.add_reader(seat.stderr, self._read_errors)
         else:
             for output in (seat.stdout, seat.stderr):
-                # One byte more, to tell a full output from one that was cut.
-                os.ftruncate(output, job.limits.output_bytes + 1)
+                # More than is kept, since a write that would cross the end stops a page before.
+                os.ftruncate(output, job.limits.output_bytes + _PAST_THE_LIMIT)
                 fcntl.fcntl(output, fcntl.F_ADD_SEALS, _SEALS)
         if job.stdin:
             os.pwrite(seat.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)

@@ -137,8 +137,8 @@ def ruleset(
     listable: Iterable[str] = (),
 ) -> int:
     """A descriptor of rules: what may be read, folders that may be changed, files that may be
-    written, folders whose names may be listed. Everything else that Landlock knows is refused: files, TCP, signals and abstract
-    sockets. Paths that do not exist are left out."""
+    written, folders whose names may be listed. Everything else that Landlock knows is refused:
+    files, TCP, signals and abstract sockets. Paths that do not exist are left out."""
     known = (1 << _HANDLED.get(version, 16)) - 1
     attributes = struct.pack("=Q", known)
     if version >= _TCP_SINCE:

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Protocol, cast
 
+from sandbox.levels import Witness
 from sandbox.types import Job, Json, Lost, Outcome, SandboxUnavailable
 
 
@@ -60,6 +61,9 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
 
+    async def witness(self) -> Witness:
+        """The level that was seen to hold on this machine, and what was seen of its layers."""
+
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
 
@@ -102,7 +106,7 @@ def open_sandbox(
     `environment` is where a remote backend finds its key, by default the process's.
     """
     if name not in BACKENDS:
-        known = ", ".join(sorted(BACKENDS))
+        known = ", ".join(["auto", *sorted(BACKENDS)])
         raise SandboxUnavailable(f"there is no sandbox backend {name!r}; choose one of: {known}")
     module, _, factory = BACKENDS[name].partition(":")
     make = cast(Callable[..., Sandbox], getattr(import_module(module), factory))

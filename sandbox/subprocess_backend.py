@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Literal
 from sandbox.batch import STDERR_KEPT, RestartingBatch
 from sandbox.conversation import READ_BYTES, Conversation, read_some
 from sandbox.guest import CHANNEL, PEER
+from sandbox.levels import Layer, Witness
 from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import Common, Quarters, Room, kill_all, quarters, survivors
 from sandbox.removal import remove
@@ -71,6 +72,10 @@ class SubprocessSandbox:
             f"subprocess: {limits}; {open_doors}, this user's files, and signals to its "
             "processes; a daemon that hides well may survive"
         )
+
+    async def witness(self) -> Witness:
+        """Limits only; they are tried by the self-test and not here."""
+        return Witness("L1", (Layer("limits", True, "set by the guest and by the host"),))
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""

@@ -98,8 +98,8 @@ class Outcome:
     limit: str = ""
     """Which limit or rule stopped the job, in words, when one did."""
     denied: tuple[str, ...] = ()
-    """The rules the program ran against and was refused by, where the backend sees it:
-    "files", "network", "processes", "signals", "kernel"."""
+    """The rules of the jail that the program ran against, where the backend sees it: "files",
+    "network", "processes", "signals". By the program's own word: an explanation, no verdict."""
     wall_s: float = 0.0
 
 

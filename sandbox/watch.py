@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-RULES = ("files", "network", "processes", "signals", "kernel")
+RULES = ("files", "network", "processes", "signals")
 
 _PROCESSES = (
     "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system",
@@ -27,7 +27,7 @@ _NETWORK = (
 )
 _FILES = (
     "open", "os.listdir", "os.scandir", "os.chdir", "os.chmod", "os.chown", "os.link", "os.mkdir",
-    "os.remove", "os.rename", "os.rmdir", "os.symlink", "os.truncate", "os.utime",
+    "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.utime",
 )
 _SIGNALS = ("os.kill", "os.killpg")
 _SOCKET = "socket.__new__"
@@ -46,6 +46,7 @@ class Watch:
             **dict.fromkeys(_PROCESSES, lambda _: "processes"),
             **dict.fromkeys(_NETWORK, lambda _: "network"),
             **dict.fromkeys(_FILES, self._file),
+            "os.symlink": lambda arguments: self._file(arguments[1:]),  # where, not whereto
             **dict.fromkeys(_SIGNALS, _signal),
             _SOCKET: _socket,
         }
@@ -68,8 +69,10 @@ class Watch:
         path = arguments[0]
         if isinstance(path, bytes):
             path = os.fsdecode(path)
-        if not isinstance(path, str) or not path.startswith("/"):
-            return ""  # a descriptor, or a path within the job's own folder
+        if not isinstance(path, str):
+            return ""  # a descriptor, which the job holds already
+        if not path.startswith("/") and self._writable:
+            return ""  # within the job's own folder
         return "" if path.startswith((*self._writable, *self._readable)) else "files"
 
 

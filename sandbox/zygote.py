@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FORK, KILL = 1, 2
-"""Requests: `REQUEST` packs kind, seat, folder and place in the folder."""
+"""Requests: `REQUEST` packs kind, seat, folder, place in the folder, and whether it is to wait
+for its job."""
 READY, ENDED, FREE = 1, 2, 3
-REQUEST = struct.Struct("=BIHB")
+REQUEST = struct.Struct("=BIHB?")
 ANSWER = struct.Struct("=BIid")
 """Answers but `READY`: kind, seat or folder, wait status, seconds of cpu time."""
 
@@ -60,7 +61,7 @@ _FIRST_FREE = guest.PEER + 1
 _MOST_DESCRIPTORS = 256
 _USUAL = """
 abc argparse ast asyncio base64 bisect collections collections.abc contextlib copy csv
-dataclasses datetime decimal enum fractions functools hashlib heapq inspect io itertools json
+dataclasses datetime decimal enum fractions functools heapq inspect io itertools json
 linecache math numbers operator pathlib pickle pprint queue random re shutil statistics string
 tempfile textwrap threading time timeit traceback types typing unittest unittest.mock warnings
 weakref zlib
@@ -79,6 +80,18 @@ Warm().step(9)
 """
 
 
+class _Desk:
+    """A place in a folder, and what belongs to it; made before there is a child."""
+
+    def __init__(self, base: str, letter: str, shared: str | None, rules: int) -> None:
+        self.work = f"{base}/{letter}/work"
+        self.home = self.work.encode()
+        self.tmp = f"{base}/{letter}/tmp".encode()
+        self.shared = shared
+        self.rules = rules
+        self.writable = (f"{base}/{letter}/", shared or self.work)
+
+
 class Zygote:
     """The fork server's state: its folders, its rules and who is alive."""
 
@@ -94,22 +107,28 @@ class Zygote:
         """Descriptor of a child to its number, seat and folder."""
         self._pids: dict[int, int] = {}
         self._tenants: dict[int, int] = {}
-        self._rules: dict[tuple[int, int], int] = {}
-        self._null = -1
+        self._desks: dict[tuple[int, int], _Desk] = {}
+        self._seeds: list[Any] = []
+        self._recvmsg = control.recvmsg
 
     def settle(self) -> dict[str, Any]:
         """Gives up everything, in order, and says how the canaries fared before that."""
         orders = self._orders
         os.chdir(orders["control"])
         controls = canaries.tried()
+        os.chdir("/")
+        # The network is closed to all children, and the libraries behind `ssl` are large.
+        sys.modules["ssl"] = None  # type: ignore[assignment]
         for name in _USUAL:
             __import__(name)
+        del sys.modules["ssl"]
         guest.prefer_in_memory_shortage()
         if orders["user"] is not None:
             guest.become(orders["user"], [])
         user, group = os.getuid(), os.getgid()
         readable = [*orders["readable"], *_libraries(), *_SOURCES]
         if not self._files:
+            self._preload()
             _hold_library(orders["library"])
         if self._level == "L4":
             self._base = "/jail"
@@ -122,11 +141,9 @@ class Zygote:
         guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
         guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
         null = os.open("/dev/null", os.O_RDWR)
-        self._null = fcntl.fcntl(null, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-        os.close(null)
         for number in range(_FIRST_FREE):
-            if number != 2:
-                os.dup2(self._null, number, False)
+            if number not in (2, null):
+                os.dup2(null, number)
         if self._files:
             self._make_folders()
         if self._level == "L4":
@@ -134,6 +151,12 @@ class Zygote:
         lockdown.harden()
         if self._files:
             self._guard(readable)
+        else:
+            desk = _Desk("/job", "a", None, -1)
+            self._desks = {
+                (slot, place): desk
+                for slot in range(orders["slots"]) for place in (ALONE, FIRST, SECOND)
+            }
         lockdown.Filter(stage_one(lockdown.MACHINE, "guarded" if self._files else "none")).load()
         program = stage_two(lockdown.MACHINE, metadata=self._may_change_metadata())
         self._own_pid = places(program, OWN_PID)
@@ -156,10 +179,10 @@ class Zygote:
                     self._reap(descriptor)
 
     def _obey(self) -> None:
-        message, ancillary, _, _ = self._control.recvmsg(64, socket.CMSG_SPACE(5 * 4))
+        message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
         if not message:
             os._exit(0)  # the host is gone, and with this process all its children
-        kind, seat, folder, place = REQUEST.unpack(message)
+        kind, seat, folder, place, waits = REQUEST.unpack(message)
         if kind == KILL:
             if seat in self._pids:
                 os.kill(self._pids[seat], signal.SIGKILL)
@@ -167,9 +190,10 @@ class Zygote:
         descriptors = array.array("i")
         for _, _, part in ancillary:
             descriptors.frombytes(part)
+        desk = self._desks[folder, place]
         pid = self._fork()
         if pid == 0:
-            self._become_child(list(descriptors), folder, place)
+            self._become_child(descriptors, desk, waits)
         for descriptor in descriptors:
             os.close(descriptor)
         if pid < 0:
@@ -194,59 +218,59 @@ class Zygote:
                     _empty(inner)
             self._control.send(ANSWER.pack(FREE, folder, 0, 0.0))
 
-    def _become_child(self, descriptors: list[int], folder: int, place: int) -> NoReturn:
-        """Runs in the copy: takes its seat, gives up the rest, does one job and ends."""
+    def _become_child(self, descriptors: array.array[int], desk: _Desk, waits: bool) -> NoReturn:
+        """Runs in the copy: takes its seat, gives up the rest, does one job and ends.
+
+        Each page that is touched here for the first time is copied by the kernel, and that is
+        most of what a job costs; so all that can be made before the fork has been made there.
+        """
         try:
             for number, descriptor in enumerate(descriptors):
-                os.dup2(descriptor, number, False)
+                _dup2(descriptor, number)
             lockdown.die_with_parent()
-            work, shared = "/job", None
-            if self._files:
-                home = f"{self._base}/{folder}/{'ab'[place == SECOND]}"
-                work = f"{home}/work"
-                shared = None if place == ALONE else f"{self._base}/{folder}/shared"
-                os.chdir(work)
-                os.environ["HOME"], os.environ["TMPDIR"] = work, f"{home}/tmp"
-                lockdown.restrict(self._child_rules[folder, place])
-            os.closerange(len(descriptors), _MOST_DESCRIPTORS)
-            self._stage_two.put(self._own_pid, os.getpid())
+            if desk.rules >= 0:
+                _chdir(desk.work)
+                _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = desk.home, desk.tmp
+                lockdown.restrict(desk.rules)
+            _closerange(len(descriptors), _MOST_DESCRIPTORS)
+            self._stage_two.put(self._own_pid, _getpid())
             self._stage_two.load()
             gc.enable()
-            exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
-            writable = (f"{home}/", shared or work) if self._files else ()
-            self._work(work, shared, writable, place != ALONE)
+            if waits:
+                exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
+            self._work(desk, len(descriptors) > guest.PEER)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
 
             traceback.print_exc()
         os._exit(97)
 
-    def _work(
-        self, work: str, shared: str | None, writable: tuple[str, ...], paired: bool
-    ) -> NoReturn:
+    def _work(self, desk: _Desk, paired: bool) -> NoReturn:
         channel = guest.HostChannel()
         job = channel.value()
         if job is None:
             os._exit(0)
-        guest.limit(job["limits"])
-        for name, seed in (("random", job["seed"]), ("numpy", job["seed"])):
-            if name in sys.modules:
-                (sys.modules[name] if name == "random" else sys.modules[name].random).seed(seed)
-        _shadow(job["files"])
-        if job["files"]:
+        for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
+            _setrlimit(kind, most)
+        for seed in self._seeds:
+            seed(job["seed"])
+        files = job["files"]
+        if files:
+            _shadow(files)
             if self._files:
-                _lay(work, job["files"])
+                _lay(desk.work, files)
             else:
-                sys.meta_path.insert(0, _Files(job["files"], work))
+                sys.meta_path.insert(0, _Files(files, desk.work))
+                _show_lines(files, desk.work)
         if self._files:
-            sys.path.insert(0, work)
+            sys.path.insert(0, desk.work)
         if job["modules"]:
             sys.meta_path.insert(0, guest.Modules(job["modules"]))
         peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
         jail = guest.Jail(
-            job["payload"], job["files"], work, shared if job["shared"] else None, channel, peer
+            job["payload"], files, desk.work, desk.shared if job["shared"] else None, channel, peer
         )
-        self._watch.begin(channel.tell, writable)
+        self._watch.begin(channel.tell, desk.writable)
         status, completed = 0, True
         try:
             guest.run_program(job["program"], job["source"], jail)
@@ -266,8 +290,8 @@ class Zygote:
         version = lockdown.landlock_version()
         if version == 0:
             raise lockdown.Refused("Landlock", 38)
-        everything = list(readable)
-        self._child_rules = {}
+        library = self._orders["library"]
+        # For each child its own folders alone; what it may read is narrowed further below.
         for slot in range(self._orders["slots"]):
             base = f"{self._base}/{slot}"
             shared = f"{base}/shared"
@@ -276,17 +300,17 @@ class Zygote:
                 (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared]),
                 (SECOND, [f"{base}/b/work", f"{base}/b/tmp", shared]),
             ):
-                # Reading was narrowed for all; here each child is given its own folder alone.
-                rules = lockdown.ruleset(version, ("/",), inner, _DEVICES)
-                self._child_rules[slot, place] = rules
-        library = self._orders["library"]
+                self._desks[slot, place] = _Desk(
+                    base, "ab"[place == SECOND], None if place == ALONE else shared,
+                    lockdown.ruleset(version, [library, *readable], inner, _DEVICES),
+                )
         # Packages that were installed there are none of a job's unless its sites name them.
-        everything += [
+        modules = [
             f"{library}/{name}" for name in os.listdir(library)
             if name not in ("site-packages", "dist-packages")
         ]
         common = lockdown.ruleset(
-            version, everything, (self._base,), _DEVICES, listable=(library,)
+            version, [*readable, *modules], (self._base,), _DEVICES, listable=(library,)
         )
         lockdown.restrict(common)
         os.close(common)
@@ -307,12 +331,18 @@ class Zygote:
         """Whether a mode or a time of a file that is not the job's could not be changed anyway."""
         return self._orders["user"] is not None or self._level == "L4"
 
+    def _preload(self) -> None:
+        """Where files can be opened under guard, only under guard: packages are not ours."""
+        sys.path += self._orders["sites"]
+        for name in self._orders["preload"]:
+            __import__(name)
+
     def _import(self, readable: list[str]) -> None:
-        sys.path[:] = [*sys.path, *self._orders["sites"]] if self._files else []
         orders = self._orders
         if self._files:
-            for name in orders["preload"]:
-                __import__(name)
+            self._preload()
+        else:
+            sys.path[:] = []
         if orders["modules"]:
             sys.meta_path.insert(0, guest.Modules(orders["modules"]))
             for name in orders["modules"]:
@@ -320,11 +350,22 @@ class Zygote:
         guest.look_fresh()
         for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
             del sys.modules[name]
+        self._seeds = [
+            sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules
+        ]
         self._watch = Watch((orders["library"], *readable, *_DEVICES))
 
 
 _SOURCES = ("/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero")
+_LIMITED = (
+    resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
+)
+_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(5 * 4)
+_ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
+"""Set directly: `os.environ` itself would touch a hundred pages to say the same."""
+_dup2, _chdir, _closerange, _getpid = os.dup2, os.chdir, os.closerange, os.getpid
+_setrlimit = resource.setrlimit
 _WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
 
 
@@ -479,6 +520,15 @@ def _lay(folder: str, files: dict[str, str]) -> None:
             os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
         with open(f"{folder}/{path}", "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
+
+
+def _show_lines(files: dict[str, str], folder: str) -> None:
+    """Gives tracebacks and `inspect` the lines of files that cannot be opened."""
+    import linecache
+
+    for path, text in files.items():
+        place = f"{folder}/{path}"
+        linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
 
 
 def _status(end: SystemExit) -> int:
