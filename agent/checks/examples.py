@@ -13,7 +13,7 @@ import builtins
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,8 +21,10 @@ from typing import Any
 from agent.checks import plain
 from agent.checks.codec import Garbled, Unplain
 from agent.domain import Example, Raises, TestCase
-from sandbox.sandbox import Process, Sandbox
+from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome, SandboxError
+
+LAST_WORD_S = 0.05
 
 Row = Mapping[str, Any]
 
@@ -103,35 +105,45 @@ def _is_literal(node: ast.expr) -> bool:
     return True
 
 
+def calls(asks: Sequence[Asked]) -> list[Json]:
+    """The calls as the solution's process is told them, each with a number to answer it by."""
+    return [
+        {"id": secrets.token_hex(8), "call": ask.call, "names": list(ask.names)} for ask in asks
+    ]
+
+
 async def answers(
-    sandbox: Sandbox, job: Job, asks: list[Asked], wall_s: float, start_s: float
+    sandbox: Sandbox, job: Job, asks: Sequence[Asked], wall_s: float, start_s: float
 ) -> list[Row | Elsewhere]:
-    """A row for each of the first examples, up to and with the one that ends the process."""
+    """A row for each of the first examples, up to and with the one that ends the process.
+
+    `job` runs `observe_examples` with the `calls` of these examples.
+    """
+    told = job.payload
+    assert isinstance(told, dict) and isinstance(told["calls"], list)
     rows: list[Row | Elsewhere] = []
     async with sandbox.start(job) as process:
-        ready = await process.receive(start_s)
-        if ready != {"ready": True}:
-            how = ready.stderr.strip()[-300:] if isinstance(ready, Outcome) else "no greeting"
+        begun = await process.receive(start_s)
+        if begun != {"begun": True}:
+            how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
             raise SandboxError(f"the solution's process did not begin: {how}")
-        for ask in asks:
-            number = secrets.token_hex(8)
+        for ask, call in zip(asks, told["calls"], strict=True):
+            assert isinstance(call, dict)
             started = time.monotonic()
-            item: dict[str, Json] = {"id": number, "call": ask.call, "names": list(ask.names)}
-            await process.send(item)
             reply = await process.receive(wall_s)
-            row = await _row(ask, reply, number, process, wall_s)
+            row = _row(ask, reply, call["id"], wall_s)
             if isinstance(row, Elsewhere):
                 rows.append(row)
                 continue
             rows.append({**row, "wall_s": time.monotonic() - started})
             if not isinstance(reply, dict) or row.get("garbled"):
-                break
+                return rows
+        # It has no more to say; its end is nearer than that of a process that must be killed.
+        await process.receive(LAST_WORD_S)
     return rows
 
 
-async def _row(
-    ask: Asked, reply: Json | Outcome, number: str, process: Process, wall_s: float
-) -> Row | Elsewhere:
+def _row(ask: Asked, reply: Json | Outcome, number: Json, wall_s: float) -> Row | Elsewhere:
     """What one reply shows."""
     if isinstance(reply, Outcome):
         if reply.ended == "timeout":
@@ -144,7 +156,6 @@ async def _row(
             raise Garbled("no answer to what was asked")
         return _judged(ask, reply)
     except Garbled as error:
-        await process.kill()
         return {
             "status": "error", "call": ask.call, "garbled": True,
             "message": f"the solution's process sent what is no answer: {error}",

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
-from agent.checks.examples import Elsewhere, answers, asked, ended
+from agent.checks.examples import Elsewhere, answers, asked, calls, ended
 from agent.checks.masking import mask
 from agent.checks.screening import run_in_process
 from agent.checks.transform import unsupported
@@ -159,7 +159,9 @@ class _Bench:
             total_s = START_S + len(waiting) * wall_s
             job = Job(
                 program=shipping.program("observe_examples"),
-                payload=self._program_payload,
+                payload={
+                    **self._program_payload, "calls": calls([one for _, one in waiting]),
+                },
                 modules=shipping.modules(),
                 files=self._files,
                 sites=self.task.sites,
@@ -258,10 +260,13 @@ class _Bench:
         )
         solution_job = Job(
             program=shipping.program("observe_solution"),
-            payload=self._program_payload,
-            modules=shipping.modules(),
+            payload={
+                **self._program_payload, "last_site_is_ours": tests_job.sites != self.task.sites,
+            },
+            # The same as the other's: both may come from one preloaded interpreter.
+            modules=tests_job.modules,
             files=self._files,
-            sites=self.task.sites,
+            sites=tests_job.sites,
             limits=limits,
         )
         async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):

@@ -47,6 +47,7 @@ def modules(with_pytest: bool = False) -> Mapping[str, str]:
     return sources
 
 
+@cache
 def pytest_site() -> str:
     """The folder of packages in which our own pytest lies."""
     spec = importlib.util.find_spec("pytest")

@@ -1,4 +1,4 @@
-"""A program's files that are called like modules of Python.
+"""What a program may import: its own files before Python's, and no package that is only ours.
 
 A program's own `queue.py` comes before Python's, also where this process has loaded Python's
 already. Only what runs every jail stays: be the program called json.py, it is not imported by
@@ -30,3 +30,14 @@ def give_way(paths: Iterable[str]) -> None:
             for name in [*sys.modules]:
                 if name == root or name.startswith(f"{root}."):
                     del sys.modules[name]
+
+
+def hide_last_site() -> None:
+    """Takes away the last folder of packages, which the program was not given, and what was
+    loaded from it."""
+    if not sys.path:
+        return  # nothing is imported from folders here
+    inside = f"{sys.path.pop()}/"
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", None)).startswith(inside):
+            del sys.modules[name]

@@ -12,8 +12,9 @@ import io
 import os
 import sys
 import types
+from itertools import takewhile
 
-from agent.checks.programs.namesakes import give_way
+from agent.checks.programs.namesakes import give_way, hide_last_site
 from agent.checks.remote import Link
 
 TYPE_CHECKING = False
@@ -60,12 +61,14 @@ class Program:
         self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
         self._originals: dict[tuple[str, str], Any] = {}
-        self._before = frozenset(sys.modules)
+        self._before = next(reversed(sys.modules))
+        """The last module that was there before the program's: looking at each of the others
+        would copy all the memory they share with the interpreter this process came from."""
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""
         self._forget()
-        for name in sys.modules.keys() - self._before:
+        for name in [*takewhile(self._before.__ne__, reversed(sys.modules))]:
             if str(getattr(sys.modules[name], "__file__", None)).startswith(self._folder):
                 del sys.modules[name]
         self._fresh_streams()
@@ -144,6 +147,8 @@ def _import_json() -> None:
 def main(jail: Any) -> None:
     """Serves until the tests' process is gone."""
     _import_json()
+    if jail.payload["last_site_is_ours"]:
+        hide_last_site()
     give_way(jail.files)
     link = Link(jail.peer, "s", jail.folder)
     program = Program(link.reset, jail.payload, jail.folder)

@@ -138,12 +138,14 @@ class Surroundings:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._home = self._folder = os.getcwd()
-        self._environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+        self._environment = _environment()
+        self._owners = {
+            module: _library(module) for module, _ in FOLLOWED if module in sys.modules
         }
+        """Held, since a program may be called like one of them and take its place."""
         self._originals = {
-            (module, name): getattr(_library(module), name) for module, name in FOLLOWED
-            if module in sys.modules
+            (module, name): getattr(self._owners[module], name) for module, name in FOLLOWED
+            if module in self._owners
         }
         self._sent: dict[tuple[str, str], Any] = {}
         if "random" in sys.modules:
@@ -151,29 +153,24 @@ class Surroundings:
 
     def tell(self) -> None:
         """Sends what changed since the last request."""
-        folder = os.getcwd()
-        environment = {
-            # pytest writes the running test's name there, which the solution must not read.
-            name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
-        }
+        folder, environment = os.getcwd(), _environment()
         if folder != self._folder or environment != self._environment:
+            names = environment.keys() | self._environment.keys()
             changes = {
-                name: environment.get(name)
-                for name in environment.keys() | self._environment.keys()
-                if environment.get(name) != self._environment.get(name)
+                os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
+                if (now := environment.get(name)) != self._environment.get(name)
             }
             moved = None if folder == self._folder else "" if folder == self._home else folder
             self._folder, self._environment = folder, environment
             self._link.request("surroundings", moved, changes)
         for key, original in self._originals.items():
-            now = getattr(_library(key[0]), key[1])
+            now = getattr(self._owners[key[0]], key[1])
             before = self._sent.get(key, original)
             if now is before or type(now).__module__.startswith("_pytest."):
                 continue
             self._sent[key] = now
             restore = now is original
             self._link.request("follow", *key, None if restore else now, restore)
-
 
     def _share_seeds(self, module: Any) -> None:
         original = module.seed
@@ -184,6 +181,14 @@ class Surroundings:
                 self._link.request("seed", value)
 
         module.seed = seed
+
+
+def _environment() -> dict[bytes, bytes]:
+    """The environment but pytest's part: there the running test's name is written, which the
+    solution must not read."""
+    # As the system has it: decoding all of it before each request would take half its time.
+    held: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+    return {name: value for name, value in held.items() if not name.startswith(b"PYTEST_")}
 
 
 def _library(module: str) -> Any:
