@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
+from sandbox import BACKENDS, STRONGEST
+
 Autonomy = Literal["full_auto", "review_repairs"]
 
 
@@ -36,7 +38,8 @@ class Settings:
     """Wall seconds one test, or one run of the program, may take."""
     hold_out: bool = True
     """Keep one test from the repair where there are four or more."""
-    sandbox: str = "subprocess"
+    sandbox: str = STRONGEST
+    """A backend of `sandbox.BACKENDS`, or `auto`: whichever local one holds back most here."""
     data_dir: Path = Path()
     """Runs, checkpoints and the fix memory; empty means the user's data folder."""
     drafts: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +90,10 @@ def _parsed(name: str, variable: str, text: str) -> object:
         if name == "autonomy_level":
             if text not in ("full_auto", "review_repairs"):
                 raise ValueError("use full_auto or review_repairs")
+            return text
+        if name == "sandbox":
+            if text not in (STRONGEST, *BACKENDS):
+                raise ValueError(f"choose one of {', '.join([STRONGEST, *sorted(BACKENDS)])}")
             return text
         if isinstance(default, bool):
             if text.lower() not in _WORDS:

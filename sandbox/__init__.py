@@ -1,6 +1,6 @@
 """Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
 
-from sandbox.sandbox import BACKENDS, Batch, Process, Sandbox, open_sandbox
+from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
 from sandbox.types import (
     Job,
     Json,
@@ -12,6 +12,6 @@ from sandbox.types import (
 )
 
 __all__ = [
-    "BACKENDS", "Batch", "Job", "Json", "Limits", "Lost", "Outcome", "Process", "Sandbox",
-    "SandboxError", "SandboxUnavailable", "open_sandbox",
+    "BACKENDS", "STRONGEST", "Batch", "Job", "Json", "Limits", "Lost", "Outcome", "Process",
+    "Sandbox", "SandboxError", "SandboxUnavailable", "open_sandbox",
 ]

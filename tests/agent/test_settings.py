@@ -12,7 +12,7 @@ def test_every_environment_name_sets_its_field() -> None:
     values = {
         "LLM_PROVIDER": "mock", "HEAL_MAX_ITERATIONS": "7", "HEAL_AUTONOMY": "review_repairs",
         "HEAL_BUDGET_S": "9.5", "HEAL_SEARCH_S": "3", "HEAL_MAX_CANDIDATES": "11",
-        "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "other",
+        "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "jail",
         "HEAL_DATA_DIR": "/somewhere",
     }
     settings = Settings.from_env(values)
@@ -20,7 +20,7 @@ def test_every_environment_name_sets_its_field() -> None:
     assert {name: getattr(settings, name) for name in ENVIRONMENT} == {
         "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
         "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
-        "hold_out": False, "sandbox": "other", "data_dir": Path("/somewhere"),
+        "hold_out": False, "sandbox": "jail", "data_dir": Path("/somewhere"),
     }
 
 
@@ -48,6 +48,11 @@ def test_what_is_given_wins_over_the_environment() -> None:
 def test_a_bad_value_is_named(variable: str, value: str) -> None:
     with pytest.raises(BadSettings, match=variable.removeprefix("HEAL_").split("_")[0] + "|max_it"):
         Settings.from_env({variable: value})
+
+
+def test_an_unknown_sandbox_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(BadSettings, match=r"HEAL_SANDBOX='none'.*auto, .*jail, subprocess"):
+        Settings.from_env({"HEAL_SANDBOX": "none"})
 
 
 def test_the_environment_never_shows_in_a_representation() -> None:

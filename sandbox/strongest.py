@@ -1,0 +1,86 @@
+"""The strongest backend that this machine grants: the jail, else limits alone, which it says.
+
+What the system grants is known only once it has been tried, so the choice falls with the first
+job. It is told in `describe` and `witness`; nothing here is weakened in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from sandbox.jail import JailSandbox
+from sandbox.levels import Layer, Witness
+from sandbox.sandbox import Batch, Process, Sandbox
+from sandbox.subprocess_backend import SubprocessSandbox
+from sandbox.types import Job, Outcome, SandboxUnavailable
+
+
+class StrongestSandbox:
+    """Runs each job in the jail where there is one, else in the plain backend."""
+
+    name = "auto"
+
+    def __init__(self) -> None:
+        self._backend: Sandbox
+        self._tried = False
+        self._refusal = ""
+        """Why there is no jail, where there is none."""
+        try:
+            self._backend = JailSandbox()
+        except SandboxUnavailable as refusal:
+            self._fall_back(refusal)
+
+    def describe(self) -> str:
+        """One line for people: the backend and what it holds back here."""
+        said = self._backend.describe()
+        return f"{said} (no jail: {self._refusal})" if self._refusal else said
+
+    async def witness(self) -> Witness:
+        """The level that was seen to hold, and of the jail why it does not, if so."""
+        seen = await (await self._chosen()).witness()
+        if not self._refusal:
+            return seen
+        return replace(seen, layers=(*seen.layers, Layer("jail", False, self._refusal)))
+
+    async def run(self, job: Job) -> Outcome:
+        """Runs one job to its end."""
+        return await (await self._chosen()).run(job)
+
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[Process]:
+        """A running job to talk with; leaving the context kills it."""
+        async with (await self._chosen()).start(job) as process:
+            yield process
+
+    @asynccontextmanager
+    async def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AsyncIterator[tuple[Process, Process]]:
+        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
+        async with (await self._chosen()).pair(first, second, shared) as processes:
+            yield processes
+
+    @asynccontextmanager
+    async def batch(self, job: Job) -> AsyncIterator[Batch]:
+        """A program kept running for many items."""
+        async with (await self._chosen()).batch(job) as batch:
+            yield batch
+
+    async def _chosen(self) -> Sandbox:
+        if not self._tried:
+            try:
+                await self._backend.witness()
+            except SandboxUnavailable as refusal:
+                self._fall_back(refusal)
+            self._tried = True
+        return self._backend
+
+    def _fall_back(self, refusal: SandboxUnavailable) -> None:
+        self._backend = SubprocessSandbox()
+        self._refusal = str(refusal)
+        self._tried = True
+
+
+__all__ = ["StrongestSandbox"]

@@ -1,0 +1,58 @@
+"""`auto` is the jail where there is one; where there is none it says so, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import Job, SandboxUnavailable, open_sandbox
+from sandbox.jail import JailSandbox
+from sandbox.levels import Witness
+from sandbox.strongest import StrongestSandbox
+
+
+async def test_the_default_is_the_jail_where_the_system_grants_one() -> None:
+    try:
+        jailed = await JailSandbox().witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    sandbox = open_sandbox()
+
+    assert (await sandbox.run(Job("print(6 * 7)"))).stdout == "42\n"
+    assert await sandbox.witness() == jailed
+    assert sandbox.describe().startswith(f"jail: {jailed.level} ")
+
+
+async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def not_granted(self: JailSandbox) -> Witness:
+        raise SandboxUnavailable("the kernel has no seccomp")
+
+    monkeypatch.setattr(JailSandbox, "witness", not_granted)
+    sandbox = StrongestSandbox()
+
+    outcome = await sandbox.run(Job("print(6 * 7)"))
+    seen = await sandbox.witness()
+
+    assert (outcome.ended, outcome.stdout) == ("completed", "42\n")
+    assert seen.level == "L1"
+    assert [(layer.name, layer.holds) for layer in seen.layers] == [
+        ("limits", True), ("jail", False),
+    ]
+    assert sandbox.describe().startswith("subprocess: ")
+    assert "the kernel has no seccomp" in sandbox.describe()
+
+
+async def test_a_platform_without_any_jail_leaves_limits_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sandbox.jail.sys.platform", "sunos5")
+    sandbox = StrongestSandbox()
+
+    assert (await sandbox.witness()).level == "L1"
+    assert "the jail needs Linux" in sandbox.describe()
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(SandboxUnavailable, match=r"auto, .*jail, subprocess"):
+        open_sandbox("chroot")
