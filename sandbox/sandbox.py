@@ -86,7 +86,7 @@ class Sandbox(Protocol):
 
 
 BACKENDS: dict[str, str] = {
-    "jail": "sandbox.jail:JailSandbox",
+    "jail": "sandbox.strongest:open_jail",
     "subprocess": "sandbox.subprocess_backend:SubprocessSandbox",
     "docker": "sandbox.remote.docker:open_docker",
     "e2b": "sandbox.remote.e2b:open_e2b",

@@ -6,11 +6,11 @@ job. It is told in `describe` and `witness`; nothing here is weakened in silence
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from sandbox.jail import JailSandbox
 from sandbox.levels import Layer, Witness
 from sandbox.sandbox import Batch, Process, Sandbox
 from sandbox.subprocess_backend import SubprocessSandbox
@@ -28,7 +28,7 @@ class StrongestSandbox:
         self._refusal = ""
         """Why there is no jail, where there is none."""
         try:
-            self._backend = JailSandbox()
+            self._backend = open_jail()
         except SandboxUnavailable as refusal:
             self._fall_back(refusal)
 
@@ -83,4 +83,16 @@ class StrongestSandbox:
         self._tried = True
 
 
-__all__ = ["StrongestSandbox"]
+def open_jail() -> Sandbox:
+    """The jail; raises `SandboxUnavailable` where it cannot even be imported."""
+    if sys.platform != "linux":
+        raise SandboxUnavailable(
+            "the jail needs Linux with seccomp on x86_64 or aarch64; "
+            "the backend `subprocess` works on macOS, with limits only"
+        )
+    from sandbox.jail import JailSandbox
+
+    return JailSandbox()
+
+
+__all__ = ["StrongestSandbox", "open_jail"]

@@ -46,7 +46,7 @@ async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
 async def test_a_platform_without_any_jail_leaves_limits_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sandbox.jail.sys.platform", "sunos5")
+    monkeypatch.setattr("sandbox.strongest.sys.platform", "sunos5")
     sandbox = StrongestSandbox()
 
     assert (await sandbox.witness()).level == "L1"

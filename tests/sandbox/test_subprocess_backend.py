@@ -120,7 +120,7 @@ import asyncio
 from sandbox import Job, open_sandbox
 async def main():
     job = Job("import time; jail.send(jail.folder); time.sleep(60)")
-    async with open_sandbox().start(job) as process:
+    async with open_sandbox("subprocess").start(job) as process:
         print(await process.receive(), flush=True)
         await process.finish()
 asyncio.run(main())
@@ -136,7 +136,8 @@ asyncio.run(main())
     host.wait()
     gone = until(lambda: not processes_marked(mark))
     left = home.exists()
-    subprocess.run([sys.executable, "-c", "import sandbox; sandbox.open_sandbox()"], cwd=ROOT)
+    again = "import sandbox; sandbox.open_sandbox('subprocess')"
+    subprocess.run([sys.executable, "-c", again], cwd=ROOT)
 
     assert (gone, left, home.exists()) == (True, True, False)
 
@@ -158,14 +159,14 @@ def test_windows_is_refused_with_what_helps_instead(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "platform", "win32")
 
     with pytest.raises(SandboxUnavailable, match="WSL"):
-        open_sandbox()
+        open_sandbox("subprocess")
 
 
 def test_the_package_imports_where_unix_modules_are_absent() -> None:
     text = (
         "import sys\n"
         "for name in ('fcntl', 'resource', 'pwd', 'grp', 'termios'): sys.modules[name] = None\n"
-        "import sandbox.subprocess_backend, sandbox.__main__\n"
+        "import sandbox.subprocess_backend, sandbox.strongest, sandbox.__main__\n"
     )
 
     assert subprocess.run([sys.executable, "-c", text], cwd=ROOT).returncode == 0
