@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
 
+from sandbox.levels import Layer, Witness
 from sandbox.remote.link import (
     Host,
     Link,
@@ -38,6 +39,16 @@ class RemoteSandbox:
         return (
             f"{self.name}: {self._host.describe()}; a fresh one for each job, limits on time, "
             "memory, processes, files and output in it; packages are those installed there"
+        )
+
+    async def witness(self) -> Witness:
+        """What a host does to keep sandboxes apart is its own word; nothing is tried here."""
+        return Witness(
+            "R",
+            (
+                Layer("limits", True, "set in the sandbox, by the backend that sets them here"),
+                Layer("isolation", False, f"not tried: {self._host.describe()}"),
+            ),
         )
 
     async def run(self, job: Job) -> Outcome:
@@ -139,11 +150,11 @@ class _Batch:
 
     async def close(self) -> None:
         """Ends the program and deletes its sandbox."""
-        self._replies.clear()
         if self._link is not None:
             link, self._link = self._link, None
             await link.close()
-            if link.failure is not None:
+            self._replies.clear()
+            if link.failure is not None and not link.told:
                 raise link.failure
 
     def _begun(self) -> Link:

@@ -19,6 +19,7 @@ from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.inlet import Inlet
 from sandbox.remote.link import Carrier, Need
 from sandbox.remote.parcel import shell_loader
+from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class _Command:
             raise self._host.explained("the sandbox took no input", error) from None
 
 
-def open_daytona(environment: Mapping[str, str]) -> RemoteSandbox:
+def open_daytona(environment: Mapping[str, str]) -> Sandbox:
     """The backend, for the key in the environment; raises `SandboxUnavailable` without one."""
     key = environment.get(KEY, "").strip()
     if not key:

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.link import Carrier, Need
 from sandbox.remote.parcel import loader
+from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
 
 IMAGE = "HEAL_DOCKER_IMAGE"
@@ -170,7 +171,7 @@ class _Pipes:
         raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
 
 
-def open_docker(environment: Mapping[str, str]) -> RemoteSandbox:
+def open_docker(environment: Mapping[str, str]) -> Sandbox:
     """The backend, where a daemon answers; raises `SandboxUnavailable` where none does."""
     command = shutil.which("docker", path=environment.get("PATH", os.defpath))
     if command is None:

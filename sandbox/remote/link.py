@@ -86,6 +86,8 @@ class Link:
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         self.failure: SandboxError | None = None
+        self.told = False
+        """Somebody who waited has met the failure."""
         self.begun = False
         """The porter has said hello and has its order."""
         self._task = asyncio.create_task(self._live(), name=f"link to {host.name}")
@@ -154,6 +156,7 @@ class Link:
         silent_at: float | None = None
         while not ready():
             if self.failure is not None:
+                self.told = True
                 raise self.failure
             if self.over:
                 return
@@ -189,34 +192,33 @@ class Link:
             self.stop()
 
     async def _talk(self, carrier: Carrier) -> None:
-        await carrier.send("".join(lines(parcel())))
-        writing: asyncio.Task[None] | None = None
         try:
-            hello_by = asyncio.get_running_loop().time() + _HELLO_S
+            async with asyncio.timeout(_HELLO_S):
+                await carrier.send("".join(lines(parcel())))
+                while not self.begun:
+                    await self._hear(carrier)
+        except TimeoutError:
+            raise SandboxError(
+                f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; is there a "
+                f"python3 in it?{_said(carrier)}"
+            ) from None
+        writing = asyncio.create_task(self._write(carrier))
+        try:
             while True:
-                try:
-                    async with asyncio.timeout_at(None if self.begun else hello_by):
-                        part = await carrier.receive()
-                except TimeoutError:
-                    raise SandboxError(
-                        f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; "
-                        f"is there a python3 in it?{_said(carrier)}"
-                    ) from None
-                if not part:
-                    raise SandboxError(
-                        f"{self._host.name}: the connection to the sandbox ended before the job "
-                        f"did; try again{_said(carrier)}"
-                    )
-                for message in self.assembler.feed(part):
-                    self._take(message)
-                if self.begun and writing is None:
-                    writing = asyncio.create_task(self._write(carrier))
-                if writing is not None and writing.done():
-                    writing.result()
+                await self._hear(carrier)
         finally:
-            if writing is not None:
-                writing.cancel()
-                await asyncio.wait([writing])
+            writing.cancel()
+            await asyncio.wait([writing])
+
+    async def _hear(self, carrier: Carrier) -> None:
+        part = await carrier.receive()
+        if not part:
+            raise SandboxError(
+                f"{self._host.name}: the sandbox ended before the job did; try again"
+                f"{_said(carrier)}"
+            )
+        for message in self.assembler.feed(part):
+            self._take(message)
 
     async def _write(self, carrier: Carrier) -> None:
         try:
@@ -255,7 +257,7 @@ class Link:
 async def linked(
     host: Host, order: tuple[Any, ...], need: Need, limits: Limits
 ) -> AsyncIterator[Link]:
-    """A link, closed at the end; a failure to close it is an error like any other."""
+    """A link, closed at the end; a failure that nobody has met by then is raised."""
     link = Link(host, order, need, limits)
     try:
         yield link
@@ -265,7 +267,7 @@ async def linked(
             error.add_note(str(link.failure))
         raise
     await link.close()
-    if link.failure is not None:
+    if link.failure is not None and not link.told:
         raise link.failure
 
 

@@ -1,0 +1,162 @@
+"""The backend `docker`, with a command of ours in its place: no daemon was ever asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox import Job, Limits, SandboxError, open_sandbox
+from sandbox.contract import CHECKS, ROOMY, Check, script
+from sandbox.honest import HONEST
+from sandbox.remote.docker import Docker
+from sandbox.remote.link import Need
+
+CLAIMED = [
+    check for check in CHECKS
+    # The honest programs run by the backend that is tried with them already.
+    if "R" in check.levels and check.claim not in {program.claim for program in HONEST[3:]}
+]
+ELSEWHERE = {
+    # What a remote sandbox does otherwise, by design or because it is not this machine.
+    "packages of a folder in `sites` can be imported": "packages are those of the image",
+    "two jobs of a pair share a folder": "it ends with the container, not by itself",
+}
+
+
+def asked(folder: Path) -> list[list[str]]:
+    return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+
+
+def commands(folder: Path) -> list[str]:
+    return [arguments[0] for arguments in asked(folder)]
+
+
+@pytest.mark.parametrize("check", CLAIMED, ids=lambda check: check.claim)
+async def test_the_contract_holds_in_a_container(
+    check: Check, docker: Callable[..., dict[str, str]]
+) -> None:
+    if check.claim in ELSEWHERE:
+        pytest.skip(ELSEWHERE[check.claim])
+    if check.needs_own_user and os.geteuid() != 0:
+        pytest.skip("the container of this test is none, so its root is this user")
+    if missing := check.missing():
+        pytest.skip(missing)
+
+    assert await check.seen_wrong(open_sandbox("docker", docker())) == ""
+
+
+async def test_a_job_runs_in_a_container_that_is_removed(
+    docker: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    environment = {**docker(), "HEAL_DOCKER_IMAGE": "mine:1"}
+
+    outcome = await open_sandbox("docker", environment).run(script("print(1)"))
+
+    assert outcome.stdout == "1\n"
+    _, run, removal = asked(tmp_path)
+    assert "mine:1" in run
+    assert removal == ["rm", "--force", run[run.index("--name") + 1]]
+
+
+async def test_the_level_is_told_as_what_was_not_tried(
+    docker: Callable[..., dict[str, str]],
+) -> None:
+    witness = await open_sandbox("docker", docker()).witness()
+
+    assert witness.level == "R"
+    assert {layer.name: layer.holds for layer in witness.layers} == {
+        "limits": True, "isolation": False,
+    }
+
+
+def test_the_container_is_asked_for_with_every_lock() -> None:
+    arguments = Docker("docker", "image", {})._arguments("name", Need(60, 512, 10))
+
+    line = " ".join(arguments[: arguments.index("image")])
+
+    assert line == (
+        "docker run --rm --interactive --name name --pull never --network none --ipc none "
+        "--log-driver none --read-only --tmpfs /tmp:rw,noexec,nosuid,nodev,mode=1777,size=256m "
+        "--memory 1024m --memory-swap 1024m --pids-limit 74 --user 0:0 --cap-drop ALL "
+        "--cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --cap-add FSETID --cap-add KILL "
+        "--cap-add SETGID --cap-add SETUID --security-opt no-new-privileges --stop-timeout 0 "
+        "--workdir / --entrypoint "
+    )
+
+
+async def test_a_job_has_no_capability_and_can_get_none(
+    docker: Callable[..., dict[str, str]],
+) -> None:
+    text = """\
+for line in open("/proc/self/status"):
+    if line.startswith(("CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs")):
+        print(*line.split())
+"""
+
+    outcome = await open_sandbox("docker", docker()).run(script(text))
+
+    zero = "0" * 16
+    assert outcome.stdout == (
+        f"CapInh: {zero}\nCapPrm: {zero}\nCapEff: {zero}\nCapAmb: {zero}\nNoNewPrivs: 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("no image", "run: docker pull python:3"),
+        ("no python", "set HEAL_DOCKER_IMAGE to an image with a python3"),
+    ],
+)
+async def test_a_container_that_does_not_start_says_what_to_do(
+    docker: Callable[..., dict[str, str]], tmp_path: Path, mode: str, said: str
+) -> None:
+    with pytest.raises(SandboxError, match=said):
+        await open_sandbox("docker", docker(mode)).run(Job("pass"))
+
+    assert commands(tmp_path) == ["version", "run", "rm"]
+
+
+async def test_a_container_that_cannot_be_removed_is_named(
+    docker: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sandbox.remote.docker._REMOVAL_S", 1.0)
+
+    with pytest.raises(SandboxError, match="run: docker rm --force code-jail-"):
+        await open_sandbox("docker", docker("cannot remove")).run(Job("pass"))
+
+
+async def test_a_cancelled_job_leaves_no_container(
+    docker: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    jail = open_sandbox("docker", docker())
+    task = asyncio.create_task(jail.run(Job("while True: pass", limits=ROOMY)))
+    while not list(tmp_path.glob("code-jail-*")):
+        await asyncio.sleep(0.01)
+
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert commands(tmp_path) == ["version", "run", "rm"]
+    assert list(tmp_path.glob("code-jail-*")) == []
+
+
+async def test_a_container_whose_client_is_killed_is_no_word_about_the_job(
+    docker: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    jail = open_sandbox("docker", docker())
+    async with jail.start(Job("jail.send(1)\nwhile True: pass", limits=Limits(wall_s=20))) as job:
+        await job.receive()
+        (place,) = tmp_path.glob("code-jail-*")
+        os.killpg(int(place.read_text()), 9)
+
+        with pytest.raises(SandboxError, match="ended before the job did"):
+            await job.finish()
+
+    assert commands(tmp_path) == ["version", "run", "rm"]

@@ -1,0 +1,58 @@
+"""Messages as lines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.remote.line import Assembler, TooLong, lines, packed, unpacked
+
+TEXTS = st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
+
+
+@given(TEXTS, st.integers(1, 50))
+def test_messages_come_out_as_they_went_in_however_they_are_cut(
+    messages: list[str], size: int
+) -> None:
+    whole = "".join(line for message in messages for line in lines(message)).encode()
+    assembler = Assembler(len(whole))
+
+    heard = [
+        message
+        for first in range(0, len(whole), size)
+        for message in assembler.feed(whole[first : first + size])
+    ]
+
+    assert heard == messages
+
+
+def test_a_long_message_is_sent_in_lines_of_bounded_length() -> None:
+    message = "x" * 100_000
+
+    sent = lines(message)
+
+    assert len(sent) > 1 and max(map(len, sent)) < 16_500
+    assert Assembler(200_000).feed("".join(sent).encode()) == [message]
+
+
+def test_what_a_shell_prints_is_no_message() -> None:
+    noise = b"Welcome!\r\n\xff\xfe\n@jailer\n@jail\n"
+
+    assert Assembler(1000).feed(noise + b"@jail.hello\r\n" + noise) == ["hello"]
+
+
+def test_more_than_allowed_is_refused_also_without_a_line_end() -> None:
+    assembler = Assembler(10)
+    assembler.feed(b"12345")
+
+    with pytest.raises(TooLong):
+        assembler.feed(b"678901")
+
+    assembler.renew()
+    assert assembler.feed(b"\n") == []
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
+def test_values_for_the_porter_travel_whole(value: object) -> None:
+    assert unpacked(packed(value)) == value

@@ -1,0 +1,303 @@
+"""The backends `e2b` and `daytona`, with their own SDKs, against services on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import Any
+
+import pytest
+
+from sandbox import Job, Limits, Lost, Outcome, Sandbox, SandboxError, open_sandbox
+from sandbox.contract import ECHO, EXECUTE, ROOMY, script
+from sandbox.remote import link
+
+
+async def test_a_job_runs_in_a_sandbox_that_is_deleted(service: Any, opened: Sandbox) -> None:
+    outcome = await opened.run(script("print(input())", stdin="there"))
+
+    assert (outcome.ended, outcome.stdout, outcome.stderr) == ("completed", "there\n", "")
+    assert service.created == service.deleted == ["box0"]
+    assert service.users == ["root"]
+
+
+async def test_an_e2b_sandbox_is_asked_for_without_network_and_with_an_end(e2b: Any) -> None:
+    await open_sandbox("e2b", e2b.settings()).run(Job("pass", limits=Limits(wall_s=7)))
+
+    (asked,) = e2b.asked
+    assert asked["templateID"] == "code-interpreter-v1"
+    assert (asked["allow_internet_access"], asked["timeout"]) == (False, 127)
+
+
+async def test_a_daytona_sandbox_is_asked_for_without_network_and_with_an_end(
+    daytona: Any,
+) -> None:
+    settings = {**daytona.settings(), "HEAL_DAYTONA_SNAPSHOT": "mine"}
+
+    await open_sandbox("daytona", settings).run(Job("pass", limits=Limits(wall_s=7)))
+
+    (asked,) = daytona.asked
+    assert (asked["snapshot"], asked["user"]) == ("mine", "root")
+    assert (asked["networkBlockAll"], asked["ttlMinutes"], asked["autoDeleteInterval"]) == (
+        True, 3, 0,
+    )
+
+
+async def test_messages_are_answered_while_the_job_runs(service: Any, opened: Sandbox) -> None:
+    large = "\u6f22\ud800" * 50_000
+
+    async with opened.start(Job(ECHO, limits=ROOMY)) as process:
+        answers = []
+        for value in (1, ["a", None], large):
+            await process.send(value)
+            answers.append(await process.receive(timeout_s=20))
+
+    assert answers == [1, ["a", None], large]
+    assert service.living == []
+
+
+async def test_the_deadline_and_the_output_are_limited_there(
+    service: Any, opened: Sandbox
+) -> None:
+    limits = Limits(wall_s=1, output_bytes=50_000)
+
+    late, loud = await asyncio.gather(
+        opened.run(script("while True: pass", limits=limits)),
+        opened.run(script("while True: print('x' * 999)", limits=limits)),
+    )
+
+    assert (late.ended, late.limit) == ("timeout", "wall time 1 s")
+    assert (loud.ended, len(loud.stdout)) == ("output", 50_000)
+    assert service.living == []
+
+
+async def test_a_late_answer_ends_the_job(service: Any, opened: Sandbox) -> None:
+    async with opened.start(Job("jail.send(1)\nwhile True: pass", limits=ROOMY)) as process:
+        first = await process.receive()
+        outcome = await process.receive(timeout_s=0.3)
+
+    assert first == 1
+    assert isinstance(outcome, Outcome)
+    assert (outcome.ended, outcome.limit) == ("timeout", "answer time 0.3 s")
+    assert service.living == []
+
+
+async def test_the_jobs_of_a_pair_talk_from_a_sandbox_each(
+    service: Any, opened: Sandbox
+) -> None:
+    asks = Job("jail.peer.send(6)\njail.send(jail.peer.receive())", limits=ROOMY)
+    answers = Job("jail.peer.send(jail.peer.receive() * 7)", limits=ROOMY)
+
+    async with opened.pair(asks, answers) as (one, other):
+        outcomes = await asyncio.gather(one.finish(), other.finish())
+
+    assert outcomes[0].messages == (42,)
+    assert [outcome.ended for outcome in outcomes] == ["completed", "completed"]
+    assert (len(service.created), service.living) == (2, [])
+
+
+async def test_a_pair_with_a_common_folder_lies_in_one_sandbox(
+    service: Any, opened: Sandbox
+) -> None:
+    writes = Job(
+        "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()",
+        limits=ROOMY,
+    )
+    reads = Job(
+        "jail.peer.receive()\njail.send(open(jail.shared + '/a').read())\njail.peer.send(1)",
+        limits=ROOMY,
+    )
+
+    if os.geteuid() != 0:
+        with pytest.raises(SandboxError, match="only root"):
+            async with opened.pair(writes, reads, shared=True) as (one, _):
+                await one.finish()
+        return
+    async with opened.pair(writes, reads, shared=True) as (_, other):
+        outcome = await other.finish()
+
+    assert outcome.messages == ("5",)
+    assert (len(service.created), service.living) == (1, [])
+
+
+async def test_a_batch_goes_on_in_one_sandbox_when_an_item_dies(
+    service: Any, opened: Sandbox
+) -> None:
+    items = ["1", "import os; os._exit(1)", "while True: pass", "2"]
+
+    async with opened.batch(Job(EXECUTE, limits=ROOMY)) as batch:
+        first = [reply async for _, reply in batch.replies(items, item_wall_s=1)]
+        second = [reply async for _, reply in batch.replies(["3"], item_wall_s=1)]
+
+    lost = [reply.ended if isinstance(reply, Lost) else reply for reply in first]
+    assert lost == ["1", "exited", "timeout", "2"]
+    assert second == ["3"]
+    assert (len(service.created), service.living) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [(401, "API_KEY"), (429, "limits"), (500, "try again")],
+)
+async def test_a_refused_creation_says_what_to_do(
+    service: Any, opened: Sandbox, status: int, advice: str
+) -> None:
+    service.faults["create"] = status
+
+    with pytest.raises(SandboxError, match=advice) as caught:
+        await opened.run(Job("pass"))
+
+    assert service.created == []
+    assert service.key not in _told(caught.value)
+
+
+async def test_a_wrong_key_is_told_without_it(service: Any) -> None:
+    settings = {
+        name: "wrong-key-987" if name.endswith("_KEY") else value
+        for name, value in service.settings().items()
+    }
+
+    with pytest.raises(SandboxError, match="API_KEY") as caught:
+        await open_sandbox(service.name, settings).run(Job("pass"))
+
+    assert "wrong-key-987" not in _told(caught.value)
+
+
+async def test_a_service_that_is_not_there_is_told(service: Any) -> None:
+    settings = {
+        name: value.replace(service.url, "http://127.0.0.1:1")
+        for name, value in service.settings().items()
+    }
+
+    with pytest.raises(SandboxError, match="try again"):
+        await open_sandbox(service.name, settings).run(Job("pass"))
+
+
+@pytest.mark.parametrize("fault", ["run", "input"])
+async def test_a_fault_after_the_creation_deletes_the_sandbox(
+    service: Any, opened: Sandbox, fault: str
+) -> None:
+    service.faults[fault] = 500
+
+    with pytest.raises(SandboxError, match=r"sandbox (ran no command|took no input)"):
+        await opened.run(Job("pass"))
+
+    assert (service.created, service.living) == (["box0"], [])
+
+
+async def test_a_lost_connection_is_no_word_about_the_job(
+    service: Any, opened: Sandbox
+) -> None:
+    service.faults["drop_after"] = 20_000
+
+    with pytest.raises(SandboxError, match="connection to the sandbox was lost"):
+        await opened.run(Job("jail.send('x' * 100_000)\nwhile True: pass", limits=ROOMY))
+
+    assert (service.created, service.living) == (["box0"], [])
+
+
+async def test_a_sandbox_that_says_nothing_is_given_up(
+    service: Any, opened: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "_HELLO_S", 0.5)
+    service.faults["silent"] = True
+
+    with pytest.raises(SandboxError, match=r"no answer from the sandbox within 0\.5 s"):
+        await opened.run(Job("pass"))
+
+    assert service.living == []
+
+
+async def test_a_failed_deletion_is_tried_again(
+    service: Any, opened: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.faults["delete"] = [500]
+
+    outcome = await opened.run(Job("jail.send(1)"))
+
+    assert outcome.messages == (1,)
+    assert (service.created, service.living) == (["box0"], [])
+
+
+async def test_a_sandbox_that_cannot_be_deleted_is_named(service: Any, opened: Sandbox) -> None:
+    service.faults["delete"] = 500
+
+    with pytest.raises(SandboxError, match=r"box0 could not be (killed|deleted)"):
+        await opened.run(Job("jail.send(1)"))
+
+
+async def test_a_cancelled_job_has_no_sandbox_any_more(service: Any, opened: Sandbox) -> None:
+    async def talk(heard: asyncio.Event) -> None:
+        async with opened.start(Job("jail.send(1)\nwhile True: pass", limits=ROOMY)) as process:
+            await process.receive()
+            heard.set()
+            await process.receive()
+
+    heard = asyncio.Event()
+    task = asyncio.create_task(talk(heard))
+    await heard.wait()
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert (service.created, service.living, service.commands) == (["box0"], [], {})
+
+
+async def test_what_is_cancelled_while_it_is_made_is_deleted_too(
+    service: Any, opened: Sandbox
+) -> None:
+    service.faults["slow_create"] = 1
+    task = asyncio.create_task(opened.run(Job("pass")))
+    while not service.asked:
+        await asyncio.sleep(0.01)
+
+    task.cancel()
+    await asyncio.sleep(0.1)
+    task.cancel()  # an impatient user
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert (service.created, service.living) == (["box0"], [])
+
+
+async def test_a_daytona_sandbox_that_breaks_while_it_starts_is_deleted(daytona: Any) -> None:
+    daytona.faults["state"] = "error"
+
+    with pytest.raises(SandboxError, match="no sandbox could be made"):
+        await open_sandbox("daytona", daytona.settings()).run(Job("pass"))
+
+    assert (daytona.created, daytona.living) == (["box0"], [])
+
+
+async def test_the_key_stands_in_no_log_and_no_representation(
+    service: Any, opened: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    await opened.run(Job("pass"))
+
+    shown = [record.getMessage() for record in caplog.records]
+    shown += [repr(opened), repr(vars(opened)), opened.describe()]
+    assert service.key not in "\n".join(shown)
+
+
+async def test_nothing_of_this_process_reaches_a_sandbox(
+    service: Any, opened: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SANDBOX_CANARY_KEY", "planted")
+
+    await opened.run(Job("pass"))
+
+    (asked,) = service.asked
+    assert "planted" not in str(asked)
+    assert service.key not in str(asked)
+
+
+def _told(error: BaseException) -> str:
+    """All that a traceback of it would show."""
+    seen: list[str] = []
+    while error is not None:
+        seen += [str(error), repr(error), *getattr(error, "__notes__", [])]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\n".join(seen)
