@@ -24,9 +24,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from sandbox.guest import CHANNEL
+from sandbox.levels import JailLevel
 from sandbox.orders import loaded
 from sandbox.quarters import Quarters
 from sandbox.types import SandboxError
@@ -41,8 +42,6 @@ from sandbox.zygote import (
     REQUEST,
     SECOND,
 )
-
-JailLevel = Literal["L2", "L3", "L4"]
 
 START_S = 30.0
 SLOTS = 24
@@ -133,6 +132,9 @@ class ForkServer:
             self._pid = self._spawn(theirs)
         except OSError as error:
             self._control.close()
+            os.close(self._log)
+            os.close(self._null)
+            self._quarters.leave_server(self._place)
             raise SandboxError(f"the fork server cannot be started: {error}") from error
         finally:
             theirs.close()
@@ -212,6 +214,7 @@ class ForkServer:
         sites = self._quarters.sites(profile.sites)
         return {
             "level": profile.level,
+            "seed": profile.seed,
             "user": self._place.user,
             "base": self._place.slots,
             "root": self._place.root,
@@ -273,9 +276,10 @@ class ForkServer:
         for seat in ready:
             os.close(seat.channel)
             seat.close()
+        alive = self._loop is not None and not self._loop.is_closed()
         for seat in list(self._seats.values()):
             seat.end = (signal.SIGKILL, 0.0)
-            if seat.on_end is not None:
+            if seat.on_end is not None and alive:
                 seat.on_end()
         self._seats.clear()
         while self._waiting:
@@ -421,17 +425,25 @@ class ForkServer:
             except OSError as error:
                 self.close(f"it is gone: {error}")
                 return
-            if len(message) != ANSWER.size:
-                self.close("it ended" if not message else "it said what is no answer")
-                return
-            kind, number, status, cpu_s = ANSWER.unpack(message)
-            if kind == ENDED and number in self._seats:
-                self._ended(self._seats.pop(number), status, cpu_s)
-            elif kind == FREE and 0 <= number < SLOTS and number not in self._free:
-                self._free.append(number)
-                self._wake()
-            else:
-                self.close("it said what is no answer")
+            self._heard_message(message)
+
+    def _heard_message(self, message: bytes) -> None:
+        if len(message) != ANSWER.size:
+            self.close("it ended" if not message else "it said what is no answer")
+            return
+        kind, number, status, cpu_s = ANSWER.unpack(message)
+        if kind == ENDED and number in self._seats:
+            self._ended(self._seats.pop(number), status, cpu_s)
+        elif kind == FREE and self._is_taken(number):
+            self._free.append(number)
+            self._wake()
+        else:
+            self.close("it said what is no answer")
+
+    def _is_taken(self, folder: int) -> bool:
+        """Whether a folder was given out and all who had it have ended."""
+        living = any(seat.folder == folder for seat in self._seats.values())
+        return 0 <= folder < SLOTS and folder not in self._free and not living
 
     def _ended(self, seat: Seat, status: int, cpu_s: float) -> None:
         seat.end = (status, cpu_s)
@@ -462,4 +474,4 @@ def _memory(name: str) -> int:
     return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
 
-__all__ = ["SCRATCH_MIB", "ForkServer", "JailLevel", "NotGranted", "Profile", "Seat"]
+__all__ = ["SCRATCH_MIB", "ForkServer", "NotGranted", "Profile", "Seat"]

@@ -14,6 +14,7 @@ as that level promises.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import fcntl
 import os
 import sys
@@ -31,12 +32,11 @@ from sandbox.conversation import Conversation
 from sandbox.forkserver import (
     SCRATCH_MIB,
     ForkServer,
-    JailLevel,
     NotGranted,
     Profile,
     Seat,
 )
-from sandbox.levels import MEANING, Witness, witnessed
+from sandbox.levels import MEANING, JailLevel, Witness, witnessed
 from sandbox.orders import how_it_ended, orders
 from sandbox.quarters import quarters
 from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
@@ -155,6 +155,12 @@ class _Servers:
         self._witnesses: dict[int, Witness] = {}
         self._host = os.getpid()
 
+    def close(self) -> None:
+        """Ends all servers, at the end of this process."""
+        if os.getpid() == self._host:
+            for server in [one for some in self._all.values() for one in some]:
+                server.close("the host ended")
+
     def level(self, at_most: JailLevel) -> JailLevel | None:
         """The level seen to hold; `None` before the first start."""
         return self._levels.get(at_most)
@@ -197,6 +203,9 @@ class _Servers:
     async def _started(self, profile: Profile, ready: bool) -> ForkServer:
         self._retire()
         server = ForkServer(profile, quarters(), ready)
+        # What is registered last is done first: before the quarters remove their folder.
+        atexit.unregister(self.close)
+        atexit.register(self.close)
         await server.start()
         try:
             witness = await _canaries(server)
@@ -411,8 +420,10 @@ def _heavier(folder: str, most_bytes: int, most_entries: int = 4096) -> bool:
                         size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if size > most_bytes or entries > most_entries:
                         return True
-        except OSError:  # it vanished meanwhile, or the job closed it to itself
+        except FileNotFoundError:  # it vanished meanwhile
             continue
+        except OSError:  # closed to its own user, or nested deeper than a path may be
+            return True
     return False
 
 

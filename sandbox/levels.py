@@ -10,6 +10,9 @@ Level = Literal["L4", "L3", "L2", "M", "L1", "R"]
 """L4 namespaces, and all of L3 · L3 Landlock, seccomp, limits · L2 seccomp without any file,
 limits · M macOS Seatbelt, limits · L1 limits only · R elsewhere, in someone else's sandbox."""
 
+JailLevel = Literal["L2", "L3", "L4"]
+"""The levels of the backend `jail`, weakest first."""
+
 MEANING: dict[Level, str] = {
     "L4": "own namespaces, Landlock, seccomp, limits",
     "L3": "Landlock, seccomp, limits",

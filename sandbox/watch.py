@@ -40,7 +40,8 @@ class Watch:
     def __init__(self, readable: tuple[str, ...]) -> None:
         self._readable = readable
         self._tell: Callable[[str], bool] | None = None
-        self._writable: tuple[str, ...] = ()
+        self._own: tuple[str, ...] = ()
+        self._relative = False
         self._told: set[str] = set()
         self._handlers: dict[str, Callable[[Any], str]] = {
             **dict.fromkeys(_PROCESSES, lambda _: "processes"),
@@ -52,9 +53,12 @@ class Watch:
         }
         sys.addaudithook(self._note)
 
-    def begin(self, tell: Callable[[str], bool], writable: tuple[str, ...]) -> None:
-        """From now on rules are told; `writable` folders belong to the job."""
-        self._writable = writable
+    def begin(self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool) -> None:
+        """From now on rules are told; `own` folders belong to the job, and so, with `relative`,
+        does every path that is not absolute. Under `own` no path is told of: where files are
+        closed altogether, a traceback looks there for lines all the same."""
+        self._own = own
+        self._relative = relative
         self._tell = tell
 
     def _note(self, event: str, arguments: Any) -> None:
@@ -71,9 +75,9 @@ class Watch:
             path = os.fsdecode(path)
         if not isinstance(path, str):
             return ""  # a descriptor, which the job holds already
-        if not path.startswith("/") and self._writable:
-            return ""  # within the job's own folder
-        return "" if path.startswith((*self._writable, *self._readable)) else "files"
+        if not path.startswith("/"):
+            return "" if self._relative else "files"
+        return "" if path.startswith((*self._own, *self._readable)) else "files"
 
 
 def _signal(arguments: Any) -> str:

@@ -20,7 +20,9 @@ threads and locks that do not exist here, at half a millisecond each.
 
 from __future__ import annotations
 
+import _thread
 import array
+import atexit
 import ctypes
 import fcntl
 import gc
@@ -42,6 +44,7 @@ from sandbox.watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
 FORK, KILL = 1, 2
@@ -60,13 +63,12 @@ _HIGH = 200
 _FIRST_FREE = guest.PEER + 1
 _MOST_DESCRIPTORS = 256
 _USUAL = """
-abc argparse ast asyncio base64 bisect collections collections.abc contextlib copy csv
-dataclasses datetime decimal enum fractions functools heapq inspect io itertools json
-linecache math numbers operator pathlib pickle pprint queue random re shutil statistics string
-tempfile textwrap threading time timeit traceback types typing unittest unittest.mock warnings
-weakref zlib
+abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
+fractions functools heapq inspect io itertools json linecache math operator pathlib random re
+statistics string textwrap threading time traceback types typing warnings weakref
 """.split()
-"""What programs import most, loaded once."""
+"""What programs import most, loaded once. Each compiled module that is loaded makes every fork
+a little dearer, so those used less are left to the programs that use them."""
 
 _WARM_UP = """
 import sys
@@ -89,7 +91,8 @@ class _Desk:
         self.tmp = f"{base}/{letter}/tmp".encode()
         self.shared = shared
         self.rules = rules
-        self.writable = (f"{base}/{letter}/", shared or self.work)
+        self.own = (f"{base}/{letter}/", shared or self.work)
+        self.folder = os.open(self.work, os.O_PATH | os.O_CLOEXEC) if rules >= 0 else -1
 
 
 class Zygote:
@@ -102,13 +105,16 @@ class Zygote:
         self._files = self._level != "L2"
         self._base: str = orders["base"]
         self._fork = ctypes.PyDLL(None).fork
+        self._warm_ups: list[Callable[[], None]] = []
+        """What our modules offer to run while a child waits."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int]] = {}
         """Descriptor of a child to its number, seat and folder."""
         self._pids: dict[int, int] = {}
         self._tenants: dict[int, int] = {}
         self._desks: dict[tuple[int, int], _Desk] = {}
-        self._seeds: list[Any] = []
+        self._channel = guest.HostChannel()
+        """What each child will speak through; a child's copy is its own."""
         self._recvmsg = control.recvmsg
 
     def settle(self) -> dict[str, Any]:
@@ -117,11 +123,8 @@ class Zygote:
         os.chdir(orders["control"])
         controls = canaries.tried()
         os.chdir("/")
-        # The network is closed to all children, and the libraries behind `ssl` are large.
-        sys.modules["ssl"] = None  # type: ignore[assignment]
         for name in _USUAL:
             __import__(name)
-        del sys.modules["ssl"]
         guest.prefer_in_memory_shortage()
         if orders["user"] is not None:
             guest.become(orders["user"], [])
@@ -146,8 +149,6 @@ class Zygote:
                 os.dup2(null, number)
         if self._files:
             self._make_folders()
-        if self._level == "L4":
-            self._start_init()
         lockdown.harden()
         if self._files:
             self._guard(readable)
@@ -157,6 +158,8 @@ class Zygote:
                 (slot, place): desk
                 for slot in range(orders["slots"]) for place in (ALONE, FIRST, SECOND)
             }
+        if self._level == "L4":
+            self._start_init()
         lockdown.Filter(stage_one(lockdown.MACHINE, "guarded" if self._files else "none")).load()
         program = stage_two(lockdown.MACHINE, metadata=self._may_change_metadata())
         self._own_pid = places(program, OWN_PID)
@@ -227,17 +230,22 @@ class Zygote:
         try:
             for number, descriptor in enumerate(descriptors):
                 _dup2(descriptor, number)
-            lockdown.die_with_parent()
+            if self._level != "L4":  # there the first process of the pid space sees to it
+                lockdown.die_with_parent()
             if desk.rules >= 0:
-                _chdir(desk.work)
+                _fchdir(desk.folder)
                 _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = desk.home, desk.tmp
                 lockdown.restrict(desk.rules)
             _closerange(len(descriptors), _MOST_DESCRIPTORS)
-            self._stage_two.put(self._own_pid, _getpid())
+            pid = _getpid()
+            self._channel.belong(pid)
+            self._stage_two.put(self._own_pid, pid)
             self._stage_two.load()
             gc.enable()
             if waits:
                 exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
+                for warm_up in self._warm_ups:
+                    warm_up()
             self._work(desk, len(descriptors) > guest.PEER)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
@@ -246,14 +254,12 @@ class Zygote:
         os._exit(97)
 
     def _work(self, desk: _Desk, paired: bool) -> NoReturn:
-        channel = guest.HostChannel()
+        channel = self._channel
         job = channel.value()
         if job is None:
             os._exit(0)
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
-        for seed in self._seeds:
-            seed(job["seed"])
         files = job["files"]
         if files:
             _shadow(files)
@@ -270,7 +276,7 @@ class Zygote:
         jail = guest.Jail(
             job["payload"], files, desk.work, desk.shared if job["shared"] else None, channel, peer
         )
-        self._watch.begin(channel.tell, desk.writable)
+        self._watch.begin(channel.tell, desk.own, relative=self._files)
         status, completed = 0, True
         try:
             guest.run_program(job["program"], job["source"], jail)
@@ -316,12 +322,14 @@ class Zygote:
         os.close(common)
 
     def _start_init(self) -> None:
-        """The first process of a pid space: when it ends, all others in it do."""
+        """The first process of a pid space: when it ends, all others in it do.
+
+        It must be in the same Landlock domain, or the fork server's end could not signal it.
+        """
         if self._fork() == 0:
             try:
                 lockdown.die_with_parent()
                 os.closerange(0, _MOST_DESCRIPTORS)
-                lockdown.harden()
                 while True:
                     signal.pause()
             finally:
@@ -347,12 +355,15 @@ class Zygote:
             sys.meta_path.insert(0, guest.Modules(orders["modules"]))
             for name in orders["modules"]:
                 __import__(name)
+                if hasattr(sys.modules[name], "warm_up"):
+                    self._warm_ups.append(sys.modules[name].warm_up)
         guest.look_fresh()
         for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
             del sys.modules[name]
-        self._seeds = [
-            sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules
-        ]
+        for name in ("random", "numpy.random"):
+            if name in sys.modules:
+                # All jobs of this server have its seed, so their copies need none of their own.
+                sys.modules[name].seed(orders["seed"])
         self._watch = Watch((orders["library"], *readable, *_DEVICES))
 
 
@@ -364,7 +375,7 @@ _LIMITED = (
 _ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(5 * 4)
 _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
 """Set directly: `os.environ` itself would touch a hundred pages to say the same."""
-_dup2, _chdir, _closerange, _getpid = os.dup2, os.chdir, os.closerange, os.getpid
+_dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
 _setrlimit = resource.setrlimit
 _WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
 
@@ -451,6 +462,8 @@ def _hold_library(root: str) -> None:
                 held[name] = (path, _compiled(path), package)
             except SyntaxError:  # a few files of the library are broken on purpose
                 continue
+    # Its compiled part imports it half-way, and would be made twice, with two lists of tasks.
+    __import__("asyncio")
     dynamic = os.path.join(root, "lib-dynload")
     for file in sorted(os.listdir(dynamic)):
         name = file.partition(".")[0]
@@ -542,12 +555,10 @@ def _status(end: SystemExit) -> int:
 
 def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoReturn:
     """Ends as the interpreter would: threads, exit handlers, streams, and then the last word."""
-    import atexit
-
-    threading = sys.modules.get("threading")
-    if threading is not None:
-        threading._shutdown()
-    atexit._run_exitfuncs()
+    if _thread._count():
+        sys.modules["threading"]._shutdown()
+    if atexit._ncallbacks():
+        atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,0 +1,345 @@
+"""The jail's life: its fork servers, levels and folders. What it holds back is the gauntlet's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.contract import RUN_AS_MAIN
+from sandbox.jail import JailSandbox
+from sandbox.levels import JailLevel
+from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
+
+ROOT = Path(__file__).resolve().parents[2]
+LEVELS: tuple[JailLevel, ...] = ("L4", "L3", "L2")
+ROOMY = Limits(wall_s=30, cpu_s=30)
+
+
+@pytest.fixture(params=LEVELS)
+async def jail(request: pytest.FixtureRequest) -> JailSandbox:
+    return await granted(request.param)
+
+
+async def granted(level: JailLevel) -> JailSandbox:
+    """The jail at exactly that level; skips where the system does not grant it."""
+    sandbox = JailSandbox(at_most=level)
+    try:
+        witness = await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    if witness.level != level:
+        pytest.skip(f"{level} is not granted here, {witness.level} is")
+    return sandbox
+
+
+@pytest.fixture
+async def strongest() -> AsyncIterator[JailSandbox]:
+    sandbox = JailSandbox()
+    try:
+        await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    yield sandbox
+
+
+def script(text: str, **files: str) -> Job:
+    laid = {"main.py": text} | {name.replace("__", "/") + ".py": one for name, one in files.items()}
+    return Job(RUN_AS_MAIN, payload=["main.py", []], files=laid, limits=ROOMY)
+
+
+def until(holds: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
+    witness = await jail.witness()
+
+    assert witness.level in jail.describe()
+    held = {layer.name: layer.holds for layer in witness.layers}
+    assert held == {
+        "seccomp": True,
+        "files": True,
+        "Landlock": witness.level in ("L3", "L4"),
+        "namespaces": witness.level == "L4",
+    }
+
+
+async def test_a_server_that_is_killed_is_an_outcome_and_the_next_job_gets_another(
+    strongest: JailSandbox,
+) -> None:
+    job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
+    async with strongest.start(job) as process:
+        await process.receive()
+        server = process._server
+        os.kill(server._pid, signal.SIGKILL)
+        outcome = await process.finish()
+
+    after = await strongest.run(Job("jail.send(2)", limits=ROOMY))
+
+    assert (outcome.ended, outcome.signal) == ("killed", "SIGKILL")
+    assert server.broken
+    assert after.messages == (2,)
+
+
+async def test_an_answer_that_is_none_ends_the_server(strongest: JailSandbox) -> None:
+    async with strongest.start(Job("jail.receive()", limits=ROOMY)) as process:
+        server = process._server
+        server._heard_message(b"\x07garbage")
+        outcome = await process.finish()
+
+    after = await strongest.run(Job("jail.send(3)", limits=ROOMY))
+
+    assert outcome.ended == "killed"
+    assert server.broken == "it said what is no answer"
+    assert after.messages == (3,)
+
+
+def test_the_next_event_loop_takes_over_the_server(strongest: JailSandbox) -> None:
+    async def number() -> int:
+        async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+            await process.receive()
+            return id(process._server)
+
+    assert asyncio.run(number()) == asyncio.run(number())
+
+
+def test_jobs_of_a_closed_loop_are_killed(strongest: JailSandbox) -> None:
+    async def abandoned() -> int:
+        process = await strongest._start(Job("jail.send(1)\njail.receive()", limits=ROOMY))
+        await process.receive()
+        return process._seat.number
+
+    async def living() -> list[int]:
+        async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+            await process.receive()
+            await asyncio.sleep(0.2)
+            return list(process._server._seats)
+
+    number = asyncio.run(abandoned())
+
+    assert number not in asyncio.run(living())
+
+
+def test_a_killed_host_leaves_no_process() -> None:
+    text = """\
+import asyncio
+from sandbox import Job, SandboxUnavailable
+from sandbox.jail import JailSandbox
+async def main():
+    try:
+        async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:
+            await process.receive()
+            print(process._server._place.folder, process._server._pid, flush=True)
+            await process.finish()
+    except SandboxUnavailable:
+        print("none", flush=True)
+asyncio.run(main())
+"""
+    host = subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE)
+    assert host.stdout is not None
+    with host.stdout:
+        said = host.stdout.readline().decode().split()
+    if said == ["none"]:
+        host.wait()
+        pytest.skip("no jail is granted here")
+    folder, server = Path(said[0]), int(said[1])
+    children = Path(f"/proc/{server}/task/{server}/children")
+    processes = [server, *map(int, children.read_text().split())]
+
+    host.send_signal(signal.SIGKILL)
+    host.wait()
+
+    assert len(processes) >= 2
+    assert until(lambda: not any(alive(pid) for pid in processes))
+    subprocess.run(
+        [sys.executable, "-c", "from sandbox.quarters import quarters; quarters()"],
+        cwd=ROOT, check=True,
+    )
+    assert not folder.exists()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -> None:
+    forged = bytes([3]) + bytes(8)  # what the guest says at the end
+    program = f"import os\njail.send(os.getpid())\nos.write(3, {forged!r})\nwhile True: pass"
+    async with strongest.start(Job(program, limits=ROOMY)) as process:
+        await process.receive()
+        outcome = await process.finish()
+        server, seat = process._server, process._seat
+
+    assert outcome.ended == "completed"
+    while seat.number in server._seats:
+        await asyncio.sleep(0.01)
+    assert seat.end is not None
+    assert os.WTERMSIG(seat.end[0]) == signal.SIGKILL
+
+
+async def test_more_jobs_than_folders_take_their_turn(strongest: JailSandbox) -> None:
+    jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(60)]
+
+    outcomes = await asyncio.gather(*(strongest.run(job) for job in jobs))
+
+    assert [outcome.messages for outcome in outcomes] == [(number,) for number in range(60)]
+
+
+async def test_a_job_never_finds_what_the_one_before_it_left(jail: JailSandbox) -> None:
+    level = (await jail.witness()).level
+    if level == "L2":
+        pytest.skip("no file can be written at this level")
+    leave = (
+        "import os\nopen('left', 'w').write('x')\nos.makedirs('a/b')\nos.chmod('a', 0)\n"
+        "open(os.environ['TMPDIR'] + '/left', 'w').write('x')\n"
+    )
+    look = "import os\nprint(sorted(os.listdir()), os.listdir(os.environ['TMPDIR']))\n"
+    for _ in range(30):
+        await jail.run(script(leave))
+    seen = [await jail.run(script(look)) for _ in range(30)]
+
+    assert {outcome.stdout for outcome in seen} == {"['main.py'] []\n"}
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+async def test_random_follows_the_seed_in_every_child(jail: JailSandbox, seed: int) -> None:
+    job = Job("import random\njail.send([random.random(), hash('a')])", seed=seed, limits=ROOMY)
+
+    first, second = [await jail.run(job) for _ in range(2)]
+
+    assert first.messages == second.messages != ()
+    other = await jail.run(Job(job.program, seed=seed + 1, limits=ROOMY))
+    assert other.messages != first.messages
+
+
+async def test_modules_are_loaded_once_for_all_jobs(jail: JailSandbox) -> None:
+    modules = {"ours": "import time\nLOADED = time.monotonic_ns()"}
+    job = Job("import ours\njail.send(ours.LOADED)", modules=modules, limits=ROOMY)
+
+    loaded = {(await jail.run(job)).messages for _ in range(3)}
+
+    assert len(loaded) == 1
+
+
+async def test_files_of_several_packages_import_each_other(jail: JailSandbox) -> None:
+    job = script(
+        "from package.inner import part\nimport package\nprint(part.VALUE, package.NAME)",
+        package____init__="NAME = __name__",
+        package__inner____init__="",
+        package__inner__part="from ..other import VALUE",
+        package__other="VALUE = 5",
+    )
+    job = Job(job.program, job.payload, limits=ROOMY, files={
+        "main.py": job.files["main.py"],
+        "package/__init__.py": "NAME = __name__",
+        "package/inner/__init__.py": "",
+        "package/inner/part.py": "from ..other import VALUE",
+        "package/other.py": "VALUE = 5",
+    })
+
+    outcome = await jail.run(job)
+
+    assert (outcome.stdout, outcome.stderr) == ("5 package\n", "")
+
+
+async def test_a_jobs_own_module_comes_before_one_that_is_loaded(jail: JailSandbox) -> None:
+    job = Job(
+        RUN_AS_MAIN, payload=["main.py", []], limits=ROOMY,
+        files={"main.py": "import statistics\nprint(statistics.OWN)", "statistics.py": "OWN = 1"},
+    )
+
+    outcome = await jail.run(job)
+
+    assert (outcome.stdout, outcome.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("import socket\nsocket.socket()", "network"),
+        ("import os\nos.fork()", "processes"),
+        ("import subprocess\nsubprocess.run(['ls'])", "processes"),
+        ("open('/etc/hostname')", "files"),
+        ("import os\nos.kill(1, 9)", "signals"),
+    ],
+)
+async def test_a_program_is_told_which_rule_it_met(
+    jail: JailSandbox, text: str, rule: str
+) -> None:
+    outcome = await jail.run(script(text))
+
+    assert (outcome.ended, outcome.denied) == ("exited", (rule,))
+
+
+async def test_an_honest_program_meets_no_rule(jail: JailSandbox) -> None:
+    outcome = await jail.run(script("import json, heapq, zlib\nprint(json.dumps([1]))"))
+
+    assert (outcome.ended, outcome.denied, outcome.stdout) == ("completed", (), "[1]\n")
+
+
+async def test_two_jobs_of_a_pair_need_one_server(strongest: JailSandbox) -> None:
+    with pytest.raises(SandboxError, match="same seed"):
+        async with strongest.pair(Job("pass"), Job("pass", seed=1)):
+            raise AssertionError("not reached")
+
+
+async def test_without_files_a_pair_can_share_none() -> None:
+    sandbox = await granted("L2")
+
+    with pytest.raises(SandboxError, match="no file can be opened"):
+        async with sandbox.pair(Job("pass"), Job("pass"), shared=True):
+            raise AssertionError("not reached")
+
+
+async def test_a_scratch_folder_is_of_limited_size(jail: JailSandbox) -> None:
+    level = (await jail.witness()).level
+    if level == "L2":
+        pytest.skip("no file can be written at this level")
+    fill = """\
+import errno, time
+for number in range(1000):
+    try:
+        with open(f"part {number}", "wb") as file: file.write(bytes(4_000_000))
+    except OSError as error:
+        print(errno.errorcode[error.errno], number < 40)
+        break
+    time.sleep(0.02)
+"""
+    outcome = await jail.run(script(fill))
+
+    if level == "L4":
+        assert outcome.stdout == "ENOSPC True\n"
+    else:
+        assert (outcome.ended, outcome.limit) == ("killed", "files of more than 64 MiB")
+
+
+async def test_the_output_is_cut_at_its_limit(jail: JailSandbox) -> None:
+    limits = Limits(wall_s=30, cpu_s=30, output_bytes=1000)
+
+    async def printed(count: int) -> Outcome:
+        text = f"print('x' * {count - 1})"
+        return await jail.run(Job(RUN_AS_MAIN, ["main.py", []], files={"main.py": text},
+                                  limits=limits))
+
+    fits, cut = await printed(1000), await printed(1001)
+
+    assert (fits.ended, len(fits.stdout)) == ("completed", 1000)
+    assert (cut.ended, len(cut.stdout), cut.limit) == (
+        "output", 1000, "output of more than 1000 bytes",
+    )
