@@ -213,6 +213,8 @@ class Ending(Value):
     truncated: bool = False
     limit: str = ""
     """Which limit stopped the program, in words, when one did."""
+    refused: tuple[str, ...] = ()
+    """What the jail refused the program, in words; by its own word, so no more than a hint."""
 
     @property
     def crashed(self) -> bool:

@@ -114,7 +114,9 @@ class HealResult:
         if report is None:
             return ""
         if report.ending is not None and report.ending.crashed:
-            return report.ending.traceback or report.ending.message or report.ending.limit
+            ending = report.ending
+            seen = ending.traceback or ending.message or ending.limit
+            return "\n".join([seen.rstrip("\n"), *ending.refused]) if ending.refused else seen
         return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
 
 

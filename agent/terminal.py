@@ -19,7 +19,7 @@ from rich.status import Status as Spinner
 from rich.table import Table
 from rich.text import Text
 
-from agent.domain import PROOF_MEANING, Report, RunOutcome, Status, Verdict
+from agent.domain import PROOF_MEANING, Ending, Report, RunOutcome, Status, Verdict
 from agent.events import (
     Answered,
     CodeWritten,
@@ -277,9 +277,13 @@ def seen_words(verdict: Verdict) -> str:
 
 
 def ending_words(report: Report) -> str:
-    """How the program ended as a script."""
+    """How the program ended as a script, and what the jail refused it."""
     ending = report.ending
     assert ending is not None
+    return "; ".join([_end_words(ending), *ending.refused])
+
+
+def _end_words(ending: Ending) -> str:
     match ending.kind:
         case "completed":
             return "ran to its end"

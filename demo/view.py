@@ -298,7 +298,11 @@ def _seen(report: Report) -> tuple[str, Tone]:
 
 
 def told(ending: Ending) -> str:
-    """How a program ended, in a few words."""
+    """How a program ended, in a few words, and what the jail refused it."""
+    return "; ".join([_told_end(ending), *ending.refused])
+
+
+def _told_end(ending: Ending) -> str:
     match ending.kind:
         case "completed":
             return "the program ran to its end"

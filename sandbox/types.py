@@ -68,7 +68,8 @@ class Job:
     modules: Mapping[str, str] = field(default_factory=dict)
     """Modules of ours that `program` may import: name to source text. They hold definitions
     only, and nothing secret: a backend may load them before the job and keep them, loaded, for
-    other jobs."""
+    other jobs. What one calls `warm_up` a backend may run, any number of times, in a
+    process that waits for a job: it has no effect but speed."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
     `sys.path`: relative path to text."""
@@ -82,6 +83,15 @@ class Job:
     """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
     loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
+
+
+REFUSALS = {
+    "files": "the jail opens no file but the program's own",
+    "network": "the jail allows no network",
+    "processes": "the jail allows no second process",
+    "signals": "the jail lets no signal out",
+}
+"""What each rule of a jail says to a program that runs against it, in words for people."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,11 @@ class Outcome:
     """The rules of the jail that the program ran against, where the backend sees it: "files",
     "network", "processes", "signals". By the program's own word: an explanation, no verdict."""
     wall_s: float = 0.0
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The rules in `denied`, in words for people."""
+        return tuple(REFUSALS[rule] for rule in self.denied)
 
 
 @dataclass(frozen=True)

@@ -472,6 +472,7 @@ def _ending(outcome: Outcome) -> Ending:
         stdout=outcome.stdout, stderr=outcome.stderr,
         truncated=outcome.ended == "output",
         limit=outcome.limit or outcome.signal if kind in ("timeout", "killed") else "",
+        refused=outcome.refusals,
     )
 
 

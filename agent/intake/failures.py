@@ -24,6 +24,7 @@ from agent.intake.environment import (
     standard_modules,
 )
 from agent.intake.parsing import called_name, dotted, parsed, where
+from sandbox import REFUSALS
 
 EVIDENCE_SHOWN = 5
 
@@ -39,6 +40,9 @@ _NETWORK = frozenset({
     "ConnectionAbortedError", "ConnectTimeout", "ConnectError", "herror",
 })
 _FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"})
+_REFUSED = frozenset({"PermissionError", "OSError", "BlockingIOError", *_NETWORK})
+"""What a refusal of the jail looks like to a program that does not catch it; of a file it is
+told with what to do, below."""
 _NAMES = frozenset({"NameError", "UnboundLocalError"})
 _SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
@@ -52,6 +56,8 @@ class Failure:
     line: int | None
     shown: str
     test: str = ""
+    refused: tuple[str, ...] = ()
+    """What the jail refused the program, in words."""
 
     @property
     def name(self) -> str:
@@ -84,7 +90,10 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
         shown = f"{ending.exception}: {ending.message}" if ending.exception else ending.limit
         exception = ending.exception or ("" if ending.kind != "timeout" else "timeout")
         place = f" at line {ending.line}" if ending.line else ""
-        found.append(Failure(exception, ending.message, ending.line, shown.rstrip(": ") + place))
+        shown = "; ".join([shown.rstrip(": ") + place, *ending.refused])
+        found.append(
+            Failure(exception, ending.message, ending.line, shown, refused=ending.refused)
+        )
     return tuple(found)
 
 
@@ -172,6 +181,9 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
         asks = "more arguments than it was" if task.argv else "arguments, and none were"
         return _surroundings(f"The program asks for {asks} given. Give them after --.")
+    refused = [words for words in failure.refused if words != REFUSALS["files"]]
+    if refused and failure.name in _REFUSED:
+        return _surroundings(f"The program needs what it cannot have here: {'; '.join(refused)}.")
     if failure.name in _FILES:
         wanted = re.search(r"'([^']*)'", failure.message)
         name = wanted.group(1) if wanted else ""

@@ -1,0 +1,38 @@
+"""Every rule that a jail can name has words for people, in the outcome of a job too."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import REFUSALS, Job, Outcome, SandboxUnavailable, open_sandbox
+from sandbox.watch import RULES
+
+
+def test_every_rule_has_words() -> None:
+    assert tuple(REFUSALS) == RULES
+
+
+def test_an_outcome_says_its_refusals_in_words() -> None:
+    outcome = Outcome(ended="completed", denied=("network", "signals"))
+
+    assert outcome.refusals == ("the jail allows no network", "the jail lets no signal out")
+
+
+@pytest.mark.parametrize(
+    ("program", "rule"),
+    [
+        ("open('/etc/passwd')", "files"),
+        ("import socket; socket.socket()", "network"),
+        ("import os; os.fork()", "processes"),
+        ("import os; os.kill(1, 0)", "signals"),
+    ],
+)
+async def test_the_jail_names_the_rule_that_a_program_ran_against(program: str, rule: str) -> None:
+    try:
+        sandbox = open_sandbox("jail")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+
+    outcome = await sandbox.run(Job(f"try:\n    {program}\nexcept OSError:\n    pass"))
+
+    assert (outcome.ended, outcome.denied) == ("completed", (rule,))
