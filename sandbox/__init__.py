@@ -2,6 +2,7 @@
 
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
 from sandbox.types import (
+    REFUSALS,
     Job,
     Json,
     Limits,
@@ -12,6 +13,6 @@ from sandbox.types import (
 )
 
 __all__ = [
-    "BACKENDS", "STRONGEST", "Batch", "Job", "Json", "Limits", "Lost", "Outcome", "Process",
-    "Sandbox", "SandboxError", "SandboxUnavailable", "open_sandbox",
+    "BACKENDS", "REFUSALS", "STRONGEST", "Batch", "Job", "Json", "Limits", "Lost", "Outcome",
+    "Process", "Sandbox", "SandboxError", "SandboxUnavailable", "open_sandbox",
 ]

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from sandbox import REFUSALS, SandboxUnavailable
+from sandbox.strongest import open_jail
+
 ROOT = Path(__file__).parents[3]
 
 WRONG = """\
@@ -28,6 +31,17 @@ print(prices["tee"])
 """
 ENDLESS = "def spin(x):\n    while True:\n        pass\n    return x\n"
 HOPELESS = "def riddle(word):\n    return word\n"
+
+
+def jailed() -> bool:
+    try:
+        open_jail()
+    except SandboxUnavailable:
+        return False
+    return True
+
+
+needs_jail = pytest.mark.skipif(not jailed(), reason="the jail does not exist on this system")
 
 
 @pytest.fixture
@@ -169,6 +183,40 @@ def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_
     assert (found["outcome"], found["diff"], found["strategy"]) == ("healthy", "", None)
     assert "warning" in done.stderr
     assert {entry.name for entry in folder.iterdir()} == {"program.py"}
+
+
+@needs_jail
+@pytest.mark.parametrize(
+    ("program", "refusal"),
+    [
+        ("import socket\nsocket.create_connection(('127.0.0.1', 9))\n", REFUSALS["network"]),
+        ("import subprocess\nsubprocess.run(['true'])\n", REFUSALS["processes"]),
+        ("import os\nos.kill(1, 0)\n", REFUSALS["signals"]),
+    ],
+)
+def test_a_program_that_needs_what_the_jail_forbids_is_told_so(
+    folder: Path, program: str, refusal: str
+) -> None:
+    path = write(folder, program)
+
+    done = heal(folder, "run", path)
+
+    assert done.returncode == 4
+    assert f"The program needs what it cannot have here: {refusal}." in done.stderr
+    assert "The program raised PermissionError at line 2: [Errno 1" in done.stderr
+    assert done.stdout == ""
+
+
+@needs_jail
+def test_a_file_that_is_the_machines_own_is_told_with_what_to_do(folder: Path) -> None:
+    path = write(folder, "print(open('/etc/passwd').read())\n")
+
+    done = heal(folder, "run", path)
+
+    assert done.returncode == 4
+    assert REFUSALS["files"] in done.stderr
+    assert "Bring it with --with FILE" in done.stderr
+    assert "root:" not in done.stdout + done.stderr
 
 
 def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:
