@@ -1,8 +1,9 @@
 """`python -m sandbox`: run one file in the jail, or see what the jail holds here.
 
     python -m sandbox run FILE [--stdin TEXT|@FILE] [--json] [-- ARGS]
-    python -m sandbox selftest [--all] [--json]
+    python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
 
+`selftest` exits with 1 when an attack got through, or met anything but the refusal promised.
 Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
 when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.
 """
@@ -16,11 +17,16 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import get_args
 
+from sandbox.attacks.attack import THROUGH
 from sandbox.contract import RUN_AS_MAIN
+from sandbox.forkserver import JailLevel
+from sandbox.jail import JailSandbox
+from sandbox.levels import MEANING
 from sandbox.sandbox import BACKENDS, Sandbox, open_sandbox
-from sandbox.selftest import Finding, findings
-from sandbox.types import Job, Limits, Outcome, SandboxError
+from sandbox.selftest import Finding, Gauntlet, findings, gauntlet
+from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
 
 _DEFAULT = Limits()
 
@@ -30,11 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
     ours, theirs = _parted(sys.argv[1:] if arguments is None else arguments)
     chosen = _parser().parse_args(ours)
     try:
+        if chosen.command == "selftest":
+            sandbox = _at_most(chosen.backend, chosen.at_most)
+            return asyncio.run(_selftest(sandbox, every=chosen.all, as_json=chosen.json))
         sandbox = open_sandbox(chosen.backend)
-        if chosen.command == "run":
-            outcome = asyncio.run(sandbox.run(_job(chosen, theirs)))
-            return _show_outcome(outcome, as_json=chosen.json)
-        return asyncio.run(_selftest(sandbox, every=chosen.all, as_json=chosen.json))
+        outcome = asyncio.run(sandbox.run(_job(chosen, theirs)))
+        return _show_outcome(outcome, as_json=chosen.json)
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return 3
@@ -66,7 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--mebibytes", type=int, default=_DEFAULT.memory_mib, help="memory allowed")
     run.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
     selftest = commands.add_parser("selftest", help="try what the jail holds back here")
-    selftest.add_argument("--all", action="store_true", help="try the whole contract")
+    selftest.add_argument("--all", action="store_true", help="try the whole contract too")
+    selftest.add_argument(
+        "--at-most", choices=get_args(JailLevel), help="leave stronger layers of the jail out"
+    )
     selftest.add_argument("--json", action="store_true")
     return parser
 
@@ -106,23 +116,64 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
     return 128 + int(number)
 
 
+def _at_most(backend: str, level: JailLevel | None) -> Sandbox:
+    if level is None:
+        return open_sandbox(backend)
+    if backend != "jail":
+        raise SandboxUnavailable(f"only the jail has levels, not {backend}; add --backend jail")
+    return JailSandbox(at_most=level)
+
+
 async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
-    found: list[Finding] = []
     if not as_json:
-        print(sandbox.describe())
-    async for finding in findings(sandbox, every):
-        found.append(finding)
-        if not as_json:
-            print(f"{'holds' if finding.holds else 'FAILS':6} {finding.claim}", flush=True)
-            if not finding.holds:
-                print(f"       {finding.seen_wrong}")
+        print(sandbox.describe(), flush=True)
+    seen = await gauntlet(sandbox)
+    if not as_json:
+        _show_gauntlet(seen)
+    found: list[Finding] = []
+    if every:
+        async for finding in findings(sandbox, seen.witness.level):
+            found.append(finding)
+            if not as_json:
+                _show_finding(finding)
     held = sum(finding.holds for finding in found)
     if as_json:
-        seen = [dataclasses.asdict(one) | {"holds": one.holds} for one in found]
-        print(json.dumps({"sandbox": sandbox.describe(), "findings": seen}, indent=2))
-    else:
-        print(f"{held} of {len(found)} hold")
-    return 0 if held == len(found) else 1
+        print(json.dumps(_document(seen, found, every), indent=2))
+    elif every:
+        print(f"contract: {held} of {len(found)} claims hold")
+    return 1 if seen.count("breached") or held < len(found) else 0
+
+
+def _show_gauntlet(seen: Gauntlet) -> None:
+    print(f"level {seen.witness.level}: {MEANING[seen.witness.level]}")
+    for layer in seen.witness.layers:
+        print(f"  {'holds' if layer.holds else 'no':6} {layer.name}: {layer.seen}")
+    for one in seen.results:
+        if one.result != "blocked":
+            print(f"{one.result:8} {one.name}: {one.errno or 'not tried'} ({one.why})")
+    blocked, breached = seen.count("blocked"), seen.count("breached")
+    through = sum(one.control == THROUGH for one in seen.results)
+    print(
+        f"attacks: {blocked} blocked, {breached} breached, {seen.count('skipped')} skipped; "
+        f"{through} got through in the naive harness"
+    )
+
+
+def _show_finding(finding: Finding) -> None:
+    print(f"{'holds' if finding.holds else 'FAILS':6} {finding.claim}", flush=True)
+    if not finding.holds:
+        print(f"       {finding.seen_wrong}")
+
+
+def _document(seen: Gauntlet, found: list[Finding], every: bool) -> dict[str, object]:
+    document: dict[str, object] = {
+        "level": seen.witness.level,
+        "layers": [dataclasses.asdict(layer) for layer in seen.witness.layers],
+        "attacks": [dataclasses.asdict(one) for one in seen.results],
+    }
+    if every:
+        document["contract"] = [dataclasses.asdict(one) | {"holds": one.holds} for one in found]
+    return document
 
 
 if __name__ == "__main__":

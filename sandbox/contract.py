@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from sandbox.honest import HONEST, Program
+from sandbox.levels import Level
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits, Lost, Outcome
 
@@ -53,24 +56,41 @@ CANARY = "SANDBOX_CANARY_KEY"
 ROOMY = Limits(wall_s=30, cpu_s=30)
 
 
+EVERY: frozenset[Level] = frozenset(get_args(Level))
+WITH_FILES = EVERY - {"L2"}
+WITH_PROCESSES: frozenset[Level] = frozenset({"L1", "R"})
+JAILED: frozenset[Level] = frozenset({"L2", "L3", "L4"})
+
+
 @dataclass(frozen=True)
 class Check:
     """One claim about a backend; `seen_wrong` returns an empty text when it holds."""
 
     claim: str
     seen_wrong: Callable[[Sandbox], Awaitable[str]]
-    in_selftest: bool = False
+    levels: frozenset[Level] = EVERY
+    """The levels at which it is claimed."""
     needs_own_user: bool = False
     """Rests on jobs running as another user than the host, or on something as strong."""
+    missing: Callable[[], str] = str
+    """What this machine lacks to try it; empty when nothing."""
 
 
-def script(text: str, stdin: str = "", limits: Limits = ROOMY) -> Job:
-    """A job that runs `text` as a script."""
+def script(
+    text: str,
+    stdin: str = "",
+    limits: Limits = ROOMY,
+    arguments: tuple[str, ...] = (),
+    files: Mapping[str, str] | None = None,
+    sites: tuple[str, ...] = (),
+) -> Job:
+    """A job that runs `text` as a script, with more `files` beside it."""
     return Job(
         RUN_AS_MAIN,
-        payload=["main.py", []],
-        files={"main.py": text},
+        payload=["main.py", [*arguments]],
+        files={"main.py": text, **(files or {})},
         stdin=stdin,
+        sites=sites,
         limits=limits,
     )
 
@@ -81,6 +101,8 @@ def _seen(outcome: Outcome) -> str:
         parts.append(f"exit code {outcome.exit_code}")
     if outcome.messages:
         parts.append(f"sent {str(outcome.messages)[:300]}")
+    if outcome.denied:
+        parts.append(f"met the rules on {', '.join(outcome.denied)}")
     parts += [f"printed {outcome.stdout[-500:]!r}", f"complained {outcome.stderr[-500:]!r}"]
     return ", ".join(part for part in parts if part)
 
@@ -101,148 +123,53 @@ def _write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-# Honest programs. Each script completes, prints exactly this and complains of nothing.
+def _runs(program: Program) -> Callable[[Sandbox], Awaitable[str]]:
+    async def seen_wrong(sandbox: Sandbox) -> str:
+        job = script(
+            program.text, program.stdin, arguments=program.arguments, files=program.files,
+            sites=program.sites(),
+        )
+        outcome = await sandbox.run(job)
+        seen = (outcome.ended, outcome.stdout, outcome.stderr)
+        return _unless(seen == ("completed", program.prints, ""), outcome)
 
-_SCRIPTS: tuple[tuple[str, str, str, str], ...] = (
-    ("a script prints and ends", "print('hello')", "", "hello\n"),
-    (
-        "threads run side by side",
-        """\
-import threading
-seen = []
-threads = [threading.Thread(target=seen.append, args=(n,)) for n in range(20)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-print(sorted(seen) == [*range(20)])
-""",
-        "",
-        "True\n",
-    ),
-    (
-        "asyncio runs tasks and threads",
-        """\
-import asyncio
-async def main():
-    print(await asyncio.gather(asyncio.to_thread(int, "7"), asyncio.sleep(0.01, 8)))
-asyncio.run(main())
-""",
-        "",
-        "[7, 8]\n",
-    ),
-    (
-        "sqlite3 keeps rows in a file",
-        """\
-import sqlite3
-db = sqlite3.connect("rows.db")
-with db:
-    db.execute("create table t (a)")
-    db.execute("insert into t values (5)")
-db.close()
-db = sqlite3.connect("rows.db")
-print(db.execute("select a from t").fetchall())
-db.close()
-""",
-        "",
-        "[(5,)]\n",
-    ),
-    (
-        "tempfile makes files and folders",
-        """\
-import os, tempfile
-with tempfile.TemporaryDirectory() as folder:
-    with tempfile.NamedTemporaryFile("w+", dir=folder) as file:
-        file.write("x")
-        file.flush()
-        print(os.path.getsize(file.name))
-print(os.path.exists(folder))
-""",
-        "",
-        "1\nFalse\n",
-    ),
-    (
-        "decimals and fractions are exact",
-        """\
-from decimal import Decimal
-from fractions import Fraction
-print(Decimal("0.1") + Decimal("0.2"), Fraction(1, 3) + Fraction(1, 6))
-""",
-        "",
-        "0.3 1/2\n",
-    ),
-    (
-        "too deep a recursion raises, a raised limit is honoured",
-        """\
-import sys
-def depth(n):
-    return n and 1 + depth(n - 1)
-print(depth(900))
-try:
-    depth(10**6)
-except RecursionError:
-    print("stopped")
-sys.setrecursionlimit(20_000)
-print(depth(10_000))
-""",
-        "",
-        "900\nstopped\n10000\n",
-    ),
-    (
-        "text of every kind is printed, a lone surrogate as an escape",
-        "print('\u017c\u00f3\u0142\u0107 \u6f22\u5b57 \U0001f642', '\\ud800')",
-        "",
-        "\u017c\u00f3\u0142\u0107 \u6f22\u5b57 \U0001f642 \\ud800\n",
-    ),
-    (
-        "a list of forty million fits the default memory",
-        "print(len([0] * 40_000_000))",
-        "",
-        "40000000\n",
-    ),
-    (
-        "standard input is read to its end, and then ends",
-        """\
-import sys
-print(input(), ascii(sys.stdin.read()))
-try:
-    input()
-except EOFError:
-    print("end")
-""",
-        "first\nsecond \ud800",
-        "first 'second \\ud800'\nend\n",
-    ),
-    (
-        "without standard input it ends at once",
-        "try:\n    input()\nexcept EOFError:\n    print('end')",
-        "",
-        "end\n",
-    ),
-    (
-        "another Python can be started",
-        """\
+    return seen_wrong
+
+
+async def _another_python(sandbox: Sandbox) -> str:
+    text = """\
 import subprocess, sys
 print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], stdout=-1, text=True).stdout)
-""",
-        "",
-        "42\n\n",
-    ),
+"""
+    outcome = await sandbox.run(script(text))
+    return _unless((outcome.ended, outcome.stdout) == ("completed", "42\n\n"), outcome)
+
+
+_FORBIDDEN: tuple[tuple[str, str], ...] = (
+    ("processes", "import os; os.fork()"),
+    ("processes", "import subprocess; subprocess.run(['/bin/true'])"),
+    ("network", "import socket; socket.create_connection(('127.0.0.1', 9))"),
+    ("signals", "import os; os.kill(os.getppid(), 0)"),
+    ("files", "open('/etc/passwd')"),
     (
-        "a hash depends on the job's seed alone",
-        "print(hash('a') == hash('a'), __import__('os').environ['PYTHONHASHSEED'])",
-        "",
-        "True 0\n",
+        "kernel",
+        "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000) != 0: raise PermissionError",
     ),
 )
 
 
-def _prints(text: str, stdin: str, expected: str) -> Callable[[Sandbox], Awaitable[str]]:
+def _told(rule: str, text: str) -> Callable[[Sandbox], Awaitable[str]]:
     async def seen_wrong(sandbox: Sandbox) -> str:
-        outcome = await sandbox.run(script(text, stdin))
-        return _unless(
-            (outcome.ended, outcome.stdout, outcome.stderr) == ("completed", expected, ""), outcome
-        )
+        outcome = await sandbox.run(script(text))
+        refused = outcome.ended == "exited" and "Error" in outcome.stderr
+        return _unless(refused and rule in outcome.denied, outcome)
 
     return seen_wrong
+
+
+async def _told_nothing(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script("print(sum(range(10)))"))
+    return _unless((outcome.stdout, outcome.denied) == ("45\n", ()), outcome)
 
 
 async def _surroundings(sandbox: Sandbox) -> str:
@@ -456,6 +383,16 @@ async def _cancelled(sandbox: Sandbox) -> str:
         size = _size(sign)
         await asyncio.sleep(0.2)
         return "" if task.cancelled() and _size(sign) == size else "it went on running"
+
+
+async def _cancelled_at_once(sandbox: Sandbox) -> str:
+    task = asyncio.create_task(sandbox.run(script("while True: pass")))
+    await asyncio.sleep(0.3)
+    if task.done():
+        return _seen(task.result())
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    return "" if done and task.cancelled() else "it was not over five seconds later"
 
 
 async def _environment(sandbox: Sandbox) -> str:
@@ -743,11 +680,25 @@ print(ctypes.CDLL(None, use_errno=True).ptrace(16, pid, 0, 0))
 
 
 CHECKS: tuple[Check, ...] = (
-    *(Check(claim, _prints(text, stdin, out)) for claim, text, stdin, out in _SCRIPTS),
-    Check("a script has a main module, a file name and the usual builtins", _surroundings),
+    *(
+        Check(
+            program.claim, _runs(program), WITH_FILES if program.needs_files else EVERY,
+            missing=program.missing,
+        )
+        for program in HONEST
+    ),
+    Check("another Python can be started", _another_python, WITH_PROCESSES),
+    *(
+        Check(f"a program that met the rule on {rule} is told so", _told(rule, text), JAILED)
+        for rule, text in _FORBIDDEN
+    ),
+    Check("an honest program met no rule", _told_nothing),
+    Check(
+        "a script has a main module, a file name and the usual builtins", _surroundings, WITH_FILES
+    ),
     Check("an uncaught error is shown as Python shows it", _error),
     Check("files and modules given to a job can be imported", _imports),
-    Check("packages of a folder in `sites` can be imported", _sites),
+    Check("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
     Check("values come back as they were sent, surrogates included", _values),
     Check("after the last message comes the outcome, again and again", _end_of_talk),
     Check("messages nobody received are in the outcome", _kept_messages),
@@ -758,29 +709,30 @@ CHECKS: tuple[Check, ...] = (
     Check("two jobs of a pair talk and see each other's end", _pair),
     Check("a killed job is an end of file to its peer", _dead_peer),
     Check("garbage from a peer is a named error", _garbling_peer),
-    Check("two jobs of a pair share a folder", _shared_folder),
-    Check("eight jobs run at once", _many_at_once, in_selftest=True),
-    Check("a cancelled run is over at once", _cancelled),
-    Check("the host's environment does not reach a job", _environment, in_selftest=True),
-    Check("a job cannot read its host's memory", _host_memory, in_selftest=True),
-    Check("a job cannot signal its host", _host_signal, in_selftest=True, needs_own_user=True),
-    Check("an endless loop deaf to signals is killed", _endless, in_selftest=True),
-    Check("cpu time is limited", _cpu, in_selftest=True),
+    Check("two jobs of a pair share a folder", _shared_folder, WITH_FILES),
+    Check("eight jobs run at once", _many_at_once),
+    Check("a cancelled run is over at once", _cancelled_at_once),
+    Check("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),
+    Check("the host's environment does not reach a job", _environment),
+    Check("a job cannot read its host's memory", _host_memory, WITH_PROCESSES),
+    Check("a job cannot signal its host", _host_signal, needs_own_user=True),
+    Check("an endless loop deaf to signals is killed", _endless),
+    Check("cpu time is limited", _cpu),
     Check("cpu time is limited though its signal is ignored", _deaf_to_cpu),
-    Check("memory is limited", _memory, in_selftest=True),
-    Check("a flood of output is cut and ended", _flood, in_selftest=True),
-    Check("processes are limited", _fork_bomb, in_selftest=True),
-    Check("a fork bomb is ended", _wild_fork_bomb, in_selftest=True),
-    Check("a daemon dies with its job", _daemon, in_selftest=True),
+    Check("memory is limited", _memory),
+    Check("a flood of output is cut and ended", _flood),
+    Check("processes are limited", _fork_bomb, WITH_PROCESSES),
+    Check("a fork bomb is ended", _wild_fork_bomb, WITH_PROCESSES),
+    Check("a daemon dies with its job", _daemon, WITH_PROCESSES),
     Check("an early exit is not taken for an end", _early_exit),
     Check("a crash of the interpreter is an outcome", _crash),
     Check("closing every descriptor helps nobody", _closed_descriptors),
-    Check("garbage in every descriptor is no message", _garbage, in_selftest=True),
+    Check("garbage in every descriptor is no message", _garbage),
     Check("a huge message is refused", _huge_message),
     Check("a message nested too deep is refused", _deep_message),
-    Check("the size of a file is limited", _large_file),
-    Check("open files are limited", _open_files),
-    Check("nothing a job leaves behind stays", _left_behind),
+    Check("the size of a file is limited", _large_file, WITH_FILES),
+    Check("open files are limited", _open_files, WITH_FILES),
+    Check("nothing a job leaves behind stays", _left_behind, WITH_FILES),
     Check("a private file of the host is not readable", _confined_files, needs_own_user=True),
     Check("one job cannot reach another", _separate_jobs, needs_own_user=True),
 )

@@ -1,17 +1,23 @@
-"""Finds out what a backend really holds back on this machine: claims are tried, not believed."""
+"""Finds out what a backend really holds back on this machine: claims are tried, not believed.
+
+Every attack of the gauntlet is run against it, each beside its control; the whole contract on
+request. Of the level only what was witnessed counts, and each level has its own promises.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from sandbox.attacks import ATTACKS, Attack, Result, World, assail
 from sandbox.contract import CHECKS
+from sandbox.levels import Level, Witness
 from sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attempt showed; `seen_wrong` is empty where the claim holds."""
+    """What one check of the contract showed; `seen_wrong` is empty where the claim holds."""
 
     claim: str
     seen_wrong: str
@@ -21,8 +27,28 @@ class Finding:
         return not self.seen_wrong
 
 
-async def findings(sandbox: Sandbox, every: bool = False) -> AsyncIterator[Finding]:
-    """Tries each claim of the self-test, or with `every` each of the contract, in order."""
+@dataclass(frozen=True)
+class Gauntlet:
+    """What became of every attack, at the level that was seen to hold."""
+
+    witness: Witness
+    results: tuple[Result, ...]
+
+    def count(self, result: str) -> int:
+        """How many attacks ended so."""
+        return sum(one.result == result for one in self.results)
+
+
+async def gauntlet(sandbox: Sandbox, attacks: tuple[Attack, ...] = ATTACKS) -> Gauntlet:
+    """Runs all attacks against a sandbox, in surroundings planted for them."""
+    async with World() as world:
+        witness = await sandbox.witness()
+        results = await assail(sandbox, world, attacks, witness.level)
+    return Gauntlet(witness, tuple(results))
+
+
+async def findings(sandbox: Sandbox, level: Level) -> AsyncIterator[Finding]:
+    """Tries each claim that the contract makes at this level, in order."""
     for check in CHECKS:
-        if every or check.in_selftest:
+        if level in check.levels and not check.missing():
             yield Finding(check.claim, await check.seen_wrong(sandbox))

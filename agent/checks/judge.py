@@ -12,13 +12,14 @@ import ast
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
-from agent.checks.examples import Elsewhere, answers, asked, calls, ended
+from agent.checks.examples import LAST_WORD_S, Elsewhere, answers, asked, calls, ended
 from agent.checks.masking import mask
+from agent.checks.reading import told_snippet
 from agent.checks.screening import run_in_process
 from agent.checks.transform import unsupported
 from agent.domain import (
@@ -189,6 +190,7 @@ class _Bench:
                 "tests": [
                     {
                         "name": str(number), "code": ask.test.code,
+                        "reading": told_snippet(ask.test.code, self._all_modules),
                         "output": output if _uses_output(ask.test) else None,
                         "loose": not isinstance(ask.test, Script),
                     }
@@ -271,6 +273,9 @@ class _Bench:
         )
         async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
             rows, last = await _listen(court, defendant, wall_s)
+            if "done" in last:
+                # Their end is nearer than that of processes that must be killed.
+                await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
         self.late.extend(name for name, row in rows.items() if row.get("status") == "timeout")
         return rows, last
 
@@ -366,12 +371,14 @@ async def _listen(
                 status = "skipped" if marked else "error"
                 rows[name] = {"status": status, "message": f"skipped: {said}"}
                 begun = ""
-            case {"verdict": dict(verdict), "name": str(name), "broken": broken}:
+            case {"verdict": dict(verdict), "name": str(name), "broken": broken, "last": last}:
                 rows[name] = await _with_end(verdict, defendant) if broken else verdict
                 begun = ""
                 patience_s = START_S
                 if broken or verdict.get("status") == "timeout":
                     return rows, {}
+                if last:
+                    return rows, {"done": True}
             case {"unloaded": dict(verdict)}:
                 return rows, {"unloaded": await _with_end(verdict, defendant)}
             case _:
@@ -440,8 +447,9 @@ def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
     unique = []
     for verdict in verdicts:
         count = seen[verdict.name] = seen.get(verdict.name, 0) + 1
-        name = verdict.name if count == 1 else f"{verdict.name} ({count})"
-        unique.append(verdict.model_copy(update={"name": name}))
+        if count > 1:
+            verdict = verdict.model_copy(update={"name": f"{verdict.name} ({count})"})  # noqa: PLW2901
+        unique.append(verdict)
     return tuple(unique)
 
 
@@ -526,6 +534,7 @@ def _imported(text: str) -> Iterator[str]:
             yield from (f"{node.module}.{a.name}" if node.module else a.name for a in node.names)
 
 
+@lru_cache(maxsize=1024)
 def _module_name(path: str) -> str:
     parts = PurePosixPath(path).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)

@@ -89,6 +89,9 @@ class Names:
         wire = self._class(type(value), encoder)
         base = builtin_base(type(value))
         oid = self._table.give(value, keep=self._link.judging)
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+            module = value.__module__
+            return ["R", oid, wire, [value.__name__, module if type(module) is str else ""]]
         if base is None:
             return ["R", oid, wire]
         if base in MUTABLE:
@@ -238,12 +241,16 @@ class Names:
             space.update(awaiting(self._link))
         if described["name"] in FUNCTION_KINDS:
             # On other objects the class answers for these.
-            for name in ("__doc__", "__module__"):
-                space[name] = self._attribute(name)
+            space["__doc__"] = self._attribute("__doc__")
+            space["__module__"] = property(self._module_of)
         real = REAL_TYPES.get(described["name"]) if described["module"] == "builtins" else None
         if real is not None:
             space["__class__"] = property(lambda mine: real)
         return space
+
+    def _module_of(self, mine: Object) -> Any:
+        known = self._link.functions.get(self._table.oid(mine) or "")
+        return known[1] if known is not None else self._link.request("get", mine, "__module__")
 
     def _attribute(self, name: str) -> property:
         return property(lambda mine: self._link.request("get", mine, name))
@@ -261,7 +268,8 @@ class Names:
         def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
             if name == "__call__" and self._link.judging:
                 function = type(mine).__name__ in FUNCTION_KINDS
-                self._link.note_call(str(mine.__name__) if function else "", args, kwargs)
+                called = self._link.function_name(mine) if function else ""
+                self._link.note_call(called, args, kwargs)
             return self._link.operate(holder[0], name, mine, args, kwargs)
 
         operation.__name__ = operation.__qualname__ = name
@@ -276,6 +284,9 @@ class Names:
         if base is None:
             value = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
             self._table.take(oid, value, keep)
+            if content:
+                name, module = map(str, content[0])
+                self._link.functions[oid] = name, module
         elif base in MUTABLE:
             value = base.__new__(cls)
             self._table.take(oid, value, keep)

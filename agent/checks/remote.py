@@ -99,6 +99,10 @@ class Link:
         """Runs before each request; may make requests itself."""
         self.handlers: dict[str, Callable[..., Object]] = {}
         """Further requests this side answers."""
+        self.requests = 0
+        """How many requests this side has made."""
+        self.functions: dict[str, tuple[str, str]] = {}
+        """What the other side's functions are called, by id: name and module."""
         self._channel = channel
         self._folder = os.path.join(folder, "")
         self._decoder = Decoder(self.table, self.names.resolve)
@@ -131,6 +135,7 @@ class Link:
     def reset(self) -> None:
         """Forgets every shared object; the other side must do the same."""
         self.table.clear()
+        self.functions.clear()
         self.forget_notes()
 
     # ---------------------------------------------------------------- talking
@@ -143,6 +148,7 @@ class Link:
             raise RuntimeError("the test is not listening any more")
         with self._lock:
             self._prepare()
+            self.requests += 1
             if self.judging and verb in ("get", "member"):
                 self._note_predicate(*args[:2] if verb == "get" else args[2:0:-1])
             number = os.urandom(8).hex()
@@ -290,6 +296,10 @@ class Link:
         except Exception as error:  # as above
             why = f"{type(error).__name__}: {error}"[:300]
             raise self._break(f"the solution's process sent what is no value: {why}") from error
+
+    def give_up(self, why: str) -> BaseException:
+        """The link is of no more use; the error to raise for that."""
+        return self._break(why)
 
     def _break(self, why: str) -> BaseException:
         self.broken = self.broken or why
@@ -457,6 +467,11 @@ class Link:
         """`text.startswith("x")`, where text is no string of ours, leaves the answer to it."""
         if name in PREDICATES and isinstance(mine, Far) and not type(mine)._far_named:
             self._observe(f"{name} of the solution's class {type(mine).__name__}")
+
+    def function_name(self, function: Any) -> str:
+        """What a function of the other side was called when it first came over."""
+        known = self.functions.get(self.table.oid(function) or "")
+        return known[0] if known is not None else str(function.__name__)
 
     def note_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Remembers a call that the test makes, with its arguments before they change."""

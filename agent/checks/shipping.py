@@ -19,10 +19,10 @@ from agent.domain import Script, TestCase
 from sandbox.types import SandboxError
 
 _COMMON = (
-    "codec", "naming", "operations", "plain", "remote", "sharing", "standins", "transform",
-    "programs.namesakes", "programs.observe_examples", "programs.observe_solution",
+    "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
+    "transform", "programs.namesakes", "programs.observe_examples", "programs.observe_solution",
     "programs.observe_tests", "programs.pieces", "programs.running", "programs.screen",
-    "programs.script", "programs.ticks", "programs.trace",
+    "programs.script", "programs.ticks", "programs.trace", "programs.warming",
 )
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

@@ -294,6 +294,12 @@ class FarModule(types.ModuleType):
         return names
 
 
+def link_of(module: FarModule) -> Link:
+    """The link to where a module lives."""
+    link: Link = _module_space.__get__(module)["_far_link"]
+    return link
+
+
 def hash_of(base: Any, value: Object) -> int:
     """The hash that the builtin base gives, as equality is the base's too."""
     return int(base.__hash__(value))

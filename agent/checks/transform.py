@@ -54,14 +54,14 @@ def assert_lines(tree: ast.Module) -> frozenset[int]:
 
 
 def instrument(
-    tree: ast.Module, modules: Collection[str], free_names: bool
+    tree: ast.Module, modules: Collection[str], free: bool
 ) -> tuple[ast.Module, list[Site]]:
     """The tree with its asserts recorded, and the sites the recorder's numbers mean.
 
-    `modules` are the importable modules of the program; with `free_names` every name that the
+    `modules` are the importable modules of the program; with `free` every name that the
     code does not bind itself is taken to be the program's.
     """
-    touching = touched_names(tree, modules, free_names)
+    touching = touched_names(tree, modules, free)
     sites: list[Site] = []
     changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
     changed = _Asserts(touching, sites).visit(changed)
@@ -79,13 +79,23 @@ def _builtins_beside_others(tree: ast.Module) -> list[str]:
 
     A test that uses nothing else of the program tests the program's own `sum`.
     """
-    nodes = list(ast.walk(tree))
-    bound = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    bound |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    bound |= {n.arg for n in nodes if isinstance(n, ast.arg)} | set(_imports(tree))
-    free = {n.id for n in nodes if isinstance(n, ast.Name)} - bound
+    free = free_names(tree)
     ours = sorted(name for name in free if hasattr(builtins, name))
     return ours if len(ours) < len(free) else []
+
+
+def free_names(tree: ast.Module) -> set[str]:
+    """Names that the code uses and does not bind itself."""
+    bound, used = set(_imports(tree)), set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+    return used - bound
 
 
 class _StarImports(ast.NodeTransformer):
@@ -165,18 +175,11 @@ def _touches(node: ast.AST, touching: set[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in touching for n in ast.walk(node))
 
 
-def touched_names(tree: ast.Module, modules: Collection[str], free_names: bool) -> set[str]:
+def touched_names(tree: ast.Module, modules: Collection[str], free: bool) -> set[str]:
     """Names that hold something of the program, or something computed from it."""
     touching = set(imported_from(tree, modules))
-    if free_names:
-        bound = {
-            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and
-            not isinstance(n.ctx, ast.Load)
-        } | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-        bound |= set(_imports(tree))
-        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        touching |= {name for name in used - bound if not hasattr(builtins, name)}
+    if free:
+        touching |= {name for name in free_names(tree) if not hasattr(builtins, name)}
     flows = list(_flows(tree))
     grown = True
     while grown:

@@ -18,6 +18,7 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks  # pytest offers no public way to ask
 
 from agent.checks.programs.observe_tests import Court, Deadline, Surroundings
+from agent.checks.reading import read
 from agent.checks.remote import Broken, Opaque, Unsettled
 from agent.checks.transform import COMPARE, HOLDS, touched_names
 
@@ -52,7 +53,7 @@ class _Plugin:
         self._reports: list[pytest.TestReport] = []
         self._marks_are_ours = not _marked_by_program(tree, court.modules)
         path = os.path.join(court.jail.folder, payload["file"])
-        self._code = court.read(tree, path, free_names=False)
+        self._code = court.reads(read(tree, path, court.modules, free=False), path)
         self.problem = ""
         self.seen: list[str] = []
 
@@ -141,7 +142,7 @@ def _marked_by_program(tree: ast.Module, modules: set[str]) -> bool:
     """Whether a decorator or `pytestmark` reads the program, or calls a function of the file
     that might, so that a skip could be its doing."""
     marks: list[ast.expr] = []
-    own = touched_names(tree, modules, free_names=False)
+    own = touched_names(tree, modules, free=False)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             marks += node.decorator_list

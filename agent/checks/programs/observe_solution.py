@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    Names = tuple[str, ...]
+    Values = tuple[tuple[str, Any], ...]
+
 MOST_HELD = 1_000_000
 """Bytes of output held for one answer; the rest goes where the host counts it."""
 
@@ -61,9 +64,29 @@ class Program:
         self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
         self._originals: dict[tuple[str, str], Any] = {}
+        self._ahead: types.ModuleType | BaseException | None = None
         self._before = next(reversed(sys.modules))
         """The last module that was there before the program's: looking at each of the others
         would copy all the memory they share with the interpreter this process came from."""
+
+    def load_ahead(self) -> None:
+        """Loads the program before it is asked for."""
+        try:
+            self._ahead = self.load()
+        except BaseException as error:  # noqa: BLE001 - the program may raise anything
+            self._ahead = error
+
+    def loaded(self, wanted: tuple[str, ...]) -> tuple[types.ModuleType, Names, Values]:
+        """The program loaded afresh, its names, and the functions and classes that are wanted."""
+        ahead, self._ahead = self._ahead, None
+        if isinstance(ahead, BaseException):
+            raise ahead
+        module = self.load() if ahead is None else ahead
+        space = module.__dict__
+        return module, tuple(dir(module)), tuple(
+            (name, space[name]) for name in wanted
+            if isinstance(space.get(name), (types.FunctionType, type))
+        )
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""
@@ -153,10 +176,9 @@ def main(jail: Any) -> None:
     link = Link(jail.peer, "s", jail.folder)
     program = Program(link.reset, jail.payload, jail.folder)
     link.handlers = {
-        "load": program.load, "module": program.module, "follow": program.follow,
+        "load": program.loaded, "module": program.module, "follow": program.follow,
         "surroundings": program.surroundings, "seed": program.seed,
     }
     link.enclose = program.printed
+    program.load_ahead()
     link.serve()
-    # The program's own threads and exit handlers have no say in how this process ends.
-    os._exit(0)

@@ -17,22 +17,15 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.plain import differs
 from agent.checks.programs.namesakes import STANDING
+from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
-from agent.checks.standins import Far, FarModule, FarType
-from agent.checks.transform import (
-    COMPARE,
-    FOLLOWED,
-    HOLDS,
-    Site,
-    assert_lines,
-    imported_from,
-    instrument,
-)
+from agent.checks.standins import Far, FarModule, FarType, link_of
+from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,12 +220,17 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: the module ran where it lives."""
 
-    def load(self) -> FarModule:
-        """Loads the program afresh; raises what it raises."""
+    def load(self, wanted: Collection[str] = ()) -> Loaded:
+        """Loads the program afresh, and asks for what the `wanted` names stand for; raises what
+        the program raises."""
         self.clear()
-        self.entry = self._link.request("load")
-        assert self.entry is not None
-        return self.entry
+        match self._link.request("load", tuple(sorted(wanted))):
+            case (FarModule() as module, (*names,), (*values,)) if all(
+                type(name) is str for name in names
+            ) and all(_is_named_far(pair) for pair in values):
+                self.entry = module
+                return Loaded(module, frozenset(names), dict(values), self._link.requests)
+        raise self._link.give_up("the solution's process loaded what is no program")
 
     def clear(self) -> None:
         """Lets the next import ask again."""
@@ -243,6 +241,34 @@ class Finder:
         return self._modules - {self._name, "solution"}
 
 
+def _is_named_far(pair: Any) -> bool:
+    return type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str and isinstance(
+        pair[1], (Far, FarType)
+    )
+
+
+class Loaded:
+    """A program that has just been loaded."""
+
+    __slots__ = ("_requests", "_values", "module", "names")
+
+    def __init__(
+        self, module: FarModule, names: frozenset[str], values: dict[str, Any], requests: int
+    ) -> None:
+        self.module = module
+        self.names = names
+        self._values = values
+        self._requests = requests
+
+    def value(self, name: str) -> Any:
+        """What a name of the program stands for now."""
+        link = link_of(self.module)
+        if name in self._values and link.requests == self._requests:
+            # Nothing was asked of the program since, so it cannot have bound the name anew.
+            return link.named(self._values[name])
+        return getattr(self.module, name)
+
+
 class Namespace(dict[str, "Any"]):
     """A snippet's globals: names it does not bind are looked up in the program, each time.
 
@@ -251,18 +277,14 @@ class Namespace(dict[str, "Any"]):
     standard library that the program has imported is this process's own.
     """
 
-    def __init__(self, module: FarModule, own: set[str], tree: ast.Module, names: dict[str, Any]):
+    def __init__(self, loaded: Loaded, own: set[str], reading: Reading, names: dict[str, Any]):
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
-        self._module = module
+        self._loaded = loaded
         self._own = own
-        self._names = {name for name in dir(module) if not name.startswith("__")}
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        beyond = {name for name in used & self._names if not hasattr(builtins, name)}
-        self._builtins_stay = bool(beyond) or any(imported_from(tree, own))
-        self._attributes: dict[str, set[str]] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                self._attributes.setdefault(node.value.id, set()).add(node.attr)
+        self._names = {name for name in loaded.names if not name.startswith("__")}
+        beyond = {name for name in reading.used & self._names if not hasattr(builtins, name)}
+        self._builtins_stay = bool(beyond) or reading.imports_program
+        self._attributes = reading.attributes
 
     def __missing__(self, name: str) -> Any:
         if name.startswith("__") or (
@@ -274,7 +296,7 @@ class Namespace(dict[str, "Any"]):
             self[name] = library
             return library
         try:
-            value = getattr(self._module, name)
+            value = self._loaded.value(name)
         except AttributeError:
             raise KeyError(name) from None
         value = self._common(name, value)
@@ -338,8 +360,10 @@ class Court:
         self.started = time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, self.wall_s)
 
-    def end(self, name: str, error: BaseException | None, failed: str = "") -> None:
-        """A test ended, by an error or well."""
+    def end(
+        self, name: str, error: BaseException | None, failed: str = "", last: bool = False
+    ) -> None:
+        """A test ended, by an error or well; `last` says that nothing follows."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         wall_s = time.monotonic() - self.started
         # What follows may ask the solution for a repr.
@@ -350,7 +374,9 @@ class Court:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         verdict["wall_s"] = wall_s
-        self.jail.send({"verdict": verdict, "name": name, "broken": self.link.broken})
+        self.jail.send(
+            {"verdict": verdict, "name": name, "broken": self.link.broken, "last": last}
+        )
 
     def verdict(self, error: BaseException | None, failed: str) -> Verdict:
         """What a test showed."""
@@ -448,37 +474,36 @@ class Court:
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                module = self.finder.load()
+                reading = _reading(test, self.modules)
+                loaded = self.finder.load(reading.free)
                 self.link.prepare = surroundings.tell
-                self._run(test, module)
+                self._run(test, reading, loaded)
             except BaseException as raised:  # noqa: BLE001 - a test may raise anything
                 error = raised
-            self.end(test["name"], error)
+            self.end(test["name"], error, last=test is tests[-1])
             del error
             self._sink.seek(0)
             self._sink.truncate()
             if self.link.broken:
                 return
-        self.jail.send({"done": True})
 
-    def _run(self, test: dict[str, Any], module: FarModule) -> None:
-        tree = ast.parse(test["code"])
-        code = self.read(tree, "<test>", free_names=True)
+    def _run(self, test: dict[str, Any], reading: Reading, loaded: Loaded) -> None:
+        code = self.reads(reading, SNIPPET)
         names: dict[str, Any] = {
             COMPARE: self.recorder.compare, HOLDS: self.recorder.holds,
         }
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(module, self.modules, tree, names)
+        space = Namespace(loaded, self.modules, reading, names)
         if test["loose"]:
-            _import_loose(tree, space)
+            _import_loose(reading, space)
         exec(code, space)
 
-    def read(self, tree: ast.Module, name: str, free_names: bool) -> types.CodeType:
-        """Compiles test code with its asserts recorded."""
-        self.test_file, self.assert_lines = name, assert_lines(tree)
-        marked, self.recorder.sites = instrument(tree, self.modules, free_names)
-        return compile(marked, name, "exec", dont_inherit=True)
+    def reads(self, reading: Reading, name: str) -> types.CodeType:
+        """Takes up a test of that file name; gives its code."""
+        self.test_file, self.assert_lines = name, reading.lines
+        self.recorder.sites = reading.sites
+        return reading.code
 
     def _in_assert(self, error: BaseException) -> bool:
         trace = error.__traceback__
@@ -502,16 +527,20 @@ class Court:
                 stream.write(text)
 
 
-def _import_loose(tree: ast.Module, space: Namespace) -> None:
+def _reading(test: dict[str, Any], modules: set[str]) -> Reading:
+    """The host's reading of a test, or our own; raises what is wrong with the test."""
+    told = test["reading"] and heard(test["reading"])
+    return told or read(ast.parse(test["code"]), SNIPPET, modules, free=True)
+
+
+def _import_loose(reading: Reading, space: Namespace) -> None:
     """Modules of the standard library that a one-line test names without importing them."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            name = node.value.id
-            if name in sys.stdlib_module_names and name not in space:
-                try:
-                    space[name]
-                except KeyError:
-                    space[name] = importlib.import_module(name)
+    for name in reading.attributes:
+        if name in sys.stdlib_module_names and name not in space:
+            try:
+                space[name]
+            except KeyError:
+                space[name] = importlib.import_module(name)
 
 
 def _line(text: str) -> str:
@@ -528,7 +557,7 @@ def _test_line(error: BaseException) -> str:
     line = 0
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "<test>":
+        if trace.tb_frame.f_code.co_filename == SNIPPET:
             line = trace.tb_lineno
         trace = trace.tb_next
     return f" at line {line} of the test" if line else ""
@@ -542,6 +571,8 @@ def main(jail: Any) -> None:
         run_file(Court(jail), jail.payload)
     else:
         Court(jail).snippets(jail.payload["tests"])
+    # So that the solution's process ends at once.
+    os.close(jail.peer.fileno())
 
 
 __all__ = ["Court", "Deadline", "Surroundings", "main"]

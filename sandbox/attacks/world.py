@@ -1,0 +1,187 @@
+"""What attacks look for: secrets, sockets, files and processes of ours, planted around a jail.
+
+Everything here may be found, read, written, connected to or debugged without harm. Secrets are
+new each time and handed to attacks reversed, so that finding one means having found it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import sandbox.types
+from sandbox.types import SandboxError
+
+KEY_NAME = "SANDBOX_CANARY_KEY"
+VICTIMS = 3
+"""A process has one debugger at a time, and attacks run side by side."""
+
+_VICTIM = """\
+import ctypes, sys
+# Where a security module asks for it, anyone may look in: the victim is there to be reached.
+ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1))
+memory = ctypes.create_string_buffer(sys.stdin.readline().strip().encode())
+print(ctypes.addressof(memory), flush=True)
+sys.stdin.read()
+"""
+
+
+class World:
+    """The surroundings of a gauntlet, there while the context lasts."""
+
+    def __init__(self) -> None:
+        self._exits = AsyncExitStack()
+        self._facts: dict[str, str | int] = {}
+        self.folder = ""
+        self.site = ""
+        """A folder of packages that a job may be given."""
+        self.leaked = -1
+        """A descriptor of the private file that every program of the host inherits."""
+        self.answers: dict[str, str] = {}
+        """What the naive harness answered, by the attack's name."""
+
+    def facts(self) -> str:
+        """What an attack is told, as JSON."""
+        return json.dumps(self._facts)
+
+    def room(self, name: str) -> str:
+        """A folder for the naive harness to run in, of that name; made where there is none."""
+        room = Path(self.folder, "rooms", name)
+        room.mkdir(parents=True, exist_ok=True)
+        return str(room)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self._plant_files(stack)
+            self._plant_key(stack)
+            self._plant_sockets(stack)
+            await self._plant_victims(stack)
+            self._exits = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._exits.aclose()
+
+    def _secret(self, name: str) -> str:
+        """A new secret, told reversed."""
+        planted = secrets.token_hex(16)
+        self._facts[name] = planted[::-1]
+        return planted
+
+    def _plant_key(self, stack: AsyncExitStack) -> None:
+        before = os.environ.get(KEY_NAME)
+        os.environ[KEY_NAME] = self._secret("key")
+        self._facts["key_name"] = KEY_NAME
+
+        def restore() -> None:
+            if before is None:
+                del os.environ[KEY_NAME]
+            else:
+                os.environ[KEY_NAME] = before
+
+        stack.callback(restore)
+
+    def _plant_files(self, stack: AsyncExitStack) -> None:
+        self.folder = tempfile.mkdtemp(prefix="sandbox-world-")
+        stack.callback(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o755)
+        place = Path(self.folder)
+        private = self._secret("private")
+        for name, mode in (
+            ("home/.ssh", 0o700), ("open/full", 0o755), ("site", 0o755), ("packages", 0o755),
+            ("rooms", 0o755),
+        ):
+            (place / name).mkdir(parents=True)
+            (place / name).chmod(mode)
+        for name, text, mode in (
+            ("home/.ssh/id_secret", private, 0o600),
+            ("notes", private, 0o644),
+            ("open/prey", "prey", 0o666),
+            ("open/doomed", "", 0o666),
+            ("open/full/file", "", 0o644),
+            ("site/of_a_site.py", "VALUE = 1\n", 0o644),
+            ("packages/of_the_world.py", "VALUE = 2\n", 0o644),
+        ):
+            (place / name).write_text(text, encoding="utf-8")
+            (place / name).chmod(mode)
+        (place / "open").chmod(0o777)
+        self.site = str(place / "site")
+        self.leaked = os.open(place / "home/.ssh/id_secret", os.O_RDONLY)
+        stack.callback(os.close, self.leaked)
+        os.set_inheritable(self.leaked, True)
+        self._facts |= {
+            "folder": self.folder,
+            "private_file": str(place / "home/.ssh/id_secret"),
+            "open_file": str(place / "notes"),
+            "open_folder": str(place / "open"),
+            "site": self.site,
+            "packages": str(place / "packages"),
+            "source": str(Path(sandbox.types.__file__).resolve()),
+            "token": f"sandbox-{secrets.token_hex(4)}",
+        }
+
+    def _plant_sockets(self, stack: AsyncExitStack) -> None:
+        token = self._facts["token"]
+        stream, datagrams = f"{self.folder}/stream", f"{self.folder}/datagrams"
+        for name, family, kind, address in (
+            ("port", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+            ("datagram_port", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+            ("stream", socket.AF_UNIX, socket.SOCK_STREAM, stream),
+            ("datagrams", socket.AF_UNIX, socket.SOCK_DGRAM, datagrams),
+            ("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{token}-stream"),
+            ("abstract_datagrams", socket.AF_UNIX, socket.SOCK_DGRAM, f"\0{token}-datagrams"),
+        ):
+            one = stack.enter_context(socket.socket(family, kind))
+            one.bind(address)
+            if kind == socket.SOCK_STREAM:
+                one.listen(128)  # nobody answers; the kernel's own greeting is enough
+            if isinstance(address, tuple):
+                self._facts[name] = int(one.getsockname()[1])
+            else:
+                self._facts[name] = address.replace("\0", "@")
+                if address.startswith("/"):
+                    os.chmod(address, 0o777)
+
+    async def _plant_victims(self, stack: AsyncExitStack) -> None:
+        memory, argument = self._secret("memory"), self._secret("argument")
+        pids = []
+        for _ in range(VICTIMS):
+            # With the host's environment, as everything that an app starts beside its jail.
+            victim = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", "-c", _VICTIM, argument,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )
+            stack.push_async_callback(_end, victim)
+            assert victim.stdin is not None
+            assert victim.stdout is not None
+            victim.stdin.write(memory.encode() + b"\n")
+            line = await victim.stdout.readline()
+            if not line:
+                raise SandboxError("a victim for the attacks ended at its start")
+            pids.append(victim.pid)
+            self._facts.setdefault("address", int(line))
+        self._facts |= {
+            "host": os.getpid(), "victim": pids[0], "second_victim": pids[1],
+            "third_victim": pids[2],
+        }
+
+
+async def _end(victim: asyncio.subprocess.Process) -> None:
+    if victim.returncode is None:
+        victim.kill()
+    await victim.communicate()
