@@ -29,6 +29,8 @@ _FILTERED = (
     "trace another process", "enter a namespace",
 )
 _GUARDED = ("read a file", "list a folder", "write a file", "write beside the own folder")
+PORTABLE = ("start a process", "run a program", "read a file", "list a folder", "write a file")
+"""Canaries that need nothing of Linux."""
 _APART = ("see the file system", "see the parent process")
 
 
@@ -65,6 +67,13 @@ def witnessed(controls: Mapping[str, str], met: Mapping[str, str]) -> Witness:
         if landlock.holds:
             level = "L4" if spaces.holds else "L3"
     return Witness(level, (seccomp, files, landlock, spaces))
+
+
+def apart(met: Mapping[str, str]) -> Layer:
+    """What the portable canaries show of a profile of macOS, where none can be refused before."""
+    refused = {"EPERM", "EACCES"}
+    holds = bool(met) and all(error in refused for error in met.values())
+    return Layer("Seatbelt", holds, "; ".join(f"{name}: {met[name] or 'possible'}" for name in met))
 
 
 def _layer(

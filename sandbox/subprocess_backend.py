@@ -25,15 +25,17 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.batch import STDERR_KEPT, RestartingBatch
 from sandbox.conversation import READ_BYTES, Conversation, read_some
 from sandbox.guest import CHANNEL, PEER
-from sandbox.levels import Layer, Witness
+from sandbox.levels import PORTABLE, Layer, Witness, apart
 from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import Common, Quarters, Room, kill_all, quarters, survivors
 from sandbox.removal import remove
+from sandbox.seatbelt import profile
 from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import frame
 
@@ -74,8 +76,19 @@ class SubprocessSandbox:
         )
 
     async def witness(self) -> Witness:
-        """Limits only; they are tried by the self-test and not here."""
-        return Witness("L1", (Layer("limits", True, "set by the guest and by the host"),))
+        """Limits only; on macOS also what canaries show of the profile."""
+        limits = Layer("limits", True, "set by the guest and by the host")
+        if sys.platform != "darwin":
+            return Witness("L1", (limits,))
+        outcome = await self.run(Job(
+            "from jail_canaries import tried\njail.send(tried(jail.payload))",
+            payload=[*PORTABLE],
+            modules={"jail_canaries": Path(__file__).with_name("canaries.py").read_text("utf-8")},
+        ))
+        met = outcome.messages[0] if outcome.messages else None
+        seen = met if isinstance(met, dict) else {}
+        seatbelt = apart(seen)
+        return Witness("M" if seatbelt.holds else "L1", (limits, seatbelt))
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
@@ -162,12 +175,22 @@ class SubprocessSandbox:
                 "user": room.user,
                 "groups": list(room.groups),
                 "peer": peer is not None,
+                "seatbelt": self._seatbelt(room, told["sites"], common),
             }
             return _Running(self._quarters, room, job, frame(told), peer, output, endless)
         except BaseException:
             remove(room.folder)
             self._quarters.leave(room)
             raise
+
+
+    def _seatbelt(self, room: Room, sites: list[str], common: Common | None) -> str:
+        """The profile that macOS holds the job to; empty on other systems."""
+        if sys.platform != "darwin":
+            return ""
+        writable = [room.work, room.tmp] + ([common.folder] if common is not None else [])
+        places = [sys.base_prefix, self._quarters.library, self._quarters.guest, "/usr/lib"]
+        return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
 
 
 class _Running(Conversation):
