@@ -74,9 +74,10 @@ class JailSandbox:
             return f"jail: up to {self._at_most} ({MEANING[self._at_most]}), not tried yet"
         return f"jail: {level} ({MEANING[level]})"
 
-    async def witness(self) -> Witness:
-        """The level that canaries saw to hold; starts a fork server if none runs yet."""
-        server = await self._server(Job(""))
+    async def witness(self, coming: Job | None = None) -> Witness:
+        """The level that canaries saw to hold; starts a fork server if none runs yet, or none
+        for the job that is `coming`."""
+        server = await self._server(coming or Job(""))
         return self._servers.witness_of(server)
 
     async def run(self, job: Job) -> Outcome:

@@ -61,8 +61,12 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
 
-    async def witness(self) -> Witness:
-        """The level that was seen to hold on this machine, and what was seen of its layers."""
+    async def witness(self, coming: Job | None = None) -> Witness:
+        """The level that was seen to hold on this machine, and what was seen of its layers.
+
+        With a job that is `coming`, a backend that keeps interpreters loaded looks at the one
+        for that job, which is then ready.
+        """
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""

@@ -37,21 +37,22 @@ class StrongestSandbox:
         said = self._backend.describe()
         return f"{said} (no jail: {self._refusal})" if self._refusal else said
 
-    async def witness(self) -> Witness:
+    async def witness(self, coming: Job | None = None) -> Witness:
         """The level that was seen to hold, and of the jail why it does not, if so."""
-        seen = await (await self._chosen()).witness()
+        backend = await self._chosen(coming or Job(""))
+        seen = await backend.witness(coming)
         if not self._refusal:
             return seen
         return replace(seen, layers=(*seen.layers, Layer("jail", False, self._refusal)))
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
-        return await (await self._chosen()).run(job)
+        return await (await self._chosen(job)).run(job)
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[Process]:
         """A running job to talk with; leaving the context kills it."""
-        async with (await self._chosen()).start(job) as process:
+        async with (await self._chosen(job)).start(job) as process:
             yield process
 
     @asynccontextmanager
@@ -59,19 +60,19 @@ class StrongestSandbox:
         self, first: Job, second: Job, shared: bool = False
     ) -> AsyncIterator[tuple[Process, Process]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
-        async with (await self._chosen()).pair(first, second, shared) as processes:
+        async with (await self._chosen(first)).pair(first, second, shared) as processes:
             yield processes
 
     @asynccontextmanager
     async def batch(self, job: Job) -> AsyncIterator[Batch]:
         """A program kept running for many items."""
-        async with (await self._chosen()).batch(job) as batch:
+        async with (await self._chosen(job)).batch(job) as batch:
             yield batch
 
-    async def _chosen(self) -> Sandbox:
+    async def _chosen(self, coming: Job) -> Sandbox:
         if not self._tried:
             try:
-                await self._backend.witness()
+                await self._backend.witness(coming)
             except SandboxUnavailable as refusal:
                 self._fall_back(refusal)
             self._tried = True

@@ -75,7 +75,7 @@ class SubprocessSandbox:
             "processes; a daemon that hides well may survive"
         )
 
-    async def witness(self) -> Witness:
+    async def witness(self, coming: Job | None = None) -> Witness:
         """Limits only; on macOS also what canaries show of the profile."""
         limits = Layer("limits", True, "set by the guest and by the host")
         if sys.platform != "darwin":

@@ -41,7 +41,7 @@ class RemoteSandbox:
             "memory, processes, files and output in it; packages are those installed there"
         )
 
-    async def witness(self) -> Witness:
+    async def witness(self, coming: Job | None = None) -> Witness:
         """What a host does to keep sandboxes apart is its own word; nothing is tried here."""
         return Witness(
             "R",

@@ -25,7 +25,7 @@ async def test_the_default_is_the_jail_where_the_system_grants_one() -> None:
 async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def not_granted(self: JailSandbox) -> Witness:
+    async def not_granted(self: JailSandbox, coming: Job | None = None) -> Witness:
         raise SandboxUnavailable("the kernel has no seccomp")
 
     monkeypatch.setattr(JailSandbox, "witness", not_granted)
