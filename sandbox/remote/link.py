@@ -249,7 +249,8 @@ class Link:
         except SandboxError as error:
             self.fail(error)
         except (LookupError, ValueError, TypeError, Garbled) as error:
-            self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {error!r}"))
+            said = f"{error!r:.200}"
+            self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
         self.move()
 
 

@@ -209,6 +209,8 @@ class E2BService(Service):
                 return response
             await self._event(response, {"data": {"stdout": base64.b64encode(part).decode()}})
         code = await command.end()
+        if request.transport is None:  # the client has gone
+            return response
         complaint = base64.b64encode(command.complaint).decode()
         await self._event(response, {"data": {"stderr": complaint}})
         await self._event(response, {"end": {"exitCode": code, "exited": True, "status": "done"}})
@@ -317,6 +319,8 @@ class DaytonaService(Service):
                 return socket
             await socket.send_bytes(b"\x01\x01\x01" + line)
         await command.end()
+        if socket.closed or request.transport is None:  # the client has gone
+            return socket
         await socket.send_bytes(b"\x02\x02\x02" + command.complaint)
         await socket.close(code=WSCloseCode.OK)
         return socket

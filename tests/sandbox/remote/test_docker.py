@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +89,21 @@ def test_the_container_is_asked_for_with_every_lock() -> None:
         "--cap-add SETGID --cap-add SETUID --security-opt no-new-privileges --stop-timeout 0 "
         "--workdir / --entrypoint "
     )
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="there is no docker command here")
+def test_the_real_command_knows_every_flag() -> None:
+    command = str(shutil.which("docker"))
+    arguments = Docker(command, "image", {})._arguments("name", Need(60, 512, 10))
+
+    asked = subprocess.run(
+        arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env={"DOCKER_HOST": "unix:///nowhere.sock", "HOME": "/nowhere"},
+    )
+
+    # It reads its arguments first; that there is no daemon is all it has to say.
+    assert asked.returncode == 125
+    assert "unix:///nowhere.sock" in asked.stderr
 
 
 async def test_a_job_has_no_capability_and_can_get_none(
