@@ -19,12 +19,11 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from sandbox.attacks import World
 from sandbox.attacks.attack import THROUGH
 from sandbox.contract import RUN_AS_MAIN
-from sandbox.forkserver import JailLevel
-from sandbox.jail import JailSandbox
-from sandbox.levels import MEANING
-from sandbox.sandbox import BACKENDS, Sandbox, open_sandbox
+from sandbox.levels import MEANING, JailLevel
+from sandbox.sandbox import BACKENDS, STRONGEST, Sandbox, open_sandbox
 from sandbox.selftest import Finding, Gauntlet, findings, gauntlet
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
 
@@ -63,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m sandbox",
         description="Runs untrusted Python in a jail. After -- come the program's arguments.",
     )
-    parser.add_argument("--backend", choices=sorted(BACKENDS), default="subprocess")
+    parser.add_argument("--backend", choices=[STRONGEST, *sorted(BACKENDS)], default=STRONGEST)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run one Python file in the jail")
     run.add_argument("file", type=Path)
@@ -110,7 +109,7 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
         print(f"[{outcome.ended}: {why}, {outcome.wall_s:.2f} s]", file=sys.stderr)
     if outcome.ended == "timeout":
         return 124
-    if outcome.exit_code is not None:
+    if outcome.ended != "output" and outcome.exit_code is not None:
         return outcome.exit_code
     number = getattr(signal, outcome.signal, signal.SIGKILL)
     return 128 + int(number)
@@ -119,15 +118,18 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
 def _at_most(backend: str, level: JailLevel | None) -> Sandbox:
     if level is None:
         return open_sandbox(backend)
-    if backend != "jail":
+    if backend not in (STRONGEST, "jail"):
         raise SandboxUnavailable(f"only the jail has levels, not {backend}; add --backend jail")
+    from sandbox.jail import JailSandbox  # not everywhere can it be imported
+
     return JailSandbox(at_most=level)
 
 
 async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
     if not as_json:
         print(sandbox.describe(), flush=True)
-    seen = await gauntlet(sandbox)
+    async with World() as world:
+        seen = await gauntlet(sandbox, world)
     if not as_json:
         _show_gauntlet(seen)
     found: list[Finding] = []

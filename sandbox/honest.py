@@ -25,6 +25,9 @@ class Program:
     """Further files of the job, beside the script."""
     needs_files: bool = False
     """Reads or writes files by their names, so it asks for a level that has files."""
+    needs_modes: bool = False
+    """Changes the modes of its files, which Landlock cannot keep to the job's own: refused at
+    L3 where the jail runs as its host's user."""
     package: str = ""
     """A package that must be installed; the job is given the folder it lies in."""
     path: str = ""
@@ -204,20 +207,36 @@ print(folder.exists(), Path("a").is_dir())
         needs_files=True,
     ),
     Program(
-        "shutil copies, moves and removes trees",
+        "shutil moves and removes trees",
         """\
 import os, shutil
 os.makedirs("from/inner")
-open("from/inner/file", "w").write("text")
-shutil.copytree("from", "to")
-shutil.copy("from/inner/file", "copy")
-shutil.move("copy", "to/moved")
-shutil.rmtree("from")
+with open("from/inner/file", "w") as file: file.write("text")
+shutil.copyfile("from/inner/file", "copy")
+shutil.move("copy", "from/moved")
+shutil.move("from", "to")
 print(sorted(os.listdir("to")), os.path.exists("from"), open("to/inner/file").read())
 print([sorted(names) for _, _, names in os.walk("to")])
+shutil.rmtree("to")
+print(os.path.exists("to"), shutil.disk_usage(".").total > 0)
 """,
-        "['inner', 'moved'] False text\n[['moved'], ['file']]\n",
+        "['inner', 'moved'] False text\n[['moved'], ['file']]\nFalse True\n",
         needs_files=True,
+    ),
+    Program(
+        "shutil copies files and trees with their modes",
+        """\
+import os, shutil
+os.makedirs("from/inner")
+with open("from/inner/file", "w") as file: file.write("text")
+shutil.copytree("from", "to")
+shutil.copy("from/inner/file", "copy")
+os.chmod("copy", 0o600)
+print(open("to/inner/file").read(), oct(os.stat("copy").st_mode & 0o777))
+""",
+        "text 0o600\n",
+        needs_files=True,
+        needs_modes=True,
     ),
     Program(
         "a file is read back as it was written, in text and in bytes",

@@ -55,7 +55,8 @@ def witnessed(controls: Mapping[str, str], met: Mapping[str, str]) -> Witness:
     """The level that canaries show.
 
     `controls` and `met` give for each canary the error it met before and inside the jail, empty
-    where it got through. One whose control was refused in the same way shows nothing.
+    where it got through. One whose control was refused in the same way shows nothing; of each
+    layer all canaries must be refused, and one at least that was not refused before.
     """
     seccomp = _layer("seccomp", _FILTERED, {"EPERM", "EACCES"}, controls, met)
     files = _layer("files", _GUARDED, {"EPERM", "EACCES", "ENOENT", "EROFS"}, controls, met)
@@ -84,10 +85,15 @@ def _layer(
     met: Mapping[str, str],
 ) -> Layer:
     seen = []
-    holds = True
+    all_refused, some_tell = True, False
     for canary in canaries:
         before, inside = controls.get(canary, "not tried"), met.get(canary, "not tried")
-        refused = inside in refusals and inside != before
-        holds = holds and refused
-        seen.append(f"{canary}: {inside or 'possible'}" + ("" if refused else " (not refused)"))
-    return Layer(name, holds, "; ".join(seen))
+        refused, tells = inside in refusals, inside != before
+        all_refused = all_refused and refused
+        # A container refuses a few of them itself, and hides whether this layer does.
+        some_tell = some_tell or (refused and tells)
+        note = "" if refused and tells else " (without the jail too)" if refused else (
+            " (not refused)"
+        )
+        seen.append(f"{canary}: {inside or 'possible'}{note}")
+    return Layer(name, all_refused and some_tell, "; ".join(seen))

@@ -6,11 +6,11 @@ request. Of the level only what was witnessed counts, and each level has its own
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.attacks import ATTACKS, Attack, Result, World, assail
-from sandbox.contract import CHECKS
+from sandbox.contract import CHECKS, Check
 from sandbox.levels import Level, Witness
 from sandbox.sandbox import Sandbox
 
@@ -39,16 +39,18 @@ class Gauntlet:
         return sum(one.result == result for one in self.results)
 
 
-async def gauntlet(sandbox: Sandbox, attacks: tuple[Attack, ...] = ATTACKS) -> Gauntlet:
-    """Runs all attacks against a sandbox, in surroundings planted for them."""
-    async with World() as world:
-        witness = await sandbox.witness()
-        results = await assail(sandbox, world, attacks, witness.level)
-    return Gauntlet(witness, tuple(results))
+async def gauntlet(
+    sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS
+) -> Gauntlet:
+    """Runs attacks against a sandbox, in the surroundings planted for them."""
+    witness = await sandbox.witness()
+    return Gauntlet(witness, tuple(await assail(sandbox, world, attacks, witness.level)))
 
 
-async def findings(sandbox: Sandbox, level: Level) -> AsyncIterator[Finding]:
+async def findings(
+    sandbox: Sandbox, level: Level, checks: Sequence[Check] = CHECKS
+) -> AsyncIterator[Finding]:
     """Tries each claim that the contract makes at this level, in order."""
-    for check in CHECKS:
-        if level in check.levels and not check.missing():
+    for check in checks:
+        if check.claimed(level) and not check.missing():
             yield Finding(check.claim, await check.seen_wrong(sandbox))

@@ -71,7 +71,7 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> Re
     if not started:
         return Result(attack.name, "skipped", met, control, f"it did not start: {last_words}")
     # Where nothing is promised, what the kernel itself found fault with was held by nobody.
-    held = met == promised if promised else met not in (*attack.control, "")
+    held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if held:
         return Result(attack.name, "blocked", met, control)
     why = f"promised: {promised or 'nothing at this level'}"

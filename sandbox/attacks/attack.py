@@ -45,8 +45,9 @@ def everywhere(refusal: str, **at_levels: str) -> dict[str, str]:
 FILES = everywhere("EACCES", L2="EPERM", L4="ENOENT")
 """A file outside: at L4 it is not there, at L3 Landlock answers, at L2 seccomp."""
 
-INSIDE = everywhere("EACCES", L2="EPERM")
-"""A file that is there at each level, but not for this."""
+INSIDE = everywhere("EACCES", L2="EPERM", L4="EACCES or EROFS")
+"""A file that is there at each level, but not for this; the owner of a file that is mounted
+read-only is told so first."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Attack:
     nothing, and ends where it succeeds; see `prelude` for the words it has."""
     refusals: Mapping[str, str]
     """Level to the one answer that counts: an errno, the signal or the limit that ended the
-    process, or `absent`. A level that is not named promises nothing."""
+    process, or `absent`; "one or other" where it hangs on who owns a file. A level that is not
+    named promises nothing."""
     control: tuple[str, ...] = (THROUGH,)
     """The answers of the naive harness that prove the attack real: `through`, or an errno by
     which the kernel, not a jail, finds fault with the call."""

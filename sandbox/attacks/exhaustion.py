@@ -8,7 +8,7 @@ from sandbox.types import Limits
 _TIMEOUT = everywhere("timeout", L1="timeout")
 _OUTPUT = everywhere("output", L1="output")
 _ENOMEM = everywhere("ENOMEM", L1="ENOMEM")
-_BRIEF = Limits(wall_s=1, cpu_s=20, memory_mib=400)
+_BRIEF = Limits(wall_s=0.8, cpu_s=20, memory_mib=400)
 _DEAF = """
 import signal
 for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -90,7 +90,7 @@ for descriptor in range(3, 256):
     except OSError:
         continue
 found(written)
-time.sleep(1)
+time.sleep(0.3)
 """,
         everywhere("garbled", L1="garbled"),
     ),
@@ -100,7 +100,7 @@ time.sleep(1)
 REPORT[0] = os.dup(1)
 os.closerange(0, REPORT[0])
 os.closerange(REPORT[0] + 1, 256)
-busy(2.5)
+busy(1.5)
 """,
         everywhere("timeout"),
         limits=_BRIEF,
@@ -131,9 +131,9 @@ for _ in range(5_000):
         "stretch the output", "output", 'call("ftruncate", 1, 1 << 40)', everywhere("EFBIG"),
         control=("EINVAL",),
     ),
-    Attack("loop", "time", "busy(2.5)", _TIMEOUT, limits=_BRIEF),
-    Attack("loop, deaf to every signal", "time", _DEAF + "busy(2.5)", _TIMEOUT, limits=_BRIEF),
-    Attack("sleep", "time", "time.sleep(2.5)", _TIMEOUT, limits=_BRIEF),
+    Attack("loop", "time", "busy(1.5)", _TIMEOUT, limits=_BRIEF),
+    Attack("loop, deaf to every signal", "time", _DEAF + "busy(1.5)", _TIMEOUT, limits=_BRIEF),
+    Attack("sleep", "time", "time.sleep(1.5)", _TIMEOUT, limits=_BRIEF),
     Attack(
         "push the alarm away", "time",
         """
@@ -141,7 +141,7 @@ import signal
 signal.signal(signal.SIGALRM, lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.05))
 signal.setitimer(signal.ITIMER_REAL, 0.05)
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGALRM})
-busy(2.5)
+busy(1.5)
 """,
         _TIMEOUT,
         limits=_BRIEF,
@@ -149,7 +149,7 @@ busy(2.5)
     Attack(
         "calculate where no signal is heard", "time",
         """
-end = time.monotonic() + 2.5
+end = time.monotonic() + 1.5
 while time.monotonic() < end:
     7 ** 2_000_000
 """,
@@ -159,7 +159,7 @@ while time.monotonic() < end:
     Attack(
         "swallow every exception", "time",
         """
-end = time.monotonic() + 2.5
+end = time.monotonic() + 1.5
 while time.monotonic() < end:
     try:
         while time.monotonic() < end:
@@ -175,7 +175,7 @@ while time.monotonic() < end:
         """
 import threading
 def work():
-    while time.process_time() < 2.5:
+    while time.process_time() < 2.2:
         pass
 workers = [threading.Thread(target=work) for _ in range(4)]
 for worker in workers:

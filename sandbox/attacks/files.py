@@ -223,14 +223,16 @@ for number in range(64):
         for _ in range(3):
             if file.write(block) < len(block):
                 raise OSError(errno.ENOSPC, "cut short")
+time.sleep(0.3)
 """,
         _SPACE,
     ),
     Attack(
         "fill the disk with names", "files",
         """
-for number in range(20_000):
+for number in range(12_000):
     os.close(os.open(f"name-{number}", os.O_CREAT | os.O_WRONLY))
+time.sleep(0.3)
 """,
         _SPACE,
         limits=Limits(wall_s=30, cpu_s=30, memory_mib=400),

@@ -78,7 +78,7 @@ found(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 11)
         """
 sys.setrecursionlimit(1 << 30)
 value = []
-for _ in range(500_000):
+for _ in range(100_000):
     value = [value]
 repr(value)
 """,

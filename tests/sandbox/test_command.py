@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from sandbox.__main__ import main
-from sandbox.contract import CHECKS
+from sandbox.attacks import ATTACKS
+from sandbox.contract import Check
+from sandbox.selftest import findings, gauntlet
 
 
 def test_a_file_runs_with_its_input_and_arguments(
@@ -60,10 +63,32 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
     assert told.count("\n") == 1
 
 
-def test_the_selftest_is_a_dozen_checks_of_the_contract() -> None:
-    chosen = [check for check in CHECKS if check.in_selftest]
+def test_the_selftest_prints_its_level_its_layers_and_every_attack(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("find the app's key in os.environ", "fork")
+    chosen = tuple(attack for attack in ATTACKS if attack.name in names)
+    monkeypatch.setattr("sandbox.__main__.gauntlet", partial(gauntlet, attacks=chosen))
 
-    assert len(chosen) == 12
+    assert main(["--backend", "subprocess", "selftest", "--json"]) == 1
+
+    seen = json.loads(capsys.readouterr().out)
+    assert seen == {
+        "level": "L1",
+        "layers": [
+            {"name": "limits", "holds": True, "seen": "set by the guest and by the host"}
+        ],
+        "attacks": [
+            {
+                "name": "find the app's key in os.environ", "result": "blocked",
+                "errno": "absent", "control": "through", "why": "",
+            },
+            {
+                "name": "fork", "result": "breached", "errno": "through",
+                "control": "through", "why": "promised: nothing at this level",
+            },
+        ],
+    }
 
 
 def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
@@ -72,14 +97,17 @@ def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
     async def seen_wrong(sandbox: object) -> str:
         return "the wall has a hole"
 
-    monkeypatch.setattr("sandbox.selftest.CHECKS", (_check("walls", seen_wrong),))
+    monkeypatch.setattr("sandbox.__main__.gauntlet", partial(gauntlet, attacks=()))
+    only = partial(findings, checks=[Check("walls", seen_wrong)])
+    monkeypatch.setattr("sandbox.__main__.findings", only)
 
-    assert main(["selftest", "--json"]) == 1
-    (finding,) = json.loads(capsys.readouterr().out)["findings"]
-    assert finding == {"claim": "walls", "seen_wrong": "the wall has a hole", "holds": False}
+    assert main(["selftest", "--all", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["contract"] == [
+        {"claim": "walls", "seen_wrong": "the wall has a hole", "holds": False}
+    ]
 
 
-def _check(claim: str, seen_wrong: object) -> object:
-    from sandbox.contract import Check
+def test_only_the_jail_can_be_weakened_for_a_test(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--backend", "subprocess", "selftest", "--at-most", "L2"]) == 3
 
-    return Check(claim, seen_wrong, in_selftest=True)  # type: ignore[arg-type]
+    assert "only the jail has levels" in capsys.readouterr().err
