@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.domain import ProofLevel, Report, RunOutcome, Solution, Task
+from agent.domain import Jail, ProofLevel, Report, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
 from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code
@@ -119,7 +119,7 @@ def check(inputs: Inputs, face: Face) -> int:
     solution = brought.task.solution
     assert solution is not None
     started = time.monotonic()
-    report = asyncio.run(_judged(brought.task, solution))
+    jail, report = asyncio.run(_judged(brought.task, solution, face))
     good = report.passed and all(verdict.passed for verdict in report.verdicts)
     result = Result(
         title=inputs.title,
@@ -131,6 +131,8 @@ def check(inputs: Inputs, face: Face) -> int:
         report=report,
         stdout=report.ending.stdout if report.ending else "",
         seconds=time.monotonic() - started,
+        sandbox=jail.words,
+        level=jail.level,
     )
     if face.json:
         face.data(document(result))
@@ -196,20 +198,21 @@ def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
     folder, warning = data_folder(settings)
     settings = replace(settings, data_dir=folder)
 
-    async def look() -> tuple[str, str, str]:
+    async def look() -> tuple[str, str, Jail]:
         async with opener(settings) as session:
-            return session.plan.provider, session.plan.why, session.sandbox.describe()
+            return session.plan.provider, session.plan.why, await session.jail()
 
-    name, why, sandbox = asyncio.run(look())
+    name, why, jail = asyncio.run(look())
     if face.json:
         face.data({
-            "provider": name, "why": why, "sandbox": sandbox, "data_dir": str(folder),
+            "provider": name, "why": why, "sandbox": jail.words, "level": jail.level,
+            "layers": [layer.model_dump() for layer in jail.layers], "data_dir": str(folder),
             "max_iterations": settings.max_iterations, "budget_s": settings.budget_s,
             "warning": warning or None, "error": None,
         })
     else:
         for label, text in (
-            ("provider", f"{name}: {why}"), ("sandbox", sandbox), ("data", str(folder)),
+            ("provider", f"{name}: {why}"), ("sandbox", jail.words), ("data", str(folder)),
             ("rounds", f"at most {settings.max_iterations}"),
             ("time", f"at most {settings.budget_s:g} s a run"),
         ):
@@ -339,14 +342,17 @@ async def _answered(session: Session, run: str, face: Face) -> bool:
     return False
 
 
-async def _judged(task: Task, solution: Solution) -> Report:
+async def _judged(task: Task, solution: Solution, face: Face) -> tuple[Jail, Report]:
     from agent.checks import check as judge
+    from agent.checks.witness import witnessed
     from sandbox import open_sandbox
 
     settings = Settings.from_env()
-    return await judge(
-        solution, task.tests, task, open_sandbox(settings.sandbox), wall_s=settings.test_wall_s
-    )
+    sandbox = open_sandbox(settings.sandbox)
+    jail = await witnessed(sandbox, task.sites)
+    face.terminal.say(f"sandbox: {jail.words}", "dim")
+    report = await judge(solution, task.tests, task, sandbox, wall_s=settings.test_wall_s)
+    return jail, report
 
 
 def _kept(

@@ -222,6 +222,24 @@ class Ending(Value):
         return self.kind in ("raised", "timeout", "killed")
 
 
+class JailLayer(Value):
+    """One layer of a jail and what was seen of it."""
+
+    name: str
+    holds: bool
+    seen: str
+
+
+class Jail(Value):
+    """What was seen to hold untrusted code back on this machine."""
+
+    words: str
+    """The backend, its level and what that means, for people."""
+    level: str = ""
+    """The level seen to hold; empty where none was looked at."""
+    layers: tuple[JailLayer, ...] = ()
+
+
 class Verdict(Value):
     """What one check showed. `name` is unique in a report; `test` names its test case."""
 

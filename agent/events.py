@@ -17,6 +17,8 @@ from agent.domain import (
     Diagnosis,
     Ending,
     Integrity,
+    Jail,
+    JailLayer,
     Origin,
     ProofLevel,
     Report,
@@ -42,6 +44,14 @@ class RunStarted(Value):
     provider_why: str
     sandbox: str
     """The sandbox backend and what it was seen to enforce, in words."""
+    level: str = ""
+    """The level that was seen to hold; empty in logs from before there were levels."""
+    layers: tuple[JailLayer, ...] = ()
+
+    @property
+    def jail(self) -> Jail:
+        """What held this run's programs back."""
+        return Jail(words=self.sandbox, level=self.level, layers=self.layers)
 
 
 class StepStarted(Value):

@@ -82,6 +82,8 @@ class Result:
     provider: str = ""
     provider_why: str = ""
     sandbox: str = ""
+    level: str = ""
+    """The level of the jail that was seen to hold."""
     error: str = ""
     """A fault of ours that ended the run."""
 
@@ -106,6 +108,7 @@ class Result:
 def document(result: Result) -> dict[str, object]:
     """The result as one JSON document; the keys are the same for every outcome."""
     verdicts = result.report.verdicts if result.report is not None else ()
+    ending = result.report.ending if result.report is not None else None
     partial = result.partial
     return {
         "run_id": result.run_id or None,
@@ -123,6 +126,9 @@ def document(result: Result) -> dict[str, object]:
         ],
         "strategy": result.strategy,
         "provider": result.provider or None,
+        "sandbox": result.sandbox or None,
+        "level": result.level or None,
+        "refused": list(ending.refused) if ending is not None else [],
         "iterations": result.iterations,
         "candidates": result.candidates,
         "tokens": result.tokens,
@@ -166,6 +172,7 @@ def _step(result: Result, event: Event) -> Result:
             return replace(
                 result, title=event.title, code=event.code, provider=event.provider,
                 provider_why=event.provider_why, sandbox=event.sandbox,
+                level=event.level,
                 files=((event.entry, event.code),) if event.entry else (),
             )
         case StepStarted():

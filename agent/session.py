@@ -24,8 +24,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from agent.bus import EventBus, Writer
+from agent.checks.witness import witnessed
 from agent.context import Context
-from agent.domain import Task, Value
+from agent.domain import Jail, Task, Value
 from agent.events import (
     Answered,
     Notice,
@@ -109,6 +110,11 @@ class Session:
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
         )
+        try:
+            jail = await self.jail(task)
+        except SandboxError as error:
+            # Told here and met again by the run's first job, which ends the run with it.
+            jail = Jail(words=f"{self.sandbox.name}: {error}")
         self._store.add_run(run, title, self._store.put(task), options.to_json())
         emit = self._voice(run)
         emit(
@@ -118,7 +124,9 @@ class Session:
                 entry=task.solution.entry if task.solution else "",
                 provider=self.plan.provider,
                 provider_why=self.plan.why,
-                sandbox=self.sandbox.describe(),
+                sandbox=jail.words,
+                level=jail.level,
+                layers=jail.layers,
             )
         )
         for text in (*([self._warning] if self._warning else []), *notices):
@@ -182,6 +190,13 @@ class Session:
         return tuple(row.id for row in adopted)
 
     # What readers ask.
+
+    async def jail(self, task: Task | None = None) -> Jail:
+        """What is seen to hold code back here, for a task where its judge will run.
+
+        Raises `SandboxError`.
+        """
+        return await witnessed(self.sandbox, task.sites if task is not None else ())
 
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far; raises `UnknownRun`."""

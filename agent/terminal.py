@@ -303,7 +303,8 @@ def event_words(event: Event) -> str:
     detail wants."""
     match event:
         case RunStarted():
-            return plan_words(event.provider, event.provider_why)
+            plan = plan_words(event.provider, event.provider_why)
+            return f"{plan}\nsandbox: {event.sandbox}" if event.sandbox else plan
         case TestsFrozen():
             origins = Counter(test.origin for test in event.tests)
             named = ", ".join(f"{count} {origin}" for origin, count in origins.items())

@@ -20,9 +20,8 @@ from sandbox.types import Job, Outcome, SandboxUnavailable
 class StrongestSandbox:
     """Runs each job in the jail where there is one, else in the plain backend."""
 
-    name = "auto"
-
     def __init__(self) -> None:
+        self.name = "jail"
         self._backend: Sandbox
         self._tried = False
         self._refusal = ""
@@ -80,6 +79,7 @@ class StrongestSandbox:
 
     def _fall_back(self, refusal: SandboxUnavailable) -> None:
         self._backend = SubprocessSandbox()
+        self.name = self._backend.name
         self._refusal = str(refusal)
         self._tried = True
 

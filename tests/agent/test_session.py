@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from agent.domain import Task
-from agent.events import Event, RunFinished, Stamped, fold_attempts
+from agent.events import Event, RunFinished, RunStarted, Stamped, fold_attempts
 from agent.intake import make_task, paste
 from agent.session import NoProvider, Session, Settings, UnknownRun, open_session
+from sandbox import Job, Outcome, SandboxError
+from sandbox.levels import Witness
+from sandbox.subprocess_backend import SubprocessSandbox
 
 ONE_BUG = """\
 def area(width, height):
@@ -47,6 +50,36 @@ def last(log: tuple[Stamped, ...]) -> RunFinished:
 
 def of_kind(log: tuple[Stamped, ...], kind: str) -> list[Event]:
     return [entry.event for entry in log if entry.event.kind == kind]
+
+
+async def test_a_run_opens_with_the_level_that_was_seen_to_hold(session: Session) -> None:
+    start = of_kind(await finished(session, paste("print(1)\n", "", "").task), "run_started")[0]
+    seen = await session.jail()
+
+    assert isinstance(start, RunStarted)
+    assert start.jail == seen
+    assert seen.level in seen.words
+    assert seen.layers
+
+
+async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    class Broken(SubprocessSandbox):
+        async def witness(self, coming: Job | None = None) -> Witness:
+            raise SandboxError("the kernel is on holiday")
+
+        async def run(self, job: Job) -> Outcome:
+            raise SandboxError("the kernel is on holiday")
+
+    async with open_session(settings(tmp_path), Broken) as session:
+        log = await finished(session, paste("print(1)\n", "", "").task)
+
+    (start,) = of_kind(log, "run_started")
+    assert isinstance(start, RunStarted)
+    assert (start.sandbox, start.level) == ("subprocess: the kernel is on holiday", "")
+    assert last(log).outcome == "not_fixable"
+    assert "the kernel is on holiday" in last(log).reason
 
 
 async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) -> None:

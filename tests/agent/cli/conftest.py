@@ -7,11 +7,10 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import pytest
 
-from agent.domain import File, Report, Solution, Task, Verdict
+from agent.domain import File, Jail, Report, Solution, Task, Verdict
 from agent.events import Event, Judged, RunFinished, RunStarted, Stamped
 from agent.settings import Settings
 from llm import Plan
@@ -29,12 +28,12 @@ class ReplayedSession:
     orphans: tuple[str, ...] = ()
     fault: Exception | None = None
     plan: Plan = field(default_factory=lambda: Plan("mock", "no model: memory and search only"))
-    sandbox: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(describe=lambda: "replayed sandbox")
-    )
     started: list[tuple[Task, str]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     settings: Settings | None = None
+
+    async def jail(self) -> Jail:
+        return Jail(words="replayed sandbox", level="L4")
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncIterator[ReplayedSession]:

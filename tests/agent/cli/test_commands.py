@@ -23,7 +23,8 @@ TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
     "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider", "iterations",
-    "candidates", "tokens", "cost_usd", "seconds", "reason", "error", "not_a_fix",
+    "candidates", "tokens", "cost_usd", "seconds", "reason", "error", "not_a_fix", "sandbox",
+    "level", "refused",
 }
 
 
@@ -417,7 +418,8 @@ def test_the_plan_is_said(program: Path, healing: Any) -> None:
     shown = invoke(healing, "plan")
 
     assert document["provider"] == "mock"
-    assert document["sandbox"] == "replayed sandbox"
+    assert (document["sandbox"], document["level"]) == ("replayed sandbox", "L4")
+    assert "replayed sandbox" in shown.stdout
     assert document["data_dir"] == str(program.parent / "data")
     assert "mock: no model: memory and search only" in shown.stdout
 

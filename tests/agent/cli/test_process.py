@@ -186,6 +186,30 @@ def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_
 
 
 @needs_jail
+def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> None:
+    path = write(folder, "print(1)\n")
+
+    done = heal(folder, "run", path, "--json")
+    judged = heal(folder, "check", path, "--json")
+
+    for each in (done, judged):
+        assert document(each)["level"] in ("L2", "L3", "L4")
+        said = f"sandbox: {document(each)['sandbox']}\n"
+        assert said.startswith(f"sandbox: jail: {document(each)['level']} seen to hold: ")
+        assert said in each.stderr
+    assert done.stderr.index("sandbox: ") < done.stderr.index("iteration 0")
+
+
+def test_limits_alone_are_called_that(folder: Path) -> None:
+    path = write(folder, "print(1)\n")
+
+    done = heal(folder, "run", path, "--json", HEAL_SANDBOX="subprocess")
+
+    assert document(done)["level"] == "L1"
+    assert "limits only: the network and readable files are open" in done.stderr
+
+
+@needs_jail
 @pytest.mark.parametrize(
     ("program", "refusal"),
     [
