@@ -81,6 +81,8 @@ class Seat:
     stderr: int
     end: tuple[int, float] | None = None
     """Wait status and seconds of cpu time, once it has ended."""
+    lost: bool = False
+    """Its server ended, and nobody can say how this child did."""
     on_end: Callable[[], None] | None = None
 
     def close(self) -> None:
@@ -278,7 +280,7 @@ class ForkServer:
             seat.close()
         alive = self._loop is not None and not self._loop.is_closed()
         for seat in list(self._seats.values()):
-            seat.end = (signal.SIGKILL, 0.0)
+            seat.lost = True
             if seat.on_end is not None and alive:
                 seat.on_end()
         self._seats.clear()
@@ -321,7 +323,7 @@ class ForkServer:
 
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
-        if seat.end is None and not self.broken:
+        if seat.end is None and not seat.lost and not self.broken:
             self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
     async def _has_room(self) -> bool:

@@ -313,7 +313,7 @@ class _Running(Conversation):
         if server.profile.level == "L3":
             self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
         self._open(seat.channel, frame(told), endless)
-        if seat.end is not None:
+        if self._has_exited():
             self._left()
 
     def _kill(self) -> None:
@@ -322,7 +322,7 @@ class _Running(Conversation):
             self._mercy = self._loop.call_later(_DEATH_S, self._server.close, "it does not kill")
 
     def _has_exited(self) -> bool:
-        return self._seat.end is not None or self._outcome is not None
+        return self._seat.end is not None or self._seat.lost or self._outcome is not None
 
     def _heard(self) -> None:
         if self.inbox.ended and self._stopped is None and self._outcome is None:
@@ -336,7 +336,9 @@ class _Running(Conversation):
         if self._outcome is not None:
             return
         end = self._seat.end
-        assert end is not None, "called at the end"
+        if end is None:
+            self._give_up()
+            return
         while self._channel >= 0 and self._outcome is None:
             before = self.inbox.received_bytes
             self._read_channel()
@@ -345,14 +347,24 @@ class _Running(Conversation):
         if self._outcome is None:
             self._finish(*end)
 
-    def _finish(self, status: int, cpu_s: float) -> None:
-        self.wall_s = time.monotonic() - self._started
+    def _give_up(self) -> None:
+        """What became of the job cannot be known: that is no fault of its code."""
+        self._put_away()
+        self._seat.close()
+        self._settle(SandboxError(f"the fork server ended: {self._server.broken}"))
+
+    def _put_away(self) -> None:
         for timer in (self._weighing, self._mercy):
             if timer is not None:
                 timer.cancel()
-        stdout, stderr, cut = b"", b"", False
         if self._silent:
             self._loop.remove_reader(self._seat.stderr)
+
+    def _finish(self, status: int, cpu_s: float) -> None:
+        self.wall_s = time.monotonic() - self._started
+        self._put_away()
+        stdout, stderr, cut = b"", b"", False
+        if self._silent:
             self._read_errors()
             stderr = bytes(self._errors)
         else:

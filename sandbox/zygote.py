@@ -60,6 +60,7 @@ ALONE, FIRST, SECOND = 0, 1, 2
 
 _HIGH = 200
 """The control socket lives up here, out of the way of a child's descriptors."""
+_KEPT_FOR_FORKS = 128
 _FIRST_FREE = guest.PEER + 1
 _MOST_DESCRIPTORS = 256
 _USUAL = """
@@ -143,6 +144,10 @@ class Zygote:
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
         guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
         guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
+        # The kernel counts the threads of all children together: those are refused theirs while
+        # the fork server still has room for another child.
+        room, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+        self._threads = (room - _KEPT_FOR_FORKS,) * 2
         null = os.open("/dev/null", os.O_RDWR)
         for number in range(_FIRST_FREE):
             if number not in (2, null):
@@ -260,6 +265,7 @@ class Zygote:
             os._exit(0)
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
+        _setrlimit(resource.RLIMIT_NPROC, self._threads)
         files = job["files"]
         if files:
             _shadow(files)
