@@ -43,6 +43,10 @@ GRACE_S = 4.0
 """The tests' process stops a test by itself; this much later the host does."""
 LATE_TESTS = 2
 """After so many tests that came to no end the others are given a fifth of the time."""
+NO_FILES = (
+    "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
+    "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
+)
 ANSWER_BYTES = 2_000_000
 """More than any answer that is not sent to the tests' process, escapes and all."""
 SHOWN = 2_000
@@ -251,24 +255,27 @@ class _Bench:
             shipping.imports_packages(text, self._all_modules)
             for path, text in self._test_support.items() if path.endswith(".py")
         )
+        ours = await shipping.shipment(self.sandbox, self.task.sites, with_pytest)
+        if shared and not ours.opens_files:
+            return {}, {"unloaded": {"status": "error", "message": NO_FILES}}
         limits = Limits(wall_s=total_s, cpu_s=total_s)
         tests_job = Job(
             program=shipping.program("observe_tests"),
             payload={**common, **payload, "wall_s": wall_s},
-            modules=shipping.modules(with_pytest),
+            modules=ours.modules,
             files={**self._test_support, **(test_files or {})},
-            sites=shipping.sites(self.task.sites, with_pytest),
+            sites=ours.sites,
             limits=limits,
         )
         solution_job = Job(
             program=shipping.program("observe_solution"),
             payload={
-                **self._program_payload, "last_site_is_ours": tests_job.sites != self.task.sites,
+                **self._program_payload, "last_site_is_ours": ours.last_site_is_ours,
             },
             # The same as the other's: both may come from one preloaded interpreter.
-            modules=tests_job.modules,
+            modules=ours.modules,
             files=self._files,
-            sites=tests_job.sites,
+            sites=ours.sites,
             limits=limits,
         )
         async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):

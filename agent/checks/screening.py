@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from agent.checks import shipping
+from agent.checks.shipping import Shipment, needs_packages, shipment
+from agent.checks.shipping import program as program_text
 from agent.domain import Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
 from sandbox.sandbox import Batch, Sandbox
@@ -161,7 +162,8 @@ async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes."""
-    async with sandbox.batch(job(task, base, tests, "screen")) as batch:
+    ours = await shipped(sandbox, task, tests)
+    async with sandbox.batch(job(task, base, tests, "screen", ours)) as batch:
         yield Screener(batch, base.text, len(tests) or 1)
 
 
@@ -171,7 +173,8 @@ async def run_in_process(
     """One entry per test, each run alone, for tests that cannot be judged from outside."""
     results: list[Screened] = []
     for test in tests:
-        async with sandbox.batch(job(task, solution, [test], "screen")) as batch:
+        ours = await shipped(sandbox, task, [test])
+        async with sandbox.batch(job(task, solution, [test], "screen", ours)) as batch:
             item: Json = {
                 "kind": "baseline", "text": solution.text, "steps": STEPS_BASELINE * 50,
                 "cpu_s": wall_s, "wall_s": wall_s,
@@ -187,12 +190,17 @@ async def run_in_process(
     return results
 
 
+async def shipped(sandbox: Sandbox, task: Task, tests: Sequence[TestCase]) -> Shipment:
+    """What of ours the program and all its tests need in one process."""
+    return await shipment(sandbox, task.sites, any(needs_packages(test) for test in tests))
+
+
 def job(
-    task: Task, solution: Solution, tests: Sequence[TestCase], program: str, **more: Json
+    task: Task, solution: Solution, tests: Sequence[TestCase], program: str, ours: Shipment,
+    **more: Json,
 ) -> Job:
     """A jail's job that runs one of our programs over a solution and its tests."""
     texts = {file.path: file.text for file in (*task.support, *solution.files)}
-    with_pytest = any(shipping.needs_packages(test) for test in tests)
     payload: dict[str, Json] = {
         "entry": solution.entry,
         "base": solution.text,
@@ -209,11 +217,11 @@ def job(
         **more,
     }
     return Job(
-        program=shipping.program(program),
+        program=program_text(program),
         payload=payload,
-        modules=shipping.modules(with_pytest),
+        modules=ours.modules,
         files=texts,
-        sites=shipping.sites(task.sites, with_pytest),
+        sites=ours.sites,
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )
 

@@ -8,15 +8,19 @@ modules that import it come along with the folder it lies in.
 from __future__ import annotations
 
 import ast
+import asyncio
+import importlib
 import importlib.util
 import sys
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from agent.domain import Script, TestCase
-from sandbox.types import SandboxError
+from sandbox.sandbox import Sandbox
+from sandbox.types import Job, SandboxError
 
 _COMMON = (
     "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
@@ -82,6 +86,46 @@ def _roots(code: str) -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in named) - sys.stdlib_module_names
 
 
-def sites(own: tuple[str, ...], with_pytest: bool) -> tuple[str, ...]:
-    """The user's folders of packages first, then ours, where pytest is, if it is needed."""
-    return tuple(dict.fromkeys((*own, pytest_site()))) if with_pytest else own
+@dataclass(frozen=True)
+class Shipment:
+    """What of ours goes into one job, or into both of a pair."""
+
+    modules: Mapping[str, str]
+    sites: tuple[str, ...]
+    last_site_is_ours: bool = False
+    """The last of `sites` is for the tests alone."""
+    opens_files: bool = True
+    """Whether what runs there may open files."""
+
+
+async def shipment(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Shipment:
+    """What to ship where the user's folders of packages are `own`; the user's come first.
+
+    Where no file can be opened, pytest is shipped as modules, from memory.
+    """
+    if not with_pytest:
+        return Shipment(modules(), own)
+    coming = Job("", modules=modules(), sites=own)
+    if (await sandbox.witness(coming)).level == "L2":
+        texts = await asyncio.to_thread(_pytest_in_memory)
+        return Shipment({**texts, **modules(with_pytest=True)}, own, opens_files=False)
+    ours = pytest_site()
+    return Shipment(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
+
+
+@cache
+def _pytest_in_memory() -> Mapping[str, str]:
+    """The texts of all modules that `import pytest` loads from its folder of packages."""
+    importlib.import_module("pytest")
+    folder = Path(pytest_site())
+    roots = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+    texts = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if name.partition(".")[0] in roots and file.endswith(".py"):
+            text = Path(file).read_text("utf-8")
+            if Path(file).name == "__init__.py":
+                # pytest asks where its packages lie, to leave itself out of tracebacks.
+                text += f"\n__file__ = {str(folder / name.replace('.', '/') / '__init__.py')!r}\n"
+            texts[name] = text
+    return texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from agent.checks.screening import KILL_S, job
+from agent.checks.screening import KILL_S, job, shipped
 from agent.domain import Solution, Task, TestCase
 from agent.repair.facts import Trace, Traced
 from sandbox.sandbox import Sandbox
@@ -22,7 +22,8 @@ async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed."""
-    watched = job(task, solution, tests, "trace", limits=[STEPS, CPU_S, WALL_S])
+    ours = await shipped(sandbox, task, tests)
+    watched = job(task, solution, tests, "trace", ours, limits=[STEPS, CPU_S, WALL_S])
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}
     hits: dict[int, int] = {}

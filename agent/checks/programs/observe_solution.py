@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import io
+import json
 import os
 import sys
 import types
@@ -160,16 +161,10 @@ class Program:
         system.stderr = system.__stderr__ = err
 
 
-def _import_json() -> None:
-    """The channel needs it, and the program's folder, which comes first, may have a json.py."""
-    first = sys.path.pop(0)
-    importlib.import_module("json")
-    sys.path.insert(0, first)
-
-
 def main(jail: Any) -> None:
     """Serves until the tests' process is gone."""
-    _import_json()
+    # The channel imports it by name, and the program may have a json.py.
+    sys.modules["json"] = json
     if jail.payload["last_site_is_ours"]:
         hide_last_site()
     give_way(jail.files)
