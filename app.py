@@ -11,6 +11,7 @@ from agent.dotenv import read_dotenv
 from agent.drafts import by_words, read_drafts
 from agent.settings import BadSettings, Settings
 from demo.host import Engine, Host
+from demo.strangers import Door, is_public
 
 
 def find_engine(settings: Settings) -> Engine:
@@ -48,7 +49,8 @@ def main() -> int:
         return 2
     from demo.web import build, serve
 
-    host = Host(lambda: find_engine(settings))
+    door = Door(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    host = Host(lambda: find_engine(settings), door)
     try:
         serve(build(host, max_iterations=settings.max_iterations), host, name, port)
     except OSError as error:

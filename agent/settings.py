@@ -40,6 +40,8 @@ class Settings:
     """Keep one test from the repair where there are four or more."""
     sandbox: str = STRONGEST
     """A backend of `sandbox.BACKENDS`, or `auto`: whichever local one holds back most here."""
+    allow_weak: bool = False
+    """Let a public server run code below level L2, which it then says on every page."""
     data_dir: Path = Path()
     """Runs, checkpoints and the fix memory; empty means the user's data folder."""
     drafts: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +76,7 @@ ENVIRONMENT: dict[str, str] = {
     "test_wall_s": "HEAL_TEST_S",
     "hold_out": "HEAL_HOLD_OUT",
     "sandbox": "HEAL_SANDBOX",
+    "allow_weak": "SANDBOX_ALLOW_WEAK",
     "data_dir": "HEAL_DATA_DIR",
 }
 """Field name to the environment variable that sets it."""

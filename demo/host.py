@@ -13,10 +13,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.domain import Task
+from agent.domain import Jail, Task
 from agent.events import Stamped
+from demo.strangers import Door
 
 log = logging.getLogger(__name__)
+
+_OWN_DOOR = Door()
+"""Only this machine reaches the page."""
 
 
 class Plan(Protocol):
@@ -29,20 +33,13 @@ class Plan(Protocol):
     def why(self) -> str: ...
 
 
-class Backend(Protocol):
-    """The part of a sandbox that the page shows."""
-
-    def describe(self) -> str: ...
-
-
 class Session(Protocol):
     """The part of `agent.session.Session` that the page uses."""
 
     @property
     def plan(self) -> Plan: ...
 
-    @property
-    def sandbox(self) -> Backend: ...
+    async def jail(self) -> Jail: ...
 
     async def start(
         self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
@@ -84,21 +81,62 @@ class Engine:
 
 @dataclass(frozen=True)
 class Running:
-    """An engine with its open session."""
+    """An engine with its open session, and what was seen to hold its programs back."""
 
     engine: Engine
     session: Session
+    jail: Jail
+    refusal: str = ""
+    """Why no code is run here; the session then only shows saved runs."""
+    warning: str = ""
+    """What every page must say."""
 
 
 class Unavailable(Exception):
     """The engine cannot work here; the message says why."""
 
 
+class SavedRuns:
+    """A session that shows what was saved, and starts nothing."""
+
+    def __init__(self, session: Session, why: str) -> None:
+        self._session = session
+        self._why = why
+
+    @property
+    def plan(self) -> Plan:
+        return self._session.plan
+
+    async def jail(self) -> Jail:
+        return await self._session.jail()
+
+    async def start(
+        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
+    ) -> str:
+        raise Unavailable(self._why)
+
+    def follow(self, run: str, /, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+        return self._session.follow(run, after)
+
+    async def cancel(self, run: str, /) -> None:
+        await self._session.cancel(run)
+
+    async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool:
+        raise Unavailable(self._why)
+
+    async def recover(self) -> tuple[str, ...]:
+        return ()
+
+    def log(self, run: str, /) -> tuple[Stamped, ...]:
+        return self._session.log(run)
+
+
 class Host:
     """Opens a session in the background of a server's life and closes it with the server."""
 
-    def __init__(self, find_engine: Callable[[], Engine]) -> None:
+    def __init__(self, find_engine: Callable[[], Engine], door: Door = _OWN_DOOR) -> None:
         """`find_engine` may import the engine; it is called in a thread."""
+        self.door = door
         self._find_engine = find_engine
         self._opened: asyncio.Future[Running] | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -137,11 +175,25 @@ class Host:
         engine = await asyncio.to_thread(self._find_engine)
         try:
             async with engine.open() as session:
-                await session.recover()
-                opened.set_result(Running(engine, session))
+                running = await self._admitted(engine, session)
+                await running.session.recover()
+                opened.set_result(running)
                 await leave.wait()
         except engine.faults as fault:
             raise Unavailable(str(fault)) from fault
+
+
+    async def _admitted(self, engine: Engine, session: Session) -> Running:
+        """The session where code may be run behind what holds here, else one that runs none."""
+        try:
+            jail = await session.jail()
+        except engine.faults as fault:
+            jail, refusal = Jail(words=str(fault)), str(fault)
+        else:
+            refusal = self.door.refusal(jail)
+        if refusal:
+            return Running(engine, SavedRuns(session, refusal), jail, refusal)
+        return Running(engine, session, jail, warning=self.door.warning(jail))
 
 
 def _told(keeping: asyncio.Task[None]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from agent.domain import File, Solution, Task
+from agent.domain import File, Jail, Solution, Task
 from agent.events import Answered, Event, RunFinished, Stamped, Waiting
 from demo.host import Engine
 
@@ -25,11 +25,8 @@ class RecordedPlan:
     why: str = "no model: memory and search only"
 
 
-class RecordedSandbox:
-    """A sandbox that holds nothing, since nothing is run."""
-
-    def describe(self) -> str:
-        return "none; this is a recording"
+NO_JAIL = Jail(words="none; this is a recording")
+"""Nothing is run, so nothing is held back."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +49,17 @@ class RecordedRun:
 class RecordedSession:
     """Plays, for each task, the log that `choose` gives, with a pause before each event."""
 
-    def __init__(self, choose: Callable[[Task], Log], pause_s: float = 0.0) -> None:
+    def __init__(
+        self, choose: Callable[[Task], Log], pause_s: float = 0.0, jail: Jail = NO_JAIL
+    ) -> None:
         self.plan = RecordedPlan()
-        self.sandbox = RecordedSandbox()
+        self._jail = jail
         self._choose = choose
         self._pause_s = pause_s
         self._runs: dict[str, RecordedRun] = {}
+
+    async def jail(self) -> Jail:
+        return self._jail
 
     async def start(
         self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None

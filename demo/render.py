@@ -15,6 +15,7 @@ from agent.domain import (
     PROOF_ORDER,
     Diagnosis,
     Ending,
+    Jail,
     Origin,
     ProofLevel,
     Status,
@@ -23,6 +24,7 @@ from agent.domain import (
 from agent.events import PartialFound, Step
 from demo.patch import DiffLine, diff_lines
 from demo.view import Column, Moment, Row, View, cost, headline, meaning, told
+from sandbox.levels import FIT_FOR_STRANGERS
 
 LONGEST_TEXT = 4_000
 """Characters of one untrusted text that are shown; the log holds all of it."""
@@ -125,13 +127,38 @@ def sentence(text: str) -> str:
     )
 
 
-def place(provider: str, why: str, sandbox: str) -> str:
-    """Which plan heals here, and the jail that runs the code."""
+def place(provider: str, why: str, jail: Jail) -> str:
+    """Which plan heals here, and the jail that runs the code: the level seen to hold, and
+    behind it what was seen of each layer."""
     badge = why if provider == "mock" else f"{provider}: {why}"
     return (
-        f'<p class="place"><span class="badge">{_text(badge, 400)}</span>'
-        f'<span class="sandbox">sandbox: {_text(sandbox, 400)}</span></p>'
+        f'<div class="place"><span class="badge">{_text(badge, 400)}</span>{_jail(jail)}</div>'
     )
+
+
+def _jail(jail: Jail) -> str:
+    words = f'<span class="sandbox">sandbox: {_text(jail.words, 400)}</span>'
+    if not jail.level:
+        return words
+    strength = "fit" if jail.level in FIT_FOR_STRANGERS else "weak"
+    layers = [
+        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
+        for layer in jail.layers
+    ]
+    tip = _text("\n".join(layers))
+    listed = "".join(f"<li>{_text(layer, 600)}</li>" for layer in layers)
+    return (
+        f'<details class="jail" data-key="jail"><summary title="{tip}">'
+        f'<span class="badge level {strength}">{_text(jail.level, 10)}</span> {words}</summary>'
+        f"<ul>{listed}</ul></details>"
+    )
+
+
+def banner(warning: str, refusal: str = "") -> str:
+    """What every page must say of a weak jail: that it runs code, or that it does not."""
+    if warning:
+        return f'<div class="banner weak" role="alert">{_text(warning)}</div>'
+    return f'<div class="banner" role="alert">{_text(refusal)}</div>' if refusal else ""
 
 
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
@@ -150,7 +177,7 @@ def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
 
 def _where(view: View) -> str:
     start = view.start
-    return "" if start is None else place(start.provider, start.provider_why, start.sandbox)
+    return "" if start is None else place(start.provider, start.provider_why, start.jail)
 
 
 def _downloads(view: View) -> str:

@@ -23,6 +23,7 @@ from demo import examples, render, theme
 from demo.downloads import download_route
 from demo.host import Host, Session, Unavailable
 from demo.pace import paced
+from demo.strangers import is_loopback
 from demo.view import View, fold
 
 ASSETS = Path(__file__).with_name("assets")
@@ -65,11 +66,13 @@ class Page:
         if any((code, tests, words)) or not any(typed):
             typed = (gr.skip(), gr.skip(), gr.skip())
         try:
-            session = await self._host.session()
+            running = await self._host.running()
         except Unavailable as fault:
             kept = {**kept, "run": "", "interrupt": ""}
-            return (kept, "", render.sentence(str(fault)), *typed, *_buttons(running=False))
-        plan = render.place(session.plan.provider, session.plan.why, session.sandbox.describe())
+            return (kept, "", render.sentence(str(fault)), *typed, *_buttons(running=False), "")
+        session = running.session
+        plan = render.place(session.plan.provider, session.plan.why, running.jail)
+        banner = render.banner(running.warning, running.refusal)
         said = ""
         if run and _known(session, run) is None:
             said = (
@@ -78,7 +81,8 @@ class Page:
             )
             run = ""
         kept = {**kept, "run": run, "interrupt": ""}
-        return (kept, plan, render.sentence(said), *typed, *_buttons(running=bool(run)))
+        buttons = _buttons(running=bool(run), closed=bool(running.refusal))
+        return (kept, plan, render.sentence(said), *typed, *buttons, banner)
 
     def begin(self, code: str, tests: str, words: str) -> tuple[Any, ...]:
         """Gives the browser the run's identifier before the run exists."""
@@ -101,6 +105,9 @@ class Page:
         except running.engine.refusals as refusal:
             yield render.empty(), render.sentence(str(refusal))
             return
+        if running.refusal:
+            yield render.empty(), render.sentence(running.refusal)
+            return
         if kept["run"] in self._unborn:
             self._unborn.discard(kept["run"])
             yield render.empty(), render.sentence("Stopped before it began.")
@@ -108,6 +115,8 @@ class Page:
         limit = int(iterations) if iterations else None
         if _known(running.session, kept["run"]) is None:
             await running.session.start(intake.task, run_id=kept["run"], max_iterations=limit)
+        if kept["run"] in self._unborn:  # stopped while it was being started
+            await running.session.cancel(kept["run"])
         yield gr.skip(), "".join(map(render.sentence, intake.notices))
         async for shown in self.watch(kept):
             yield shown, gr.skip()
@@ -136,7 +145,9 @@ class Page:
         waiting = view.waiting
         kept = {**kept, "interrupt": waiting.interrupt if waiting is not None else ""}
         running = view.phase in ("running", "waiting")
-        return (kept, *_buttons(running=running), gr.update(visible=waiting is not None))
+        closed = bool((await self._host.running()).refusal)
+        buttons = _buttons(running=running, closed=closed)
+        return (kept, *buttons, gr.update(visible=waiting is not None))
 
     async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
         """Fills an example in, unless that would put it beside another program's run."""
@@ -159,7 +170,10 @@ class Page:
     async def decide(self, kept: Kept, approve: bool) -> str:
         """Answers the question that this page showed, and no later one."""
         session = await self._host.session()
-        await session.answer(kept["run"], kept["interrupt"], {"approve": approve})
+        try:
+            await session.answer(kept["run"], kept["interrupt"], {"approve": approve})
+        except Unavailable as refusal:
+            return render.sentence(str(refusal))
         return ""
 
     async def _view(self, run: str) -> View:
@@ -175,8 +189,9 @@ def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
         return None
 
 
-def _buttons(*, running: bool) -> tuple[Any, Any]:
-    return gr.update(interactive=not running), gr.update(interactive=running)
+def _buttons(*, running: bool, closed: bool = False) -> tuple[Any, Any]:
+    """Heal and Stop; where no code is run, there is nothing to heal with."""
+    return gr.update(interactive=not running and not closed), gr.update(interactive=running)
 
 
 class Look(gr.themes.Base):
@@ -203,6 +218,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         kept = gr.BrowserState(
             dict(NOTHING), storage_key="self-healing-code-agent", secret="kept-in-your-browser"
         )
+        banner = gr.HTML("", elem_id="banner")
         gr.HTML(render.masthead(), elem_id="masthead")
         plan = gr.HTML("", elem_id="plan")
         with gr.Row(elem_id="shell"):
@@ -274,7 +290,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                 None, None, None, js=_PRESS, **quick
             )
         ui.load(
-            page.arrive, [kept, *inputs], [kept, plan, said, *inputs, heal, stop], **quick
+            page.arrive, [kept, *inputs], [kept, plan, said, *inputs, heal, stop, banner], **quick
         ).then(page.watch, kept, bench, **streamed).then(page.settle, kept, settled, **quick)
     ui.queue(default_concurrency_limit=None, max_size=256)
     return ui
@@ -308,8 +324,11 @@ def serve(
     """Serves the page until interrupted, or in the background; returns its address, which is
     empty where it was interrupted before it stood.
 
-    Raises `OSError` where the port is taken.
+    Raises `OSError` where the port is taken, and `ValueError` for a name that other machines
+    can reach while the host's door was made for this one alone.
     """
+    if not host.door.public and not is_loopback(server_name):
+        raise ValueError(f"{server_name} can be reached from elsewhere: use Door(public=True)")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -326,6 +345,8 @@ def serve(
             prevent_thread_lock=not block,
             max_threads=256,
             ssr_mode=False,
+            # An environment variable of Gradio's would open a tunnel to a page of this machine.
+            share=False,
             run_history=False,
             enable_monitoring=False,
             footer_links=[],

@@ -41,6 +41,7 @@ WITHOUT_IO = [
     "agent/nodes/prove.py",
     "demo/view.py",
     "demo/render.py",
+    "demo/strangers.py",
 ]
 IO_MODULES = {
     "asyncio", "os", "pathlib", "shutil", "socket", "sqlite3", "subprocess", "tempfile",

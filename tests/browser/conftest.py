@@ -10,8 +10,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,12 +44,12 @@ def browser() -> Iterator[Browser]:
 class Watched:
     """A browser window that notes errors and requests to elsewhere."""
 
-    def __init__(self, context: BrowserContext, home: str) -> None:
+    def __init__(self, context: BrowserContext, home: str, query: str = "") -> None:
         self.context = context
         self.home = home
         self.errors: list[str] = []
         self.elsewhere: list[str] = []
-        self.page = self.open()
+        self.page = self.open(query)
 
     def open(self, query: str = "") -> Page:
         """A new tab on the page, once its buttons stand."""
@@ -60,7 +60,7 @@ class Watched:
         page.on("request", lambda request: self.elsewhere.append(request.url)
                 if not request.url.startswith((self.home, "data:", "blob:")) else None)
         page.goto(f"{self.home}{query}")
-        expect(page.locator("#plan .badge")).to_be_visible()
+        expect(page.locator("#plan .badge").first).to_be_visible()
         return page
 
     def reload(self) -> None:
@@ -120,6 +120,27 @@ def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield address
 
 
+@pytest.fixture
+def public(
+    browser: Browser, tmp_path: Path
+) -> Callable[..., AbstractContextManager[Watched]]:
+    """Serves the page as it ships where other machines can reach it, with settings of its own;
+    all its servers have their saved runs in common."""
+
+    @contextmanager
+    def opened(query: str = "", **settings: str) -> Iterator[Watched]:
+        port = free_port()
+        env = {"LLM_PROVIDER": "mock", "PORT": str(port), "GRADIO_SERVER_NAME": "0.0.0.0",
+               "HEAL_DATA_DIR": str(tmp_path), **settings}
+        with (
+            serving("app.py", port=port, env=env) as address,
+            window(browser, address, (1440, 900), query) as watched,
+        ):
+            yield watched
+
+    return opened
+
+
 @pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
 def size(request: pytest.FixtureRequest) -> tuple[int, int]:
     """A window's width and height."""
@@ -127,11 +148,13 @@ def size(request: pytest.FixtureRequest) -> tuple[int, int]:
 
 
 @contextmanager
-def window(browser: Browser, home: str, size: tuple[int, int]) -> Iterator[Watched]:
+def window(
+    browser: Browser, home: str, size: tuple[int, int], query: str = ""
+) -> Iterator[Watched]:
     """A window of its own; whatever the page complained about fails the test."""
     width, height = size
     context = browser.new_context(viewport={"width": width, "height": height})
-    watched = Watched(context, home)
+    watched = Watched(context, home, query)
     yield watched
     assert watched.errors == []
     assert watched.elsewhere == []

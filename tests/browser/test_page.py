@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +228,47 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     fresh.goto(page.home, wait_until="commit")
     heal(fresh, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
     ended(fresh, "HEALED")
+
+
+def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
+    badge = page.page.locator("#plan .badge.level")
+    layers = page.page.locator("#plan .jail li")
+    expect(badge).to_have_text(re.compile(r"L[1-4]"))
+    expect(layers.first).to_be_hidden()
+    badge.click()
+    expect(layers.first).to_be_visible()
+    fits(page.page)
+    heal(page.page, code="print(1)")
+    ended(page.page, "HEALTHY")
+    expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
+
+
+def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
+    public: Callable[..., AbstractContextManager[Any]],
+) -> None:
+    with public(HEAL_SANDBOX="subprocess", SANDBOX_ALLOW_WEAK="1") as weak:
+        expect(weak.page.locator("#banner .banner.weak")).to_contain_text("Not safe")
+        heal(weak.page, code=WRONG, tests="assert postage(100) == 2")
+        ended(weak.page, "HEALED")
+        expect(weak.page.locator("#banner .banner.weak")).to_be_visible()
+        fits(weak.page)
+        query = weak.page.url[weak.page.url.index("?"):]
+
+    with public(query, HEAL_SANDBOX="subprocess") as closed:
+        expect(closed.page.locator("#banner .banner")).to_contain_text("No code is run here")
+        expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
+        ended(closed.page, "HEALED")
+        expect(closed.page.get_by_role("button", name="Heal it")).to_be_disabled()
+        fits(closed.page)
+
+
+def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(
+    public: Callable[..., AbstractContextManager[Any]],
+) -> None:
+    with public() as held:
+        level = held.page.locator("#plan .badge.level").inner_text()
+        if level == "L1":
+            pytest.skip("the system grants no jail")
+        heal(held.page, code="print(1)")
+        ended(held.page, "HEALTHY")
+        expect(held.page.locator("#banner .banner")).to_have_count(0)

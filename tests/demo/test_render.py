@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain import BlamedLine, Diagnosis, Ending, File, Report, Solution, Verdict
+from agent.domain import (
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    File,
+    Jail,
+    JailLayer,
+    Report,
+    Solution,
+    Verdict,
+)
 from agent.events import (
     CodeWritten,
     Critiqued,
@@ -31,7 +41,7 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from demo.render import empty, place, sentence, workbench
+from demo.render import banner, empty, place, sentence, workbench
 from demo.view import fold
 
 Log = tuple[Stamped, ...]
@@ -99,7 +109,8 @@ def everywhere(text: str, *, resolved: bool) -> Log:
             stdout=text, iterations=1, candidates=1, tokens=1, cost_usd=None, seconds=1.0,
         )
     events: list[Event] = [
-        RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text),
+        RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text,
+                   level=text, layers=(JailLayer(name=text, holds=False, seen=text),)),
         StepStarted(step="execute", iteration=1),
         TestsFrozen(tests=(TestInfo(name=text, origin="user", code=text),)),
         CodeWritten(iteration=0, solution=solution),
@@ -222,6 +233,41 @@ def test_the_empty_bench_says_what_to_do() -> None:
 
 
 def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
-    assert Reader(place("mock", "no model: memory and search only", "s")).text.startswith(
-        "no model: memory and search only"
+    shown = place("mock", "no model: memory and search only", Jail(words="s"))
+    assert Reader(shown).text.startswith("no model: memory and search only")
+
+
+@pytest.mark.parametrize(
+    ("level", "badge"),
+    [("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
+     ("M", "level weak")],
+)
+def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
+    level: str, badge: str
+) -> None:
+    layers = (
+        JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),
+        JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
     )
+    shown = place("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
+
+    assert f'<span class="badge {badge}">{level}</span>' in shown
+    assert "sandbox: jail: seen" in Reader(shown).text
+    assert "seccomp holds: open a socket: EACCES" in Reader(shown).text
+    tip = shown.partition('<summary title="')[2].partition('">')[0]
+    assert tip.split("\n") == [
+        "seccomp holds: open a socket: EACCES",
+        "namespaces does not hold: see &quot;the&quot; parent: possible",
+    ]
+
+
+def test_a_log_from_before_there_were_levels_has_no_badge(
+    recorded: Callable[[str], Log],
+) -> None:
+    assert 'class="badge level' not in workbench(fold(recorded("healed")))
+
+
+def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
+    assert banner("", "") == ""
+    assert 'class="banner weak"' in banner("<b>", "")
+    assert "<b>" not in banner("<b>", "") + banner("", "<b>")

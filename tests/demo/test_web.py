@@ -12,14 +12,17 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from agent.domain import Task
+from agent.domain import Jail, Task
 from agent.events import RunStarted, Stamped, from_jsonl
 from demo.downloads import download_route
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
+from demo.strangers import Door
 from demo.web import NOTHING, Kept, Page, build
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
+WEAK = Jail(words="subprocess: L1: limits only", level="L1")
+SAVED = str(uuid4())
 
 
 @pytest.fixture
@@ -247,3 +250,72 @@ async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host)
 @pytest.mark.parametrize("path", ["none/log", "none/patch", "none/secrets"])
 async def test_files_of_unknown_runs_are_not_found(host: Host, path: str) -> None:
     assert (await served(host, f"/gradio_api/heal/{path}")).status_code == 404
+
+
+@pytest.fixture
+async def closed(chosen: Chosen) -> AsyncIterator[Page]:
+    session = RecordedSession(chosen, jail=WEAK)
+    await session.start(Task(text="healed"), run_id=SAVED)
+    async for _ in session.follow(SAVED):
+        pass
+    host = Host(lambda: recorded_engine(session), Door(public=True))
+    async with host.serving():
+        yield Page(host)
+
+
+async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(closed: Page) -> None:
+    arrived = await closed.arrive(None, "", "", "", asked(SAVED))
+    kept = begun(closed, words="healed")
+    tried = [pair async for pair in closed.heal(kept, "", "", "healed", 5)]
+    shown = [shown async for shown in closed.watch(arrived[0])]
+
+    assert arrived[0]["run"] == SAVED
+    assert "No code is run here" in arrived[-1]
+    assert (arrived[-3]["interactive"], (await closed.settle(kept))[1]["interactive"]) == (
+        False, False
+    )
+    assert len(tried) == 1
+    assert "No code is run here" in tried[0][1]
+    assert "HEALED" in shown[-1]
+
+
+async def test_a_page_that_may_run_no_code_takes_no_answer(chosen: Chosen) -> None:
+    session = RecordedSession(lambda task: chosen(Task(text="waiting")), jail=WEAK)
+    await session.start(Task(), run_id=SAVED)
+    async for _ in session.follow(SAVED):
+        pass
+    host = Host(lambda: recorded_engine(session), Door(public=True))
+    async with host.serving():
+        page = Page(host)
+        kept: Kept = {**NOTHING, "run": SAVED, "interrupt": "ask-1"}
+
+        assert "No code is run here" in await page.decide(kept, True)
+        assert not session.log(SAVED)[-1].final
+
+
+async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Chosen) -> None:
+    session = RecordedSession(chosen, jail=WEAK)
+    host = Host(lambda: recorded_engine(session), Door(public=True, allow_weak=True))
+    async with host.serving():
+        page = Page(host)
+        for run in ("", str(uuid4())):
+            arrived = await page.arrive(None, "", "", "", asked(run))
+            assert 'class="banner weak"' in arrived[-1]
+            assert arrived[-3]["interactive"] is True
+        assert "HEALED" in (await healed(page, begun(page, words="healed")))[-1]
+
+
+async def test_a_page_of_this_machine_carries_no_banner(page: Page) -> None:
+    assert (await page.arrive(None, "", "", "", asked("")))[-1] == ""
+
+
+async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
+    class Slow(RecordedSession):
+        async def start(self, task: Task, **given: Any) -> str:
+            await page.stop({**NOTHING, "run": given["run_id"]})
+            return await super().start(task, **given)
+
+    host = Host(lambda: recorded_engine(Slow(chosen, pause_s=30)))
+    async with host.serving():
+        page = Page(host)
+        assert "CANCELLED" in (await healed(page, begun(page, words="healed")))[-1]
