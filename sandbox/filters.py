@@ -46,6 +46,8 @@ _CLONE_NAMESPACES = 0x7E02_0000
 _AT_EMPTY_PATH = 0x1000
 _O_ASYNC = 0x2000
 _AF_UNIX = 1
+_MSG_OOB = 1
+"""A corner of local sockets that few use and that has let programs out of sandboxes before."""
 _PR_NAMES = (15, 16, 0x5356_4D41)
 _TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
 _DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
@@ -68,7 +70,7 @@ getresuid getresgid getpriority capget getrlimit setrlimit getrusage sysinfo una
 sched_yield sched_getaffinity sched_getparam sched_getscheduler
 sched_get_priority_max sched_get_priority_min getcpu
 futex futex_waitv set_tid_address set_robust_list rseq restart_syscall membarrier arch_prctl
-getrandom recvfrom shutdown getsockname getsockopt getpeername wait4 waitid exit exit_group
+getrandom shutdown getsockname getsockopt getpeername wait4 waitid exit exit_group
 """.split()
 """Calls that touch nothing but the process itself and descriptors it holds."""
 
@@ -100,7 +102,7 @@ def stage_one(machine: str, files: Files) -> bytes:
         "tgkill": _ALLOW,
         "prctl": _ALLOW,
         "prlimit64": _first_is(0),
-        "clone": _without(_CLONE_NAMESPACES),
+        "clone": _without(0, _CLONE_NAMESPACES),
         # So that a C library falls back to `clone`, whose flags can be seen.
         "clone3": _refuse(errno.ENOSYS),
         "ioctl": _one_of(
@@ -109,7 +111,8 @@ def stage_one(machine: str, files: Files) -> bytes:
         "fcntl": _fcntl(),
         "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
         # With an address it would reach sockets that were never opened.
-        "sendto": _null(4),
+        "sendto": _without(3, _MSG_OOB)[:-1] + _null(4),
+        "recvfrom": _without(3, _MSG_OOB),
         # Python raises PermissionError for both.
         "socket": _refuse(errno.EACCES),
         "connect": _refuse(errno.EACCES),
@@ -172,8 +175,8 @@ def _with_bit(argument: int, bit: int) -> Action:
     return (_load(argument), (ANY_BIT, 1, 0, bit), *_EPERM, *_ALLOW)
 
 
-def _without(bits: int) -> Action:
-    return (_load(0), (ANY_BIT, 0, 1, bits), *_EPERM, *_ALLOW)
+def _without(argument: int, bits: int) -> Action:
+    return (_load(argument), (ANY_BIT, 0, 1, bits), *_EPERM, *_ALLOW)
 
 
 def _null(argument: int) -> Action:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-RULES = ("files", "network", "processes", "signals")
+RULES = frozenset({"files", "network", "processes", "signals"})
 
 _PROCESSES = (
     "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system",

@@ -20,14 +20,17 @@ from sandbox.watch import RULES
 _HEADER = struct.Struct(">BII")
 _MOST_NESTING = 200
 _MOST_VALUES = 4_000_000
-"""A value of a few bytes on the wire can take a hundred in memory."""
+_MESSAGE_COST = 100
+_VALUE_COST = 24
+"""A value of a few bytes on the wire can take a hundred in memory, so each is charged against the
+bytes that a job may send at what it takes, near enough."""
 
 
 class Garbled(Exception):
     """What came was no message; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Message:
     """A value from the jail; `count` is how many values the jail had received before it."""
 
@@ -79,7 +82,6 @@ class Inbox:
             first = start + _HEADER.size
             if len(self._buffer) < first + size:
                 break
-            self._left -= size
             self._take(kind, bytes(self._buffer[first : first + size]), count)
             start = first + size
         del self._buffer[:start]
@@ -90,17 +92,20 @@ class Inbox:
             raise Garbled("bytes on the private channel that are no message")
 
     def _take(self, kind: int, body: bytes, count: int) -> None:
-        if kind == READY:
+        if kind == READY and not self.ready and not body:
             self.ready = True
-        elif kind == END:
+        elif kind == END and not body:
             self.ended = True
-        elif kind == RULE:
-            rule = body.decode("ascii", "replace")
-            if rule not in RULES:
-                raise Garbled("bytes on the private channel that are no message")
-            self.rules.add(rule)
-        else:
+        elif kind == RULE and body.decode("ascii", "replace") in RULES - self.rules:
+            self.rules.add(body.decode("ascii"))
+        elif kind == MESSAGE:
+            values = body.count(b"[") + body.count(b"{") + body.count(b",")
+            self._left -= max(_MESSAGE_COST, len(body), _VALUE_COST * values)
+            if self._left < 0:
+                raise Garbled(f"messages of more than {self._most_bytes} bytes")
             self.messages.append(Message(value_of(body), count))
+        else:
+            raise Garbled("bytes on the private channel that are no message")
 
 
 def value_of(body: bytes) -> Json:

@@ -77,6 +77,9 @@ def asked(program: bytes, machine: str, name: str, *arguments: int) -> int:
         ("sendto", (3, 1, 1, 0, 0), ALLOWED),
         ("sendto", (3, 1, 1, 0, 0x7F00_0000_1000), EACCES),
         ("sendto", (3, 1, 1, 0, 0x1_0000_0000), EACCES),
+        ("sendto", (3, 1, 1, 1, 0), EPERM),
+        ("recvfrom", (3, 1, 1, 1), EPERM),
+        ("recvfrom", (3, 1, 1, 0), ALLOWED),
         ("clone", (FORK_FLAGS,), ALLOWED),
         ("clone", (THREAD_FLAGS,), ALLOWED),
         ("clone", (0x1000_0000,), EPERM),
@@ -164,8 +167,8 @@ def test_what_is_not_listed_is_refused(number: int, arguments: list[int]) -> Non
             NUMBERS[name][column]
             for name in (
                 *PLAIN, *READING, *WRITING, *METADATA, "kill", "tgkill", "prctl", "prlimit64",
-                "clone", "ioctl", "fcntl", "socketpair", "sendto", "fork", "recvmsg", "sendmsg",
-                "pidfd_open", "landlock_restrict_self", "seccomp",
+                "clone", "ioctl", "fcntl", "socketpair", "sendto", "recvfrom", "fork", "recvmsg",
+                "sendmsg", "pidfd_open", "landlock_restrict_self", "seccomp",
             )
         }
         seen = answer(

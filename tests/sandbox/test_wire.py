@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.guest import END, MESSAGE, READY
+from sandbox.guest import END, MESSAGE, READY, RULE
 from sandbox.types import SandboxError
 from sandbox.wire import Garbled, Inbox, Message, frame
 
@@ -74,12 +74,16 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
         (packed(END, b"") + said(1), "no message"),
         (struct.pack(">BII", MESSAGE, 1001, 0), "more than 1000 bytes"),
         (said("x" * 600) + said("x" * 600), "more than 1000 bytes"),
-        (packed(MESSAGE, b"[" * 300 + b"]" * 300), "deeper than 200"),
     ],
 )
 def test_what_is_no_message_within_the_limit_is_refused(stream: bytes, why: str) -> None:
     with pytest.raises(Garbled, match=why):
         Inbox(1000).feed(stream)
+
+
+def test_a_message_nested_too_deep_is_refused() -> None:
+    with pytest.raises(Garbled, match="deeper than 200"):
+        Inbox(10_000).feed(packed(MESSAGE, b"[" * 300 + b"]" * 300))
 
 
 def test_a_number_of_too_many_digits_is_refused() -> None:
@@ -91,11 +95,11 @@ def test_a_message_that_would_swell_in_memory_is_refused_unread() -> None:
     swelling = packed(MESSAGE, b"[" + b"[]," * 3_000_000 + b"[]]")
 
     with pytest.raises(Garbled, match="values"):
-        Inbox(64_000_000).feed(swelling)
+        Inbox(1_000_000_000).feed(swelling)
 
 
 def test_a_renewed_inbox_takes_as_much_again() -> None:
-    inbox = Inbox(10)
+    inbox = Inbox(150)
     inbox.feed(said("12345678"))
 
     inbox.renew()
@@ -107,3 +111,30 @@ def test_a_renewed_inbox_takes_as_much_again() -> None:
 def test_what_is_no_json_value_cannot_be_sent_to_a_job() -> None:
     with pytest.raises(SandboxError, match="JSON"):
         frame(object())
+
+
+def test_many_small_messages_cost_what_they_take_in_memory() -> None:
+    inbox = Inbox(1_000_000)
+    stream = said(0) * 1000
+
+    with pytest.raises(Garbled, match="more than 1000000 bytes"):
+        for _ in range(1000):
+            inbox.feed(stream)
+
+    assert len(inbox.messages) <= 10_000
+
+
+def test_many_small_values_cost_what_they_take_in_memory() -> None:
+    inbox = Inbox(1_000_000)
+
+    with pytest.raises(Garbled, match="more than 1000000 bytes"):
+        inbox.feed(said([[]] * 50_000))
+
+
+@pytest.mark.parametrize("twice", [packed(READY, b""), packed(RULE, b"files")])
+def test_what_is_said_once_is_not_said_again(twice: bytes) -> None:
+    inbox = Inbox(1000)
+    inbox.feed(twice)
+
+    with pytest.raises(Garbled):
+        inbox.feed(twice)
