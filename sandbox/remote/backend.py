@@ -135,6 +135,8 @@ class _Batch:
             link.tell("items", list(items), float(item_wall_s))
             while done < len(items):
                 await link.until(lambda: bool(self._replies), most_s)
+                if not self._replies:
+                    raise SandboxError("the batch was closed while it answered")
                 while self._replies:
                     index, reply = self._replies.popleft()
                     if index != done:

@@ -29,6 +29,7 @@ KEY = "DAYTONA_API_KEY"
 SNAPSHOT = "HEAL_DAYTONA_SNAPSHOT"
 """The variable that names another snapshot; it needs a python3 that the jobs may read."""
 
+_INSTALL = "run: pip install 'self-healing-code-agent[daytona]'"
 _REQUEST_S = 30.0
 _CREATE_S = 60.0
 _DELETE_ATTEMPTS = 3
@@ -55,8 +56,10 @@ class Daytona:
     @asynccontextmanager
     async def lend(self, need: Need) -> AsyncIterator[Carrier]:
         """A fresh sandbox with the loader running in it, deleted at the end."""
-        from daytona import AsyncDaytona, DaytonaConfig, DaytonaError
-
+        try:
+            from daytona import AsyncDaytona, DaytonaConfig, DaytonaError
+        except ImportError as error:
+            raise SandboxError(f"daytona: its SDK is broken; {_INSTALL} ({error})") from error
         try:
             service = AsyncDaytona(
                 DaytonaConfig(api_key=self.key, api_url=self.api_url, target=self.target)
@@ -203,9 +206,7 @@ def open_daytona(environment: Mapping[str, str]) -> Sandbox:
             f"Daytona needs a key: set {KEY}, or choose another backend; nothing was run"
         )
     if importlib.util.find_spec("daytona") is None:
-        raise SandboxUnavailable(
-            "Daytona's SDK is not installed: pip install 'self-healing-code-agent[daytona]'"
-        )
+        raise SandboxUnavailable(f"Daytona's SDK is not installed; {_INSTALL}")
     return RemoteSandbox(
         Daytona(
             key,

@@ -29,6 +29,7 @@ KEY = "E2B_API_KEY"
 TEMPLATE = "HEAL_E2B_TEMPLATE"
 """The variable that names another template; it needs a python3 that the jobs may read."""
 
+_INSTALL = "run: pip install 'self-healing-code-agent[e2b]'"
 _REQUEST_S = 30.0
 _KILL_ATTEMPTS = 3
 
@@ -53,8 +54,10 @@ class E2B:
     @asynccontextmanager
     async def lend(self, need: Need) -> AsyncIterator[Carrier]:
         """A fresh sandbox with the loader running in it, killed at the end."""
-        from e2b_code_interpreter import AsyncSandbox
-
+        try:
+            from e2b_code_interpreter import AsyncSandbox
+        except ImportError as error:
+            raise SandboxError(f"e2b: its SDK is broken; {_INSTALL} ({error})") from error
         try:
             sandbox = await AsyncSandbox.create(
                 template=self.template,
@@ -173,9 +176,7 @@ def open_e2b(environment: Mapping[str, str]) -> Sandbox:
             f"E2B needs a key: set {KEY}, or choose another backend; nothing was run"
         )
     if importlib.util.find_spec("e2b_code_interpreter") is None:
-        raise SandboxUnavailable(
-            "E2B's SDK is not installed: pip install 'self-healing-code-agent[e2b]'"
-        )
+        raise SandboxUnavailable(f"E2B's SDK is not installed; {_INSTALL}")
     return RemoteSandbox(
         E2B(
             key,

@@ -159,6 +159,8 @@ class Link:
                 self.told = True
                 raise self.failure
             if self.over:
+                if self._task.done():
+                    self._task.result()  # a bug of ours, if it raises
                 return
             if silent_at is None and self.begun and most_s is not None:
                 silent_at = loop.time() + most_s + _SILENCE_S

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,16 +20,31 @@ from sandbox.honest import HONEST
 from sandbox.remote.docker import Docker
 from sandbox.remote.link import Need
 
+BY_THE_GUEST = {
+    # The guest is the one that is tried with them already, and nothing of it crosses the line.
+    *(program.claim for program in HONEST[1:]),
+    "another Python can be started",
+    "a script has a main module, a file name and the usual builtins",
+    "an uncaught error is shown as Python shows it",
+    "cpu time is limited",
+    "processes are limited",
+    "a fork bomb is ended",
+    "a crash of the interpreter is an outcome",
+    "closing every descriptor helps nobody",
+    "the size of a file is limited",
+    "open files are limited",
+    "a private file of the host is not readable",
+}
 CLAIMED = [
-    check for check in CHECKS
-    # The honest programs run by the backend that is tried with them already.
-    if "R" in check.levels and check.claim not in {program.claim for program in HONEST[3:]}
+    check for check in CHECKS if "R" in check.levels and check.claim not in BY_THE_GUEST
 ]
 ELSEWHERE = {
     # What a remote sandbox does otherwise, by design or because it is not this machine.
     "packages of a folder in `sites` can be imported": "packages are those of the image",
     "two jobs of a pair share a folder": "it ends with the container, not by itself",
 }
+
+ROOT = Path(__file__).parents[3]
 
 
 def asked(folder: Path) -> list[list[str]]:
@@ -50,6 +67,10 @@ async def test_the_contract_holds_in_a_container(
         pytest.skip(missing)
 
     assert await check.seen_wrong(open_sandbox("docker", docker())) == ""
+
+
+def test_every_claim_that_is_left_out_is_one_of_the_contract() -> None:
+    assert BY_THE_GUEST | ELSEWHERE.keys() <= {check.claim for check in CHECKS}
 
 
 async def test_a_job_runs_in_a_container_that_is_removed(
@@ -177,3 +198,33 @@ async def test_a_container_whose_client_is_killed_is_no_word_about_the_job(
             await job.finish()
 
     assert commands(tmp_path) == ["version", "run", "rm"]
+
+
+def test_a_host_that_is_killed_leaves_no_container(
+    docker: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    text = """\
+import asyncio
+from sandbox import Job, Limits, open_sandbox
+async def main():
+    job = Job("jail.send(1)\\nwhile True: pass", limits=Limits(wall_s=60, cpu_s=60))
+    async with open_sandbox("docker").start(job) as process:
+        print(await process.receive(), flush=True)
+        await process.finish()
+asyncio.run(main())
+"""
+    host = subprocess.Popen(
+        [sys.executable, "-c", text], cwd=ROOT, env=docker(), stdout=subprocess.PIPE
+    )
+    assert host.stdout is not None
+    with host.stdout:
+        assert host.stdout.readline() == b"1\n"
+    (place,) = tmp_path.glob("code-jail-*")
+
+    host.kill()
+    host.wait()
+
+    deadline = time.monotonic() + 10
+    while place.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not place.exists()

@@ -166,6 +166,18 @@ async def test_a_failure_beside_another_error_is_noted_on_it() -> None:
     assert caught.value.__notes__ == ["scripted: its sandbox sent no message: KeyError('nonsense')"]
 
 
+async def test_a_bug_of_a_host_crashes_what_waits_for_it() -> None:
+    class Broken(Script):
+        async def receive(self) -> bytes:
+            raise LookupError("a bug")
+
+    with pytest.raises(LookupError, match="a bug"):
+        await RemoteSandbox(Broken()).run(Job(""))
+    with pytest.raises(LookupError, match="a bug"):
+        async with RemoteSandbox(Broken()).batch(Job("")) as batch:
+            [reply async for reply in batch.replies(["x"], item_wall_s=1)]
+
+
 @pytest.mark.parametrize("value", [object(), {"a": object()}])
 async def test_what_is_no_json_value_is_refused_before_anything_is_asked_for(
     value: object,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import SandboxUnavailable, open_sandbox
+from sandbox import Job, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.__main__ import main
 from sandbox.remote.parcel import loader, parcel
 from sandbox.sandbox import BACKENDS, REMOTE
@@ -41,6 +41,16 @@ def test_without_the_library_its_extra_is_named(
 
     assert f"pip install '{extras['name']}[{name}]'" in str(caught.value)
     assert name in extras["optional-dependencies"]
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+async def test_a_broken_library_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_sandbox(name, {VARIABLES[name]: "k"})
+    for module in ("e2b_code_interpreter", "daytona"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(SandboxError, match="its SDK is broken; run: pip install"):
+        await opened.run(Job("pass"))
 
 
 @pytest.mark.parametrize("name", VARIABLES)
