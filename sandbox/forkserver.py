@@ -50,6 +50,7 @@ SCRATCH_MIB = 64
 """What a job may leave in its folders, all files together."""
 THREADS = 1024
 """Processes and threads of all jobs of a server together."""
+_RESTOCK_S = 0.002
 READY_ALONE = 2
 READY_PAIRS = 1
 
@@ -116,6 +117,7 @@ class ForkServer:
         self._stock = _Stock()
         self._seats: dict[int, Seat] = {}
         self._count = 0
+        self._restocking = False
         self._free = deque(range(SLOTS))
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -236,6 +238,7 @@ class ForkServer:
         if self.broken:
             return False
         if self._loop is not loop:
+            self._restocking = False
             if self._loop is not None and not self._loop.is_closed():
                 return False
             self._loop = loop
@@ -342,12 +345,15 @@ class ForkServer:
             pass
 
     def _restock(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon(self._fill)
+        """Has seats made ready a moment later, so that a short job has both processors."""
+        if self._loop is not None and not self._restocking:
+            self._restocking = True
+            self._loop.call_later(_RESTOCK_S, self._fill)
 
     def _fill(self) -> None:
         """Forks what is to be ready, once those who wait have been served."""
         stock = self._stock
+        self._restocking = False
         if self.broken or self._waiting:
             return
         if stock.wants_alone:

@@ -247,22 +247,36 @@ class Zygote:
             self._stage_two.put(self._own_pid, pid)
             self._stage_two.load()
             gc.enable()
+            paired = len(descriptors) > guest.PEER
             if waits:
-                exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
-                for warm_up in self._warm_ups:
-                    warm_up()
-            self._work(desk, len(descriptors) > guest.PEER)
+                self._rehearse(desk, paired)
+            self._work(desk, paired)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
 
             traceback.print_exc()
         os._exit(97)
 
+    def _rehearse(self, desk: _Desk, paired: bool) -> None:
+        """Does a job that does nothing, so that the real one finds its pages copied."""
+        exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
+        for warm_up in self._warm_ups:
+            warm_up()
+        self._perform(marshal.loads(memoryview(self._rehearsal)), desk, paired)
+        sys.path[:] = self._path
+
     def _work(self, desk: _Desk, paired: bool) -> NoReturn:
-        channel = self._channel
-        job = channel.value()
+        job = self._channel.value()
         if job is None:
             os._exit(0)
+        status, completed = 0, True
+        try:
+            self._perform(job, desk, paired)
+        except SystemExit as end:
+            status, completed = _status(end), False
+        _finish(self._channel, status, completed)
+
+    def _perform(self, job: dict[str, Any], desk: _Desk, paired: bool) -> None:
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
         _setrlimit(resource.RLIMIT_NPROC, self._threads)
@@ -279,16 +293,10 @@ class Zygote:
         if job["modules"]:
             sys.meta_path.insert(0, guest.Modules(job["modules"]))
         peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
-        jail = guest.Jail(
-            job["payload"], files, desk.work, desk.shared if job["shared"] else None, channel, peer
-        )
-        self._watch.begin(channel.tell, desk.own, relative=self._files)
-        status, completed = 0, True
-        try:
-            guest.run_program(job["program"], job["source"], jail)
-        except SystemExit as end:
-            status, completed = _status(end), False
-        _finish(channel, status, completed)
+        shared = desk.shared if job["shared"] else None
+        jail = guest.Jail(job["payload"], files, desk.work, shared, self._channel, peer)
+        self._watch.begin(self._channel.tell, desk.own, relative=self._files)
+        guest.run_program(job["program"], job["source"], jail)
 
     # ---------------------------------------------------------------- settling
 
@@ -370,6 +378,12 @@ class Zygote:
             if name in sys.modules:
                 # All jobs of this server have its seed, so their copies need none of their own.
                 sys.modules[name].seed(orders["seed"])
+        self._path = list(sys.path)
+        self._rehearsal = marshal.dumps({
+            "ceilings": [resource.getrlimit(kind) for kind in _LIMITED],
+            "files": {}, "modules": {}, "shared": False, "payload": None, "source": "",
+            "message_bytes": 1 << 20, "program": compile("pass", guest.PROGRAM_NAME, "exec"),
+        })
         self._watch = Watch((orders["library"], *readable, *_DEVICES))
 
 
