@@ -230,7 +230,7 @@ time.sleep(0.3)
     Attack(
         "fill the disk with names", "files",
         """
-for number in range(12_000):
+for number in range(8_000):
     os.close(os.open(f"name-{number}", os.O_CREAT | os.O_WRONLY))
 time.sleep(0.3)
 """,

@@ -42,7 +42,7 @@ found(secret("key") in ctypes.string_at(top - 32_768, 32_768))
     Attack(
         "read the environment file of this process", "environment",
         'found(secret("key") in open("/proc/self/environ", "rb").read())',
-        FILES | {"L1": ABSENT},
+        FILES | {"L1": "absent or EACCES"},
     ),
     Attack(
         "read the environment file of the host", "environment",

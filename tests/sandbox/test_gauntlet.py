@@ -1,0 +1,377 @@
+"""Nothing gets out: every attack, at every level, as root, as anyone, in Docker's profile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from sandbox import Sandbox, SandboxUnavailable, open_sandbox
+from sandbox.attacks import ATTACKS, Attack, Result, World, assail
+from sandbox.attacks.attack import THROUGH, Rule
+from sandbox.attacks.numbers import MACHINES, NUMBERS
+from sandbox.attacks.report import read
+from sandbox.contract import HONEST_CHECKS
+from sandbox.jail import JailSandbox
+from sandbox.levels import JailLevel
+from sandbox.selftest import Gauntlet, gauntlet
+
+ROOT = Path(__file__).parents[2]
+AS_ROOT = os.geteuid() == 0
+NOBODY = 65_534
+
+ATTACKS_OF_ROOT = 45
+"""So many must get through the naive harness where it runs as root."""
+
+NOT_TRIED = {
+    "read the machine's memory": "many kernels have no such device",
+    "reach the emergency keys": "many kernels are built without them",
+}
+"""Skipped on some machines even for root; for others the kernel refuses more by itself."""
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="a gauntlet for Linux")
+HEADERS = {
+    "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
+    "aarch64": "/usr/include/asm-generic/unistd.h",
+}
+
+
+PROMISED_AT_L1 = {attack.name for attack in ATTACKS if "L1" in attack.refusals}
+TRIED_AT_L1 = [attack for attack in ATTACKS if attack.name in PROMISED_AT_L1] + [
+    attack for attack in ATTACKS if attack.name not in PROMISED_AT_L1
+][::4]
+
+
+def named(results: tuple[Result, ...], result: str) -> dict[str, tuple[str, str]]:
+    return {one.name: (one.errno, one.why) for one in results if one.result == result}
+
+
+# The table.
+
+
+def test_there_are_many_attacks_on_every_rule() -> None:
+    rules = Counter(attack.rule for attack in ATTACKS)
+
+    assert len(ATTACKS) >= 200
+    assert set(rules) == set(get_args(Rule))
+    assert min(rules.values()) >= 5
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_a_promised_refusal_is_no_answer_that_a_kernel_gives_without_a_jail(
+    attack: Attack,
+) -> None:
+    promised = {one for refusal in attack.refusals.values() for one in refusal.split(" or ")}
+
+    assert promised.isdisjoint(set(attack.control) | {THROUGH, ""})
+    assert {"L2", "L3", "L4"} <= set(attack.refusals)
+    assert not attack.unfit() or platform.machine() not in attack.machines
+    for text in attack.texts():
+        compile(text, attack.name, "exec")
+
+
+def test_there_are_many_honest_programs_each_with_something_to_print() -> None:
+    assert len(HONEST_CHECKS) >= 42
+    assert len({check.claim for check in HONEST_CHECKS}) == len(HONEST_CHECKS)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_numbers_of_calls_are_those_of_the_kernels_headers(machine: str) -> None:
+    header = Path(HEADERS[machine])
+    if not header.exists():
+        pytest.skip(f"{header} is not installed")
+    stated = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text()))
+
+    here = {name: row[MACHINES.index(machine)] for name, row in NUMBERS.items()}
+
+    assert {name: int(stated[name]) for name in here if name in stated} == {
+        name: number for name, number in here.items() if number is not None and name in stated
+    }
+    assert not [name for name, number in here.items() if number is None and name in stated]
+
+
+# Who says what an attack met.
+
+
+@pytest.mark.parametrize(
+    ("printed", "killed_by", "starts", "answer"),
+    [
+        (b"", "", 0, ""),
+        (b'{"started": true}\n{"answer": "EPERM"}\n', "", 1, "EPERM"),
+        (b'noise {"answer": "x"}\n{"started": true}\nno json {\n{"answer": "through"}\n', "", 1,
+         "through"),
+        (b'{"answer": "EPERM"}\n', "", 0, "EPERM"),
+        (b'{"started": true}\n{"answer": "through"}\n', "SIGSYS", 1, "SIGSYS"),
+        (b'{"started": true}\n{"answer": "EPERM"}\n{"started": true}\n', "", 2, ""),
+        (b'{"started": 1}\n{"answer": 5}\n{"started"}\n', "", 0, ""),
+    ],
+)
+def test_a_report_is_the_last_answer_of_an_attack_that_began(
+    printed: bytes, killed_by: str, starts: int, answer: str
+) -> None:
+    report = read(printed, killed_by)
+
+    assert (report.starts, report.answer) == (starts, answer)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with World() as planted:
+        yield planted
+
+
+def an_attack(attempt: str, **changes: Any) -> Attack:
+    refusals = changes.pop("refusals", {"L1": "EPERM"})
+    return Attack("an attack", "kernel", attempt, refusals, **changes)
+
+
+async def result_of(world: World, attack: Attack, control: str) -> Result:
+    """The result at L1, where the naive harness is said to have answered `control`."""
+    world.answers[attack.name] = control
+    (result,) = await assail(open_sandbox("subprocess"), world, [attack], "L1")
+    return result
+
+
+@pytest.mark.parametrize(
+    ("attempt", "control", "result", "met"),
+    [
+        ("raise PermissionError(1, '')", "through", "blocked", "EPERM"),
+        ("pass", "through", "breached", "through"),
+        ("raise FileNotFoundError(2, '')", "through", "breached", "ENOENT"),
+        ("raise ValueError", "through", "breached", ""),
+        ("os._exit(0)", "through", "breached", ""),
+        ("os.abort()", "through", "breached", "SIGABRT"),
+        ("raise PermissionError(1, '')", "EPERM", "skipped", ""),
+        ("raise PermissionError(1, '')", "", "skipped", ""),
+    ],
+)
+async def test_only_the_promised_refusal_of_a_real_attack_is_blocked(
+    world: World, attempt: str, control: str, result: str, met: str
+) -> None:
+    seen = await result_of(world, an_attack(attempt), control)
+
+    assert (seen.result, seen.errno) == (result, met)
+
+
+async def test_an_attack_that_never_started_is_not_blocked(world: World) -> None:
+    attack = an_attack("raise PermissionError(1, '')", setup="raise PermissionError(1, '')")
+
+    seen = await result_of(world, attack, "through")
+
+    assert (seen.result, seen.why.partition(":")[0]) == ("skipped", "it did not start")
+
+
+async def test_a_next_job_that_does_not_run_is_a_breach(world: World) -> None:
+    attack = an_attack("pass", probe="pass", refusals={"L1": "absent"})
+
+    lasting = await result_of(world, attack, "through")
+    gone = await result_of(world, an_attack("pass", probe="found(0)",
+                                            refusals={"L1": "absent"}), "through")
+
+    assert (lasting.result, gone.result) == ("breached", "blocked")
+
+
+async def test_a_planted_world_leaves_nothing_behind(tmp_path: Path) -> None:
+    before = os.environ.get("SANDBOX_CANARY_KEY"), set(os.listdir("/proc/self/fd"))
+    async with World() as planted:
+        facts = json.loads(planted.facts())
+        assert os.environ["SANDBOX_CANARY_KEY"] == facts["key"][::-1]
+
+    assert not Path(facts["folder"]).exists()
+    for victim in ("victim", "second_victim", "third_victim"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(facts[victim], 0)
+    after = os.environ.get("SANDBOX_CANARY_KEY"), set(os.listdir("/proc/self/fd"))
+    assert after == before
+
+
+# The gauntlet, run by whoever runs the tests.
+
+
+def sandbox_at(level: str) -> Sandbox:
+    try:
+        return JailSandbox(at_most=level)  # type: ignore[arg-type]
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def seen_here() -> Iterator[dict[str, Gauntlet]]:
+    """What became of every attack at each level, in one world: the controls are run once."""
+
+    async def at_all_levels() -> dict[str, Gauntlet]:
+        seen = {}
+        async with World() as planted:
+            for level in ("L4", "L3", "L2"):
+                seen[level] = await gauntlet(sandbox_at(level), planted)
+            seen["L1"] = await gauntlet(open_sandbox("subprocess"), planted, TRIED_AT_L1)
+        return seen
+
+    yield asyncio.run(at_all_levels())
+
+
+@LINUX
+@pytest.mark.parametrize("level", get_args(JailLevel))
+def test_no_attack_gets_out_of_the_jail(level: str, seen_here: dict[str, Gauntlet]) -> None:
+    seen = seen_here[level]
+    if seen.witness.level != level:
+        pytest.skip(f"this machine grants {seen.witness.level}, not {level}")
+
+    skipped = named(seen.results, "skipped")
+
+    assert named(seen.results, "breached") == {}
+    if AS_ROOT:
+        assert {name: why for name, why in skipped.items() if name not in NOT_TRIED} == {}
+    assert seen.count("blocked") >= 150
+
+
+@LINUX
+def test_what_limits_alone_leave_open_is_seen_to_be_open(seen_here: dict[str, Gauntlet]) -> None:
+    seen = seen_here["L1"]
+    breached = named(seen.results, "breached")
+
+    assert seen.witness.level == "L1"
+    assert len(breached) >= 10
+    assert {name: met for name, met in breached.items() if name in PROMISED_AT_L1} == {}
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="root's controls are counted")
+def test_most_attacks_succeed_on_the_naive_harness(seen_here: dict[str, Gauntlet]) -> None:
+    through = [one.name for one in seen_here["L2"].results if one.control == THROUGH]
+
+    assert len(through) >= ATTACKS_OF_ROOT
+
+
+# The same by others. They need an interpreter and a copy of the sandbox that they may read.
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Path]:
+    """A folder with what others run, readable by all."""
+    with tempfile.TemporaryDirectory(prefix="gauntlet-") as folder:
+        place = Path(folder)
+        left_out = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "sandbox", place / "sandbox", ignore=left_out)
+        for name in ("docker_profile.py", "gauntlet_here.py"):
+            shutil.copy(ROOT / "tests/sandbox" / name, place / name)
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        (place / "t").mkdir()
+        (place / "t").chmod(0o1777)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """An interpreter that any user may run."""
+    if not AS_ROOT:
+        return sys.executable
+    proof = "import ctypes, sys; sys.exit(sys.version_info < (3, 11))"
+    for candidate in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
+        try:
+            tried = subprocess.run(
+                [candidate, "-c", proof], user=NOBODY, group=NOBODY, extra_groups=[],
+                cwd="/", capture_output=True,
+            )
+        except OSError:
+            continue
+        if tried.returncode == 0:
+            return candidate
+    pytest.skip("no Python of 3.11 or later here may be run by another user")
+
+
+def ran(stage: Path, command: list[str], **identity: Any) -> str:
+    environment = {
+        "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(stage),
+        # Root without capabilities must not meet what root with them left in the usual place.
+        "TMPDIR": str(stage / "t"),
+    }
+    done = subprocess.run(
+        command, cwd=stage, env=environment, capture_output=True, text=True, timeout=200,
+        **identity,
+    )
+    assert done.stdout, done.stderr
+    return done.stdout
+
+
+def judge_others(printed: str, levels: dict[str, str], part: int = 1) -> None:
+    """Asserts that each level asked for is the one seen, and that it held."""
+    seen = json.loads(printed)
+
+    assert {one["asked"]: one["level"] for one in seen} == levels
+    for one in seen:
+        results = tuple(Result(**attack) for attack in one["attacks"])
+        assert named(results, "breached") == {}, one["level"]
+        assert sum(result.result == "blocked" for result in results) >= 150 / part
+        assert sum(result.control == THROUGH for result in results) >= 120 / part
+        assert {found["claim"]: found["seen_wrong"] for found in one["honest"]
+                if found["seen_wrong"]} == {}, one["level"]
+        assert len(one["honest"]) >= 42
+
+
+@LINUX
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become another user; see the tests above")
+def test_an_ordinary_user_is_held_as_well(
+    stage: Path, python: str, seen_here: dict[str, Gauntlet]
+) -> None:
+    granted = seen_here["L4"].witness.level
+    identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+    printed = ran(stage, [python, "gauntlet_here.py", "1", "L4", "L3", "L2"], **identity)
+
+    judge_others(printed, {"L4": granted, "L3": "L3", "L2": "L2"})
+
+
+@LINUX
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is written for x86_64")
+@pytest.mark.skipif(not AS_ROOT, reason="the profile is put on by root")
+@pytest.mark.parametrize(
+    ("user", "part"), [(NOBODY, 1), (0, 8)], ids=["an ordinary user", "root without capabilities"]
+)
+def test_the_jail_holds_within_dockers_default_profile(
+    stage: Path, python: str, user: int, part: int
+) -> None:
+    wrapped = [sys.executable, "docker_profile.py", str(user), python, "gauntlet_here.py"]
+
+    printed = ran(stage, [*wrapped, str(part), "L4", "L2"])
+
+    # A container may not make namespaces, so the strongest there is the one below.
+    judge_others(printed, {"L4": "L3", "L2": "L2"}, part)
+
+
+@LINUX
+@pytest.mark.skipif(not AS_ROOT, reason="the profile is put on by root")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is written for x86_64")
+def test_the_profile_refuses_what_dockers_does(stage: Path) -> None:
+    text = """\
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def met(number, *arguments):
+    ctypes.set_errno(0)
+    libc.syscall(number, *[ctypes.c_long(one) for one in arguments])
+    return errno.errorcode.get(ctypes.get_errno(), "none")
+print(met(272, 0), met(435, 0, 0), met(56, 0x10000011), met(41, 40, 1, 0), met(135, 0xFFFFFFFF),
+      met(135, 0x40000), met(165, 0, 0, 0), met(101, 16, 1), met(434, os.getpid(), 0))
+status = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines()
+              if ":\\t" in line)
+print(status["CapEff"], status["CapBnd"], status["NoNewPrivs"], status["Seccomp"])
+"""
+    printed = ran(stage, [sys.executable, "docker_profile.py", "0", sys.executable, "-c", text])
+
+    assert printed.split("\n") == [
+        "EPERM ENOSYS EPERM EPERM none EPERM EPERM EPERM none",
+        "0000000000000000 0000000000000000 1 2",
+        "",
+    ]
