@@ -476,6 +476,12 @@ while True: pass
     )
 
 
+async def _stopped(sandbox: Sandbox) -> str:
+    text = "import os, signal\nprint('stops', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)"
+    outcome = await sandbox.run(script(text, limits=Limits(wall_s=1)))
+    return _unless((outcome.ended, outcome.stdout) == ("timeout", "stops\n"), outcome)
+
+
 async def _cpu(sandbox: Sandbox) -> str:
     outcome = await sandbox.run(script("while True: pass", limits=Limits(cpu_s=1, wall_s=60)))
     return _unless((outcome.ended, outcome.limit) == ("killed", "cpu time 1 s"), outcome)
@@ -733,6 +739,7 @@ CHECKS: tuple[Check, ...] = (
     Check("a job cannot read its host's memory", _host_memory, WITH_PROCESSES),
     Check("a job cannot signal its host", _host_signal, needs_own_user=True),
     Check("an endless loop deaf to signals is killed", _endless),
+    Check("a job that stops itself is ended all the same", _stopped),
     Check("cpu time is limited", _cpu),
     Check("cpu time is limited though its signal is ignored", _deaf_to_cpu),
     Check("memory is limited", _memory),

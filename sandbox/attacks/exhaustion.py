@@ -128,6 +128,10 @@ for _ in range(5_000):
         _OUTPUT,
     ),
     Attack(
+        "seal the output", "output", 'call("fcntl", 1, 1033, 15)', everywhere("EPERM"),
+        control=("EINVAL",),
+    ),
+    Attack(
         "stretch the output", "output", 'call("ftruncate", 1, 1 << 40)', everywhere("EFBIG"),
         control=("EINVAL",),
     ),

@@ -26,6 +26,23 @@ ATTACKS = (
         "read a package that was not given", "files",
         'found(open(world["packages"] + "/of_the_world.py").read())', FILES,
     ),
+    Attack(
+        "look at the folders of other jobs", "files",
+        'found(os.listdir(os.getcwd() + "/../../.."))', INSIDE,
+    ),
+    Attack(
+        "write beside its own folder", "files",
+        'os.close(os.open(f"../beside-{os.getpid()}", os.O_CREAT | os.O_WRONLY))', INSIDE,
+    ),
+    Attack(
+        "move its own folder away", "files",
+        """
+here = os.getcwd()
+os.rename(here, here + "-moved")
+os.rename(here + "-moved", here)
+""",
+        INSIDE,
+    ),
     Attack("list the root", "files", 'found(os.listdir("/"))', INSIDE),
     Attack(
         "read by a path of many dots", "files", 'found(open("../" * 40 + "etc/passwd").read(1))',

@@ -75,14 +75,8 @@ found(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 11)
     ),
     Attack(
         "overflow the stack of the harness", "next job",
-        """
-sys.setrecursionlimit(1 << 30)
-value = []
-for _ in range(100_000):
-    value = [value]
-repr(value)
-""",
-        _GONE, probe="found(False)", harness="interpreter",
+        'machine_code(b"\\xe8\\xfb\\xff\\xff\\xff")()',  # a function that only calls itself
+        _GONE, probe="found(False)", harness="interpreter", machines=("x86_64",),
     ),
     Attack(
         "end the harness", "next job", "os._exit(0)", _GONE, probe="found(False)",

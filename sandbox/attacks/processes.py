@@ -19,6 +19,10 @@ ATTACKS = (
         'os.waitpid(forking_code(numbered("clone"))(0x4111), 0)', _EPERM, machines=("x86_64",),
     ),
     Attack(
+        "start a thread in new mounts", "processes",
+        'forking_code(numbered("clone"))(0x30900)', _EPERM, machines=("x86_64",),
+    ),
+    Attack(
         "clone into a new user namespace", "processes",
         'reap(call("clone", 0x10000011, 0, 0, 0, 0))', _EPERM,
     ),
@@ -162,6 +166,13 @@ call("fcntl", one, 4, 0x2000)
         _EPERM,
     ),
     Attack("choose a descriptor's signal", "signals", 'call("fcntl", 1, 10, 9)', _EPERM),
+    Attack(
+        "change its own priority", "kernel", 'call("setpriority", 0, 0, 1)', _EPERM,
+    ),
+    Attack(
+        "move itself to all cores", "kernel",
+        'call("sched_setaffinity", 0, 128, ctypes.create_string_buffer(b"\\xff" * 128))', _EPERM,
+    ),
     Attack(
         "change another's priority", "signals", 'call("setpriority", 0, world["victim"], 0)',
         _EPERM,
