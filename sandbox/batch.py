@@ -94,8 +94,9 @@ class RestartingBatch:
             if reply.count != self._answered + 1:
                 process.stop("garbled", "not one reply to one item")
                 lost = _lost(await process.kill())
-                # One reply too many came from the item before, so this one is tried again.
-                if reply.count != self._answered:
+                # One reply too many came from the item before, so this one is tried again;
+                # where there is none before, the program speaks unasked and always will.
+                if reply.count != self._answered or self._answered == 0:
                     yield lost
                 return
             self._answered += 1

@@ -17,11 +17,12 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
+from agent.checks.canary import Manner
 from agent.checks.examples import LAST_WORD_S, Elsewhere, answers, asked, calls, ended
 from agent.checks.masking import mask
 from agent.checks.reading import told_snippet
 from agent.checks.screening import run_in_process
-from agent.checks.transform import unsupported
+from agent.checks.transform import always_skipped, unsupported
 from agent.domain import (
     VETOING_ORIGINS,
     Ending,
@@ -288,22 +289,44 @@ class _Bench:
 
     async def _fall_back(self, asks: list[_Ask]) -> None:
         """Tests that cannot be judged outside share a process with the solution, and say so."""
-        if not asks:
-            return
-        screened = await run_in_process(
-            self.solution, [ask.test for ask in asks], self.task, self.sandbox, wall_s=self.wall_s
-        )
-        for ask, seen in zip(asks, screened, strict=True):
-            passed = bool(seen.passed and seen.passed[0])
-            said = f"{seen.exception}: {seen.message}".strip(": ")
-            where = f" at line {seen.line}" if seen.line and said else ""
-            status = "passed" if passed else "timeout" if seen.ended == "timeout" else "failed"
-            row = {
-                "status": status, "message": "" if passed else (said or seen.ended) + where,
-                "in_process": ask.in_process,
-            }
+        for ask in asks:
             settled = [(name, had) for name, had in ask.rows if had.get("status") != "unsettled"]
-            ask.rows = [*settled, (ask.test.name, row)]
+            if not always_skipped(ask.test.code, _node(ask.test)):
+                settled.append((ask.test.name, await self._in_process(ask)))
+            ask.rows = settled
+
+    async def _in_process(self, ask: _Ask) -> Row:
+        """What a test shows beside the solution. A pass is believed where the same test fails
+        on spoilt answers, and passes where the solution's objects cannot judge themselves."""
+        if _node(ask.test) and not (
+            await shipping.shipment(self.sandbox, self.task.sites, True)
+        ).opens_files:
+            return {"status": "error", "message": NO_FILES, "in_process": ask.in_process}
+        status, message = await self._run_beside(ask, "")
+        why = ask.in_process
+        if status == "passed":
+            why += "; it was run again with every answer of the program spoilt"
+            manners: tuple[Manner, ...] = ("spoilt false", "spoilt true")
+            if all([(await self._run_beside(ask, one))[0] == "passed" for one in manners]):
+                status = "error"
+                message = "not believed: the test also passes on spoilt answers of the program"
+            elif (await self._run_beside(ask, "disarmed"))[0] != "passed":
+                status = "error"
+                message = (
+                    "not believed: the test only passes because objects of the program say so"
+                    " of themselves"
+                )
+        return {"status": status, "message": message, "in_process": why}
+
+    async def _run_beside(self, ask: _Ask, manner: Manner) -> tuple[Status, str]:
+        (seen,) = await run_in_process(
+            self.solution, [ask.test], self.task, self.sandbox, wall_s=self.wall_s, manner=manner
+        )
+        if seen.passed == (True,):
+            return "passed", ""
+        said = f"{seen.exception}: {seen.message}".strip(": ")
+        where = f" at line {seen.line}" if seen.line and said else ""
+        return "timeout" if seen.ended == "timeout" else "failed", (said or seen.ended) + where
 
     @property
     def _test_wall_s(self) -> float:

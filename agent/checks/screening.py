@@ -16,9 +16,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from agent.checks.canary import Manner, rewritten
 from agent.checks.shipping import Shipment, needs_packages, shipment
 from agent.checks.shipping import program as program_text
-from agent.domain import Script, Solution, Task, TestCase
+from agent.domain import File, Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Job, Json, Limits, Lost
@@ -168,15 +169,24 @@ async def screening(
 
 
 async def run_in_process(
-    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *, wall_s: float
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *, wall_s: float,
+    manner: Manner = "",
 ) -> list[Screened]:
-    """One entry per test, each run alone, for tests that cannot be judged from outside."""
+    """One entry per test, each run alone, for tests that cannot be judged from outside.
+
+    No test may be skipped. `manner` says how the program's answers are rewritten.
+    """
+    changed = solution.model_copy(update={"files": tuple(
+        File(path=f.path, text=rewritten(f.text, manner)) if f.path.endswith(".py") else f
+        for f in solution.files
+    )})
     results: list[Screened] = []
     for test in tests:
         ours = await shipped(sandbox, task, [test])
-        async with sandbox.batch(job(task, solution, [test], "screen", ours)) as batch:
+        alone = job(task, changed, [test], "screen", ours, manner=manner, strict=True)
+        async with sandbox.batch(alone) as batch:
             item: Json = {
-                "kind": "baseline", "text": solution.text, "steps": STEPS_BASELINE * 50,
+                "kind": "baseline", "text": changed.text, "steps": STEPS_BASELINE * 50,
                 "cpu_s": wall_s, "wall_s": wall_s,
             }
             async for _, reply in batch.replies([item], wall_s + KILL_S):

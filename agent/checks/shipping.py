@@ -23,10 +23,11 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Job, SandboxError
 
 _COMMON = (
-    "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
-    "transform", "programs.namesakes", "programs.observe_examples", "programs.observe_solution",
-    "programs.observe_tests", "programs.pieces", "programs.running", "programs.screen",
-    "programs.script", "programs.ticks", "programs.trace", "programs.warming",
+    "canary", "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
+    "transform", "programs.disarming", "programs.namesakes", "programs.observe_examples",
+    "programs.observe_solution", "programs.observe_tests", "programs.pieces", "programs.running",
+    "programs.screen", "programs.script", "programs.spoiling", "programs.ticks", "programs.trace",
+    "programs.warming",
 )
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

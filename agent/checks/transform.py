@@ -250,6 +250,33 @@ def unsupported(code: str, modules: frozenset[str]) -> str:
     return ""
 
 
+def always_skipped(code: str, node: str) -> bool:
+    """Whether a mark in the text of a test file skips this node, whatever the program does."""
+    if not node:
+        return False
+    try:
+        body: Sequence[ast.stmt] = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for name in node.partition("[")[0].split("::"):
+        found = [
+            one for one in body
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and one.name == name
+        ]
+        if not found:
+            return False
+        if any(_is_skip(mark) for mark in found[-1].decorator_list):
+            return True
+        body = found[-1].body
+    return False
+
+
+def _is_skip(mark: ast.expr) -> bool:
+    function = mark.func if isinstance(mark, ast.Call) else mark
+    return ast.unparse(function) in ("pytest.mark.skip", "unittest.skip")
+
+
 def _patches(node: ast.Call, own: set[str]) -> str:
     """Why a patch is out of reach: it replaces something the solution's process would not see."""
     function = ast.unparse(node.func)

@@ -49,8 +49,10 @@ class PlaceholderModule(types.ModuleType):
 class Items:
     """The collected items of all test files, found by file text and node."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], strict: bool) -> None:
         self._names = names
+        self._strict = strict
+        """Every item must run; else one that is skipped is as good as passed."""
         self._items: dict[tuple[str, str], list[Any]] = {}
         self._bound: dict[str, list[tuple[str, str, str]]] = {}
         self._raised: BaseException | None = None
@@ -72,7 +74,9 @@ class Items:
         if not items:
             raise LookupError(f"pytest collects no test {node}")
         if "[" in node:
-            items = [item for item in items if item.nodeid.endswith("::" + node)] or items
+            items = [item for item in items if item.nodeid.endswith("::" + node)]
+            if not items:
+                raise LookupError(f"pytest collects no test {node}")
         for item in items:
             self._bind(item.module)
             if _is_plain(item):
@@ -92,6 +96,8 @@ class Items:
         reports = runtestprotocol(item, log=False, nextitem=None)
         if any(report.failed for report in reports):
             raise self._raised or AssertionError(f"{item.nodeid} failed")
+        if self._strict and not any(one.when == "call" and one.passed for one in reports):
+            raise AssertionError(f"{item.nodeid} was skipped")
 
     def _origins(self, module: types.ModuleType) -> list[tuple[str, str, str]]:
         """(name in the test module, program module, name there), "" for the module itself."""

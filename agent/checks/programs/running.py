@@ -19,9 +19,13 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from agent.checks.canary import DISARM, SPOILER
+from agent.checks.programs.disarming import Disarming
 from agent.checks.programs.pieces import Pieces
+from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.programs.ticks import Spliced, Steps
 from agent.checks.programs.ticks import counted as counted_text
+from agent.checks.transform import free_names
 
 Code = list[types.CodeType]
 """A program's parts in the order they run."""
@@ -135,8 +139,19 @@ class Room:
             sys.path.insert(0, folder)
         if "." in self.dotted:
             sys.path.insert(1, os.path.dirname(self.path))
+        self._strict: bool = payload.get("strict", False)
         self._known = {*sys.modules, *self.names}
-        builtins.__same__ = self._same  # type: ignore[attr-defined]
+        manner: str = payload.get("manner", "")
+        self._spoiler = [0, Spoilt(manner == "spoilt true"), SpoiltError("spoilt")]
+        self._disarming: Disarming | None = None
+        match manner:
+            case "spoilt false" | "spoilt true":
+                setattr(builtins, SPOILER, self._spoiler)
+            case "disarmed":
+                self._disarming = Disarming(folder, _is_test)
+                setattr(builtins, DISARM, self._disarming.answered)
+        self._builtins = {**vars(builtins), "__same__": self._same}
+        """For the tests alone: the program may have others in place of its own."""
 
     def serving(self, serve: Callable[[], None]) -> None:
         """Calls `serve` once the tests are ready; nodes are collected by pytest first."""
@@ -149,7 +164,7 @@ class Room:
         def load() -> None:
             self.module(self.compiled(self.base), self.stem)
 
-        self.items = Items(self.names)
+        self.items = Items(self.names, self._strict)
         try:
             loaded = self.guarded(load, Limits(2_000_000, 2.0, 4.0)).passed
         except SyntaxError:
@@ -270,27 +285,47 @@ class Room:
             else:
                 self._known.add(name)
 
+    def _in_use(self) -> None:
+        """The program is loaded; from here on its answers count."""
+        self._spoiler[0] = 1
+        if self._disarming is not None:
+            self._disarming.loaded()
+
     def _as_module(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
-        exec(test.code, dict(module.__dict__))
+        self._in_use()
+        exec(test.code, self._names(module, test))
+
+    def _names(self, module: types.ModuleType, test: Prepared) -> dict[str, Any]:
+        """What the test sees: the program's names, and Python's own builtins.
+
+        A name that is built in is Python's, unless the test uses no other of the program.
+        """
+        names = {**module.__dict__, "__builtins__": self._builtins}
+        if any(name in names and name not in self._builtins for name in test.names):
+            for name in test.names & self._builtins.keys():
+                names.pop(name, None)
+        return names
 
     def _as_item(self, code: Code, test: Prepared) -> None:
         assert self.items is not None
         self.module(code, self.stem)
+        self._in_use()
         self.items.run(test.text, test.node)
 
     def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         output = Kept()
         sys.stdout = output
+        self._spoiler[0] = 1  # what is printed is the answer
         try:
             module = self.module(code, "__main__")
         except SystemExit:
             module = sys.modules["__main__"]
         finally:
             sys.stdout = self._quiet
-        exec(test.code, {**module.__dict__, "output": output.getvalue()})
+        exec(test.code, {**self._names(module, test), "output": output.getvalue()})
 
     def _ends_well(self, code: Code) -> None:
         """Without tests: no crash, and nothing lost of what was printed before it."""
@@ -330,6 +365,8 @@ class Prepared:
     """Why the code does not compile."""
     text: str = ""
     node: str = ""
+    names: frozenset[str] = frozenset()
+    """Names that the code uses without binding them."""
 
 
 class _Watched(ast.NodeTransformer):
@@ -349,11 +386,17 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     if test["node"]:
         return Prepared(None, False, text=test["code"], node=test["node"])
     try:
-        tree = ast.fix_missing_locations(_Watched().visit(ast.parse(test["code"])))
+        tree = ast.parse(test["code"])
+        names = frozenset(free_names(tree))
+        tree = ast.fix_missing_locations(_Watched().visit(tree))
         code = compile(tree, "<test>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Prepared(None, test["uses_output"], type(error).__name__)
-    return Prepared(code, test["uses_output"])
+    return Prepared(code, test["uses_output"], names=names)
+
+
+def _is_test(path: str) -> bool:
+    return os.path.basename(path).startswith(("test_", "conftest"))
 
 
 def _words(error: BaseException) -> str:
