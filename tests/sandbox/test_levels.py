@@ -1,0 +1,43 @@
+"""A level is what canaries showed, beside what they showed without a jail."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox.canaries import CANARIES
+from sandbox.levels import witnessed
+
+FREE = dict.fromkeys(CANARIES, "")
+HELD = FREE | {
+    "open a socket": "EACCES", "start a process": "EPERM", "run a program": "EPERM",
+    "signal another process": "EPERM", "trace another process": "EPERM",
+    "enter a namespace": "EPERM", "read a file": "EACCES", "list a folder": "EACCES",
+    "write a file": "EACCES", "write beside the own folder": "EACCES",
+}
+CLOSED = dict.fromkeys(
+    ("read a file", "list a folder", "write a file", "write beside the own folder"), "EPERM"
+)
+APART = {"see the file system": "ENOENT", "see the parent process": "ESRCH"}
+
+
+@pytest.mark.parametrize(
+    ("controls", "met", "level"),
+    [
+        (FREE, HELD | APART, "L4"),
+        (FREE, HELD, "L3"),
+        (FREE, HELD | CLOSED, "L2"),
+        (FREE, FREE, "L1"),
+        (FREE, HELD | {"open a socket": ""}, "L1"),
+        (FREE, HELD | {"read a file": ""}, "L1"),
+        # A container refuses namespaces by the same name: that one shows nothing, the rest do.
+        (FREE | {"enter a namespace": "EPERM"}, HELD, "L3"),
+        (FREE | {"enter a namespace": "EPERM"}, HELD | {"enter a namespace": ""}, "L1"),
+        # What was refused before all of it proves no layer.
+        (HELD, HELD, "L1"),
+        ({}, {}, "L1"),
+    ],
+)
+def test_the_level_is_the_strongest_whose_layers_were_seen_to_refuse(
+    controls: dict[str, str], met: dict[str, str], level: str
+) -> None:
+    assert witnessed(controls, met).level == level
