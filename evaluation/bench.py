@@ -28,13 +28,13 @@ from unittest.mock import patch
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from agent.checks import check
+from agent.checks import check, shipping
 from agent.domain import Report, Task
 from agent.events import RunFinished, Searched, StepFinished
 from agent.intake import paste
 from agent.session import Session, Settings, open_session
 from agent.state import State
-from sandbox import Job, Json, open_sandbox
+from sandbox import SandboxUnavailable
 
 T = TypeVar("T")
 
@@ -324,29 +324,19 @@ def search() -> Iterator[str]:
 
 
 def sandbox() -> Iterator[str]:
-    """An empty job, beside the barest start of an interpreter; and items of a batch."""
-    bare = [sys.executable, "-I", "-S", "-E", "-c", "pass"]
-    floors = [_timed(bare, dict(os.environ), 0) for _ in range(20)]
+    """The jail's own figures, with what the judge keeps loaded in it."""
+    if sys.platform != "linux":
+        yield "the jail needs Linux"
+        return
+    from sandbox.bench import figures  # not everywhere can it be imported
 
-    async def measure() -> tuple[list[float], float]:
-        jail = open_sandbox()
-        times = []
-        for _ in range(20):
-            started = time.perf_counter()
-            await jail.run(Job(program="pass"))
-            times.append(time.perf_counter() - started)
-        echo = "while (item := jail.receive()) is not None:\n    jail.send(item)\n"
-        async with jail.batch(Job(program=echo)) as batch:
-            started = time.perf_counter()
-            items: list[Json] = list(range(1, 20_001))
-            async for _ in batch.replies(items, item_wall_s=5.0):
-                pass
-            rate = len(items) / (time.perf_counter() - started)
-        return times, rate
-
-    times, rate = asyncio.run(measure())
-    yield _figure("an empty job", times, "python -I -S -E -c pass", floors, unit="ms")
-    yield f"items of one batch: {rate:.0f} a second"
+    try:
+        found = asyncio.run(figures(shipping.modules()))
+    except SandboxUnavailable as refusal:
+        yield str(refusal)
+        return
+    for figure in found:
+        yield figure.line()
 
 
 async def _in_session(measure: Callable[[Session], Awaitable[T]]) -> T:

@@ -2,8 +2,10 @@
 
     python -m sandbox run FILE [--stdin TEXT|@FILE] [--json] [-- ARGS]
     python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
+    python -m sandbox bench [--json]
 
-`selftest` exits with 1 when an attack got through, or met anything but the refusal promised.
+`selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
+`bench` when a figure is worse than promised.
 Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
 when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.
 """
@@ -38,6 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "selftest":
             sandbox = _at_most(chosen.backend, chosen.at_most)
             return asyncio.run(_selftest(sandbox, every=chosen.all, as_json=chosen.json))
+        if chosen.command == "bench":
+            return _bench(chosen.backend, as_json=chosen.json)
         sandbox = open_sandbox(chosen.backend)
         outcome = asyncio.run(sandbox.run(_job(chosen, theirs)))
         return _show_outcome(outcome, as_json=chosen.json)
@@ -77,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         "--at-most", choices=get_args(JailLevel), help="leave stronger layers of the jail out"
     )
     selftest.add_argument("--json", action="store_true")
+    bench = commands.add_parser("bench", help="measure the jail beside an interpreter's start")
+    bench.add_argument("--json", action="store_true")
     return parser
 
 
@@ -113,6 +119,16 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
         return outcome.exit_code
     number = getattr(signal, outcome.signal, signal.SIGKILL)
     return 128 + int(number)
+
+
+def _bench(backend: str, as_json: bool) -> int:
+    if backend not in (STRONGEST, "jail"):
+        raise SandboxUnavailable(f"only the jail has figures to keep, not {backend}")
+    if sys.platform != "linux":
+        raise SandboxUnavailable("the jail, and so its figures, need Linux")
+    from sandbox.bench import main as measure  # not everywhere can it be imported
+
+    return asyncio.run(measure(as_json))
 
 
 def _at_most(backend: str, level: JailLevel | None) -> Sandbox:

@@ -1,0 +1,95 @@
+"""The jail's figures: what is promised is compared with what was measured, in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+from sandbox import SandboxUnavailable, open_sandbox
+
+if sys.platform != "linux":
+    pytest.skip("the jail needs Linux", allow_module_level=True)
+
+from sandbox import __main__ as command
+from sandbox import bench
+from sandbox.bench import Figure
+
+
+@pytest.fixture(autouse=True)
+def granted() -> None:
+    try:
+        open_sandbox("jail")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+
+
+@pytest.mark.parametrize(
+    ("figure", "reached", "said"),
+    [
+        (Figure("a", 0.4, "ms", 0.5), True, "at most 0.5: reached"),
+        (Figure("a", 0.6, "ms", 0.5), False, "at most 0.5: NOT REACHED"),
+        (Figure("a", 800.0, "/s", 700, at_least=True), True, "at least 700: reached"),
+        (Figure("a", 600.0, "/s", 700, at_least=True), False, "at least 700: NOT REACHED"),
+        (Figure("a", 600.0, "/s"), None, "600 /s"),
+        (Figure("a", None, "MiB", 1, note="no memory"), None, "not measured"),
+    ],
+)
+def test_a_promise_is_kept_or_not_or_open(
+    figure: Figure, reached: bool | None, said: str
+) -> None:
+    assert figure.reached is reached
+    assert said in figure.line()
+
+
+async def test_the_jail_is_measured_beside_what_an_interpreter_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bench, "ROUNDS", 1)
+
+    times = await bench._times("L4")
+
+    assert [len(one) for one in (times.plain, times.barest, times.spawn, times.fork)] == [
+        3, 6, 2, 2,
+    ]
+    assert len(times.warm) == len(times.forked) == 30
+    assert min(times.warm + times.forked) > 0
+    found = {one.name: one for one in bench._compared(times)}
+    assert found["warm run, faster than the barest start"].promise == 12
+    assert found["fork per run, faster than the barest start"].promise == 4
+
+
+async def test_a_measure_runs_in_a_process_of_its_own() -> None:
+    found = await bench._elsewhere("screen", "L4", [min(os.sched_getaffinity(0))])
+
+    assert len(found) == 3
+    assert min(found) > 0
+
+
+async def test_a_kill_is_measured_from_the_deadline() -> None:
+    figures = await bench._kills("L4")
+
+    assert all(one.value is not None and one.value > 0 for one in figures)
+
+
+def test_the_document_says_what_was_reached(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def figures() -> list[Figure]:
+        return [Figure("a", 2.0, "ms", 1.0), Figure("b", 2.0, "ms")]
+
+    monkeypatch.setattr(bench, "figures", figures)
+
+    assert command.main(["bench", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["level"] in ("L2", "L3", "L4")
+    assert [(one["name"], one["reached"]) for one in document["figures"]] == [
+        ("a", False), ("b", None),
+    ]
+
+
+def test_another_backend_has_no_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--backend", "subprocess", "bench"]) == 3
+    assert "only the jail has figures" in capsys.readouterr().err
