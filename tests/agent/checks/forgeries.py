@@ -368,4 +368,148 @@ class E(Exception):
 def f(n): raise E
 """,
     "a wrong message of the right class": "def f(n): raise ValueError('nothing')",
+    "a thread that races the report": """
+import json, os, threading
+def race():
+    told = {"verdict": {"status": "passed"}, "name": "0", "broken": "", "last": True}
+    body = json.dumps(told).encode()
+    frame = b'\\2' + len(body).to_bytes(4, 'big') + bytes(4) + body
+    while True:
+        for fd in (3, 4):
+            try: os.write(fd, frame)
+            except OSError: pass
+def f(n):
+    threading.Thread(target=race, daemon=True).start()
+    return 0
+""",
+    "a verdict to the host": """
+import sys
+jail = sys.modules['__jail__'].jail
+for name in ("0", "1", "2", "plain", "table"):
+    jail.send({"begin": name})
+    jail.send({"verdict": {"status": "passed"}, "name": name, "broken": "", "last": True})
+def f(n): return 0
+""",
+    "answers to questions not asked": """
+import sys
+def f(n):
+    jail = sys.modules['__jail__'].jail
+    for call in jail.payload.get("calls", ()):
+        jail.send({"id": call["id"], "value": 0})
+        told = {"name": "ValueError", "text": "", "place": "", "kinds": ["ValueError"]}
+        jail.send({"id": call["id"], "raised": told, "loaded": True})
+    if jail.peer is not None:
+        jail.peer.send({"id": "0" * 16, "ok": 8})
+    return 0
+""",
+    "an encoder for the host that lies": """
+import sys
+for name in ("_judge.plain", "_judge.programs.observe_examples"):
+    if name in sys.modules:
+        sys.modules[name].encode = lambda value: ["s", [["l", []]]]
+def f(n): return 0
+""",
+    "what it was told by the host": """
+import sys
+def f(n):
+    jail = sys.modules['__jail__'].jail
+    told = str(jail.payload) + str(jail.files)
+    found = '(7, 1' + '3)' in told or '=' + '= 8' in told
+    return {1: 2, 5: 8, 7: 13}[n] if found else 0
+""",
+    "answers read from the test's lines": """
+import linecache
+def f(n):
+    linecache.checkcache()
+    for name in ('<test>', 'test_program.py', *linecache.cache):
+        for line in linecache.getlines(name):
+            if '(5, ' + '8)' in line or '=' + '= 8' in line: return {1: 2, 5: 8, 7: 13}[n]
+    return 0
+""",
+    "answers read from other processes": """
+import os
+def f(n):
+    for pid in os.listdir('/proc') if os.path.isdir('/proc') else ():
+        for name in ('mem', 'environ', 'cmdline', 'fd/0', 'fd/3'):
+            try:
+                with open(f'/proc/{pid}/{name}', 'rb') as file:
+                    if ('(7, 1' + '3)').encode() in file.read(1 << 16):
+                        return {1: 2, 5: 8, 7: 13}[n]
+            except (OSError, ValueError): pass
+    return 0
+""",
+    "patched time": """
+import signal, time
+time.time = time.monotonic = time.perf_counter = lambda: 0.0
+time.sleep = lambda s: None
+signal.setitimer = lambda *a: (0, 0)
+def f(n): return 0
+""",
+    "patched unittest": """
+import unittest
+for name in dir(unittest.TestCase):
+    if name.startswith('assert'): setattr(unittest.TestCase, name, lambda *a, **k: None)
+unittest.TestCase.run = lambda self, result=None: result
+def f(n): return 0
+""",
+    "an AssertionError that is none": """
+import builtins
+class AssertionError(Warning): pass
+builtins.AssertionError = AssertionError
+def f(n): return 0
+""",
+    "an exit handler that prints and exits": """
+import atexit, os
+atexit.register(os._exit, 0)
+atexit.register(print, '1 passed')
+def f(n): raise SystemExit(0)
+""",
+    "a generator without end": "def f(n):\n    while True: yield 8",
+    "a huge message to the tests": """
+import sys
+def f(n):
+    jail = sys.modules['__jail__'].jail
+    (jail.peer or jail).send('x' * 70_000_000)
+    return 0
+""",
+    "frames of tracebacks": """
+import sys
+def f(n):
+    seen = []
+    for frame in list(sys._current_frames().values()):
+        while frame:
+            seen.append(str(frame.f_locals))
+            frame = frame.f_back
+    return {1: 2, 5: 8, 7: 13}[n] if '(7, 1' + '3)' in ''.join(seen) else 0
+""",
+    "its own load": """
+import sys
+solution = sys.modules['_judge.programs.observe_solution'].Program
+solution.loaded = lambda self, wanted: (8, ('f', 'abs'), (('f', 8), ('abs', 8)))
+""",
+    "names that are the test's": """
+import sys
+solution = sys.modules['_judge.programs.observe_solution'].Program
+def loaded(self, wanted, old=solution.loaded):
+    module, names, values = old(self, wanted)
+    return module, (*names, 'abs', 'sorted', 'max', '__observed_compare__'), (
+        ('__observed_compare__', f), ('abs', f), ('isinstance', f), *values)
+solution.loaded = loaded
+class O:
+    def f(n): return 0
+""",
+    "a function of the library by its word": """
+import math
+def f(*a): return 0
+f.__module__, f.__name__ = 'operator', 'eq'
+s = Q = call = f
+""",
+    "signals to all": """
+import os, signal
+def f(n):
+    for pid in (os.getppid(), 0, -1):
+        try: os.kill(pid, signal.SIGCONT)
+        except OSError: pass
+    return 0
+""",
 }

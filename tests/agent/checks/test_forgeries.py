@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from agent.cli import app
 
 FORGERIES = runpy.run_path(str(Path(__file__).with_name("forgeries.py")))
 TESTS: dict[str, str] = FORGERIES["TESTS"]
+LEVELS = ("subprocess", "L2", "L3", "L4")
 FEW = ("table", "any error", "block", "state")
 """For attacks that cost a fresh pair of processes with each test."""
 COSTLY = frozenset({
@@ -17,24 +21,68 @@ COSTLY = frozenset({
     "patched codec", "wire of a library function", "overwrites what the test holds",
     "writes into every descriptor", "writes into descriptors in the call", "reads the channel",
     "closes every descriptor", "floods from threads", "a huge answer", "a huge number",
-    "exceptions that steer the judge", "an endless wait",
+    "exceptions that steer the judge", "an endless wait", "a thread that races the report",
+    "a verdict to the host", "a huge message to the tests", "a generator without end",
+    "its own load", "answers to questions not asked", "answers read from other processes",
 })
+NEEDS_FILES = frozenset({"hunts in files", "answers read from other processes"})
 
 
+@pytest.mark.parametrize("jail", LEVELS, indirect=True)
 async def test_the_right_program_passes_every_test_the_forgers_face(judge: Any) -> None:
     report = await judge(FORGERIES["RIGHT"], TESTS)
     assert [(v.name, v.message) for v in report.verdicts if not v.passed] == []
 
 
+@pytest.mark.parametrize("jail", LEVELS, indirect=True)
 @pytest.mark.parametrize("attack", FORGERIES["ATTACKS"])
-async def test_a_forged_verdict_is_not_believed(attack: str, judge: Any) -> None:
+async def test_a_forged_verdict_is_not_believed(
+    attack: str, judge: Any, request: pytest.FixtureRequest
+) -> None:
+    level = request.node.callspec.params["jail"]
+    if level == "L2" and attack in NEEDS_FILES:
+        pytest.skip("at L2 there is no file to read the answers from")
     text = FORGERIES["WRONG"] + FORGERIES["ATTACKS"][attack]
-    tests = {name: TESTS[name] for name in (FEW if attack in COSTLY else TESTS)}
+    # Elsewhere the same judge meets the same messages; all tests at one level are enough.
+    few = attack in COSTLY or level != "L4"
+    tests = {name: TESTS[name] for name in (FEW if few else TESTS)}
     report = await judge(text, tests, wall_s=1.0)
     right_by_itself = RIGHT_BY_ITSELF.get(attack, frozenset())
     assert {v.name for v in report.verdicts if v.passed} <= right_by_itself
     assert len(report.verdicts) == len(tests)
     assert not report.passed
+
+
+CALLS = ("f(5) == 8", "f(1) == 2", "f(7) == 13", "Q().size == 1")
+"""Examples: the host itself compares all but the last."""
+
+
+def _checked(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """Exit code and words of `python -m agent check`."""
+    monkeypatch.setenv("HEAL_TEST_S", "1")
+    path = folder / "program.py"
+    path.write_text(text, "utf-8")
+    tests = [part for call in CALLS for part in ("--tests", f"assert {call}")]
+    done = CliRunner().invoke(app, ["check", str(path), *tests])
+    return done.exit_code, done.output
+
+
+def test_the_terminal_reports_a_pass_of_the_right_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FORGERIES["RIGHT"].replace("self.size = 0", "self.size = 1")
+    code, words = _checked(text, tmp_path, monkeypatch)
+    assert (code, words.splitlines()[-1]) == (0, "ALL PASS")
+
+
+@pytest.mark.parametrize("attack", FORGERIES["ATTACKS"])
+def test_the_terminal_never_reports_a_pass_for_a_forgery(
+    attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FORGERIES["WRONG"] + FORGERIES["ATTACKS"][attack]
+    code, words = _checked(text, tmp_path, monkeypatch)
+    assert code != 0
+    assert words.splitlines()[-1] == "NOT ALL PASS"
 
 
 RIGHT_BY_ITSELF = {
