@@ -1,0 +1,189 @@
+"""A thousand hostile runs in a row leave nothing behind: no memory, process, file, descriptor."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox import Job, Limits, SandboxUnavailable
+
+if sys.platform != "linux":
+    pytest.skip("the jail needs Linux", allow_module_level=True)
+
+from sandbox.guest import CHANNEL
+from sandbox.jail import JailSandbox
+from sandbox.quarters import quarters
+
+RUNS = 1_000
+AT_ONCE = 6
+GROWTH_MIB = 8
+SHORT = Limits(wall_s=0.02, cpu_s=1, memory_mib=256, output_bytes=20_000)
+LONG = Limits(wall_s=5.0, cpu_s=5, memory_mib=256, output_bytes=20_000)
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A program that takes more than its share, and how it may end."""
+
+    text: str
+    ends: frozenset[str]
+    limits: Limits = LONG
+
+
+def hostile(text: str, *ends: str, limits: Limits = LONG) -> Hostile:
+    return Hostile(text, frozenset(ends), limits)
+
+
+PROGRAMS = (
+    hostile("while True: pass", "timeout", limits=SHORT),
+    hostile(
+        "import signal\n"
+        "for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "while True: pass",
+        "timeout", limits=SHORT,
+    ),
+    hostile("import time\nwhile True: time.sleep(60)", "timeout", limits=SHORT),
+    hostile("while True: print('x' * 1000)", "output"),
+    hostile("import os\nwhile True: os.write(2, b'x' * 1000)", "output", "exited"),
+    hostile("held = bytearray(1 << 40)", "exited", "killed"),
+    hostile(
+        "held = []\nwhile True: held.append(b'x' * (1 << 20))", "exited", "killed", "timeout"
+    ),
+    hostile(
+        "import os\n"
+        "for _ in range(50):\n"
+        "    try:\n"
+        "        if os.fork() == 0:\n"
+        "            while True: pass\n"
+        "    except OSError: pass",
+        "completed",
+    ),
+    hostile(
+        "import threading, time\n"
+        "while True:\n"
+        "    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "timeout", "exited", "killed", limits=SHORT,
+    ),
+    hostile("import ctypes\nctypes.string_at(0)", "killed"),
+    hostile("import os\nos.abort()", "killed"),
+    hostile("import os\nos._exit(3)", "exited"),
+    hostile(
+        "for number in range(200):\n"
+        "    try:\n"
+        "        with open(f'f{number}', 'wb') as file: file.write(b'x' * 100_000)\n"
+        "    except OSError: break",
+        "completed", "killed",
+    ),
+    hostile(
+        "import os\n"
+        "os.makedirs('/'.join('d' * 20))\n"
+        "os.symlink('/', 'way out')\n"
+        "os.mkdir('closed', 0)",
+        "completed",
+    ),
+    hostile("import os\nwhile True: os.pipe()", "exited", "timeout"),
+    hostile(f"import os\nos.write({CHANNEL}, b'\\xff' * 64)", "garbled"),
+    hostile("jail.send([0] * 100_000)\nraise SystemExit(7)", "exited"),
+    hostile("def f(): f()\nf()", "exited"),
+)
+
+
+def below(pid: int) -> set[int]:
+    """The living processes below one."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        for listed in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            try:
+                children = {int(one) for one in listed.read_text().split()}
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            waiting += children - found
+            found |= children
+    return found
+
+
+def resident_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def left_files(sandbox: JailSandbox) -> list[str]:
+    """What jobs left where their folders are: beside the host's, or where a server sees them."""
+    roots = [*Path(quarters()._folder).glob("server-*")]
+    if os.geteuid() == 0:
+        roots += [Path(f"/proc/{pid}/root/jail") for pid in below(os.getpid())]
+    empty = {"a", "b", "work", "tmp", "shared"}
+    found = []
+    for root in roots:
+        for folder, folders, files in os.walk(root):
+            strange = [one for one in folders if one not in empty and Path(folder).name in empty]
+            found += [f"{folder}/{one}" for one in (*files, *strange)]
+    return found
+
+
+async def settled(holds: Callable[[], bool]) -> bool:
+    """Whether it comes true within some seconds: the last ones are still being cleared away."""
+    until = time.monotonic() + 10
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(0.05)
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["L4", "L3"])
+async def test_a_thousand_hostile_runs_leave_nothing_behind(level: str) -> None:
+    runs = RUNS if level == "L4" else RUNS // 4
+    try:
+        sandbox = JailSandbox(level)  # type: ignore[arg-type]  # one of its levels
+        if (seen := (await sandbox.witness()).level) != level:
+            pytest.skip(f"{level} is not granted here, {seen} is")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    met: Counter[tuple[str, str]] = Counter()
+
+    async def some(places: range) -> None:
+        for place in places:
+            one = PROGRAMS[place % len(PROGRAMS)]
+            outcome = await sandbox.run(Job(one.text, limits=one.limits))
+            if outcome.ended not in one.ends:
+                met[one.text, f"{outcome.ended} {outcome.limit}\n{outcome.stderr[-500:]}"] += 1
+
+    async def many(count: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            for first in range(AT_ONCE):
+                group.create_task(some(range(first, count, AT_ONCE)))
+
+    await many(2 * len(PROGRAMS))
+    await settled(lambda: left_files(sandbox) == [])
+    gc.collect()
+    memory, open_before, processes = resident_mib(), descriptors(), len(below(os.getpid()))
+
+    started = time.monotonic()
+    await many(runs)
+    took = time.monotonic() - started
+    gc.collect()
+
+    assert met == {}
+    assert await settled(lambda: len(below(os.getpid())) <= processes), "processes are left"
+    assert await settled(lambda: descriptors() <= open_before), "descriptors are left"
+    assert await settled(lambda: left_files(sandbox) == []), left_files(sandbox)
+    assert resident_mib() - memory < GROWTH_MIB
+    print(f"{runs} hostile runs at {level} in {took:.1f} s")
+    assert (await sandbox.run(Job("print('still here')"))).stdout == "still here\n"
