@@ -35,8 +35,24 @@ def test_each_case_tells_its_programs_apart_in_plain_python(
     assert not _plain(case.bad, case.test_code, monkeypatch)
 
 
-async def test_all_honest_tests_of_the_right_program_pass_and_none_in_process(judge: Any) -> None:
-    report = await judge(CORPUS["GOOD"], {case.name: case.test_code for case in CASES})
+LEVELS = ("subprocess", "L2", "L3", "L4")
+NEED_FILES = {"file_errors"}
+
+
+def _tests(request: pytest.FixtureRequest) -> dict[str, str]:
+    """All tests that the level in question lets run."""
+    without_files = request.node.callspec.params["jail"] == "L2"
+    return {
+        case.name: case.test_code for case in CASES
+        if not (without_files and case.name in NEED_FILES)
+    }
+
+
+@pytest.mark.parametrize("jail", LEVELS, indirect=True)
+async def test_all_honest_tests_of_the_right_program_pass_and_none_in_process(
+    judge: Any, request: pytest.FixtureRequest
+) -> None:
+    report = await judge(CORPUS["GOOD"], _tests(request))
     assert [(v.name, v.message) for v in report.verdicts if not v.passed] == []
     # Only the solution's own operators are taken on its word.
     assert {v.name for v in report.verdicts if v.integrity != "outside"} == {
@@ -46,7 +62,28 @@ async def test_all_honest_tests_of_the_right_program_pass_and_none_in_process(ju
     assert {v.integrity for v in report.verdicts} == {"outside", "observed"}
 
 
-async def test_no_honest_test_of_the_wrong_program_passes(judge: Any) -> None:
-    report = await judge(CORPUS["BAD"], {case.name: case.test_code for case in CASES})
-    assert len(report.verdicts) == len(CASES) >= 60
+@pytest.mark.parametrize("jail", LEVELS, indirect=True)
+async def test_no_honest_test_of_the_wrong_program_passes(
+    judge: Any, request: pytest.FixtureRequest
+) -> None:
+    tests = _tests(request)
+    report = await judge(CORPUS["BAD"], tests)
+    assert len(report.verdicts) == len(tests) >= 60
     assert [v.name for v in report.verdicts if v.passed] == []
+
+
+@pytest.mark.parametrize("jail", ["L2"], indirect=True)
+async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge: Any) -> None:
+    file = "from program import f\ndef test_it():\n    assert f(1) == 2\n"
+    patching = file.replace("def test_it():", "def test_it(monkeypatch):") + (
+        "    monkeypatch.setattr('math.pi', 3)\n"
+    )
+    for code in (file, patching):
+        (verdict,) = (await judge("def f(n): return n + 1\n", code, ("test_it",))).verdicts
+        assert verdict.status == "error"
+        assert verdict.message.startswith("a test file needs files, and at this level")
+    snippet = (
+        "import pytest\nassert f(1) == pytest.approx(2)\nwith pytest.raises(TypeError):\n    f('')"
+    )
+    (verdict,) = (await judge("def f(n): return n + 1\n", snippet)).verdicts
+    assert (verdict.status, verdict.integrity) == ("passed", "outside")
