@@ -1,7 +1,8 @@
 """Notes which rules of the jail a program runs against; it enforces none.
 
 The kernel refuses without telling the host, so the interpreter's audit events are watched
-instead. What they say is the program's own word: good for an explanation, for no verdict.
+instead. What they say is the program's own word: good for an explanation, for no verdict. The
+rules it tells of are those of `types.REFUSALS`.
 See https://docs.python.org/3/library/audit_events.html.
 """
 
@@ -14,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-RULES = frozenset({"files", "network", "processes", "signals"})
 
 _PROCESSES = (
     "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system",

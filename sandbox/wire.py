@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from sandbox.guest import END, MESSAGE, READY, RULE
-from sandbox.types import Json, SandboxError
-from sandbox.watch import RULES
+from sandbox.types import REFUSALS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")
 _MOST_NESTING = 200
@@ -96,7 +95,7 @@ class Inbox:
             self.ready = True
         elif kind == END and not body:
             self.ended = True
-        elif kind == RULE and body.decode("ascii", "replace") in RULES - self.rules:
+        elif kind == RULE and body.decode("ascii", "replace") in REFUSALS.keys() - self.rules:
             self.rules.add(body.decode("ascii"))
         elif kind == MESSAGE:
             values = body.count(b"[") + body.count(b"{") + body.count(b",")
