@@ -69,7 +69,7 @@ class Job:
     """Modules of ours that `program` may import: name to source text. They hold definitions
     only, and nothing secret: a backend may load them before the job and keep them, loaded, for
     other jobs. What one calls `warm_up` a backend may run, any number of times, in a
-    process that waits for a job: it has no effect but speed."""
+    process that waits for a job, with whether it is one of a pair: it has no effect but speed."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
     `sys.path`: relative path to text."""

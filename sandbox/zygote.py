@@ -106,7 +106,7 @@ class Zygote:
         self._files = self._level != "L2"
         self._base: str = orders["base"]
         self._fork = ctypes.PyDLL(None).fork
-        self._warm_ups: list[Callable[[], None]] = []
+        self._warm_ups: list[Callable[[bool], None]] = []
         """What our modules offer to run while a child waits."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int]] = {}
@@ -261,7 +261,7 @@ class Zygote:
         """Does a job that does nothing, so that the real one finds its pages copied."""
         exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
         for warm_up in self._warm_ups:
-            warm_up()
+            warm_up(paired)
         self._perform(marshal.loads(memoryview(self._rehearsal)), desk, paired)
         sys.path[:] = self._path
 

@@ -7,10 +7,11 @@ has in its own memory what judging writes to. Nothing of the example is left beh
 from __future__ import annotations
 
 import gc
+import io
 import types
 from collections import deque
 
-from agent.checks.plain import decode, encode
+from agent.checks.plain import encode
 from agent.checks.programs.observe_tests import Finder, Namespace, Recorder
 from agent.checks.reading import SNIPPET, heard, told_snippet
 from agent.checks.remote import Link
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "def f(a, b=[0]):\n    return [a + n for n in b]\n"
 TEST = "x = 1\nassert f(x) == [1]\nassert f(2, [3]) == [5]"
+_TOLD = told_snippet(TEST, frozenset({"warming"}))
+"""Read when this module is loaded, as the host reads tests: no child has to."""
 
 
 class _End:
@@ -42,9 +45,15 @@ class _End:
         return self.waiting.popleft()
 
 
-def warm_up() -> None:
+def warm_up(paired: bool) -> None:
     """Runs once what judging runs; any number of times, with no effect but speed."""
-    _judge()
+    if paired:
+        _judge()
+    else:
+        names: dict[str, Any] = {}
+        exec(compile(PROGRAM, "/warming.py", "exec", dont_inherit=True), names)
+        encode(eval("f(1)", names))
+        io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogatepass", write_through=True).write("x")
     gc.collect()
 
 
@@ -59,9 +68,8 @@ def _judge() -> None:
         return module, tuple(dir(module)), tuple((name, module.__dict__[name]) for name in wanted)
 
     far.link.handlers = {"load": load}
-    told = told_snippet(TEST, frozenset({"warming"}))
-    assert told is not None
-    reading = heard(told)
+    assert _TOLD is not None
+    reading = heard(_TOLD)
     assert reading is not None
     finder = Finder(near.link, {"name": "warming", "modules": []})
     recorder = Recorder(near.link)
@@ -71,4 +79,3 @@ def _judge() -> None:
     space = Namespace(loaded, {"warming"}, reading, names)
     assert reading.code.co_filename == SNIPPET
     exec(reading.code, space)
-    decode(encode([{"a": (1, 2.5)}, {3}]))
