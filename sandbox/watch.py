@@ -41,7 +41,7 @@ class Watch:
         self._tell: Callable[[str], bool] | None = None
         self._own: tuple[str, ...] = ()
         self._relative = False
-        self._told: set[str] = set()
+        self._told: dict[str, object] = {}
         self._handlers: dict[str, Callable[[Any], str]] = {
             **dict.fromkeys(_PROCESSES, lambda _: "processes"),
             **dict.fromkeys(_NETWORK, lambda _: "network"),
@@ -65,8 +65,12 @@ class Watch:
         if handler is None or self._tell is None:
             return
         rule = handler(arguments)
-        if rule and rule not in self._told and self._tell(rule):
-            self._told.add(rule)
+        if not rule:
+            return
+        # Of threads that meet a rule at once, one is the first, and it alone tells.
+        mine = object()
+        if self._told.setdefault(rule, mine) is mine and not self._tell(rule):
+            del self._told[rule]
 
     def _file(self, arguments: Any) -> str:
         path = arguments[0]

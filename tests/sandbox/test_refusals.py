@@ -34,3 +34,25 @@ async def test_the_jail_names_the_rule_that_a_program_ran_against(program: str, 
     outcome = await sandbox.run(Job(f"try:\n    {program}\nexcept OSError:\n    pass"))
 
     assert (outcome.ended, outcome.denied) == ("completed", (rule,))
+
+
+async def test_threads_that_meet_a_rule_at_once_are_told_of_once() -> None:
+    try:
+        sandbox = open_sandbox("jail")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    crowd = """\
+import socket, sys, threading
+sys.setswitchinterval(1e-6)
+gate = threading.Barrier(24)
+def meet():
+    gate.wait()
+    try: socket.socket()
+    except OSError: pass
+threads = [threading.Thread(target=meet) for _ in range(24)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    outcomes = [await sandbox.run(Job(crowd)) for _ in range(60)]
+
+    assert {(one.ended, one.denied) for one in outcomes} == {("completed", ("network",))}
