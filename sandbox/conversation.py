@@ -220,10 +220,16 @@ class Conversation(ABC):
     def _close_channel(self) -> None:
         if self._channel >= 0:
             channel, self._channel = self._channel, -1
-            self._loop.remove_reader(channel)
-            self._loop.remove_writer(channel)
+            # Whoever waits for what was said goes first.
+            self._loop.call_soon(_closed, self._loop, channel, bool(self._outbox))
             self._outbox.clear()
-            os.close(channel)
+
+
+def _closed(loop: asyncio.AbstractEventLoop, channel: int, was_writing: bool) -> None:
+    loop.remove_reader(channel)
+    if was_writing:
+        loop.remove_writer(channel)
+    os.close(channel)
 
 
 def read_some(descriptor: int, size: int) -> bytes | None:

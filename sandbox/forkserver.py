@@ -80,6 +80,7 @@ class Seat:
     stdin: int
     stdout: int
     stderr: int
+    """The host's ends; -1 for one that it does not need."""
     end: tuple[int, float] | None = None
     """Wait status and seconds of cpu time, once it has ended."""
     lost: bool = False
@@ -89,7 +90,8 @@ class Seat:
     def close(self) -> None:
         """Closes the host's descriptors but the channel, which its user closes."""
         for descriptor in (self.stdin, self.stdout, self.stderr):
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 @dataclass
@@ -252,6 +254,13 @@ class ForkServer:
         self.used = time.monotonic()
         return True
 
+    def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether it is this loop's already, and at work."""
+        if self.broken or self._loop is not loop:
+            return False
+        self.used = time.monotonic()
+        return True
+
     def may_retire(self) -> bool:
         """Whether no job runs here, nor another event loop is at work with it."""
         if self._loop is not None and not self._loop.is_closed():
@@ -279,8 +288,7 @@ class ForkServer:
         ready = [*self._stock.alone, *(seat for pair in self._stock.pairs for seat in pair)]
         self._stock = _Stock()
         for seat in ready:
-            os.close(seat.channel)
-            seat.close()
+            self._drop(seat)
         alive = self._loop is not None and not self._loop.is_closed()
         for seat in list(self._seats.values()):
             seat.lost = True
@@ -385,9 +393,9 @@ class ForkServer:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        stdin = _memory("stdin") if reads else os.dup(self._null)
+        stdin = _memory("stdin") if reads else -1
         if silent:
-            stdout = os.dup(self._null)
+            stdout = -1
             stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             # The program's end waits for room like any other.
             os.set_blocking(their_stderr, True)
@@ -395,7 +403,10 @@ class ForkServer:
             stdout, stderr = _memory("stdout"), _memory("stderr")
             their_stderr = stderr
         seat = Seat(self._count, folder, ours.detach(), stdin, stdout, stderr)
-        descriptors = [stdin, stdout, their_stderr, theirs.fileno()]
+        descriptors = [
+            self._null if stdin < 0 else stdin, self._null if stdout < 0 else stdout,
+            their_stderr, theirs.fileno(),
+        ]
         if peer is not None:
             descriptors.append(peer.fileno())
         try:
@@ -409,7 +420,18 @@ class ForkServer:
             if silent:
                 os.close(their_stderr)
         self._seats[seat.number] = seat
+        if waits and self._loop is not None:
+            # Whoever takes the seat changes what is called, which costs less than to begin.
+            # Nothing comes before that but the end of file.
+            self._loop.add_reader(seat.channel, self._loop.remove_reader, seat.channel)
         return seat
+
+    def _drop(self, seat: Seat) -> None:
+        """Closes what belongs to a seat that nobody took."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(seat.channel)
+        os.close(seat.channel)
+        seat.close()
 
     def _tell(self, message: bytes, descriptors: list[int] | None = None) -> None:
         rights = array.array("i", descriptors or ())
@@ -464,8 +486,7 @@ class ForkServer:
                 if seat is entry or (isinstance(entry, tuple) and seat in entry):
                     stock.remove(entry)  # type: ignore[arg-type]
                     for one in entry if isinstance(entry, tuple) else (entry,):
-                        os.close(one.channel)
-                        one.close()
+                        self._drop(one)
                         self.kill(one)
 
     def _wake(self) -> None:

@@ -20,11 +20,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import get_args
+from weakref import WeakValueDictionary
 
 from sandbox import lockdown
 from sandbox.batch import STDERR_KEPT, RestartingBatch
@@ -154,6 +155,9 @@ class _Servers:
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
         self._witnesses: dict[int, Witness] = {}
+        self._latest: dict[tuple[JailLevel, _Wanted, bool], ForkServer] = {}
+        """The server that was found last for what was asked."""
+        self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._host = os.getpid()
 
     def close(self) -> None:
@@ -175,6 +179,18 @@ class _Servers:
         if os.getpid() != self._host:
             # A forked copy of the host: the servers are its parent's.
             self.__dict__.update(_Servers().__dict__)
+        loop, asked = asyncio.get_running_loop(), (at_most, wanted, ready)
+        latest = self._latest.get(asked)
+        if latest is not None and latest.serves(loop):
+            return latest
+        # Those who ask at once for what there is not yet wait for one and the same.
+        lock = self._starting.setdefault((loop, asked), asyncio.Lock())
+        async with lock:
+            server = await self._found(at_most, wanted, ready)
+        self._latest[asked] = server
+        return server
+
+    async def _found(self, at_most: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
         known = self._levels.get(at_most)
         if known is not None:
             profile = Profile(known, *wanted)
@@ -232,6 +248,9 @@ class _Servers:
                 self._witnesses.pop(id(server), None)
             for some in self._all.values():
                 some[:] = [server for server in some if not server.broken]
+            self._latest = {
+                asked: server for asked, server in self._latest.items() if not server.broken
+            }
 
 
 _SERVERS = _Servers()
@@ -376,7 +395,8 @@ class _Running(Conversation):
             stderr = stderr[: most - len(stdout)]
         if cut and self._stopped is None:
             self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
-        self._seat.close()
+        # Whoever waits for the outcome goes first.
+        self._loop.call_soon(self._seat.close)
         ended, name, limit = how_it_ended(
             status, self.inbox.ended, cpu_s, self._limits, self._stopped
         )

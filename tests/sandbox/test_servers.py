@@ -1,0 +1,64 @@
+"""Fork servers are started once for all who ask, and leave no descriptor when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import pytest
+
+from sandbox import Job, SandboxUnavailable, open_sandbox
+
+if sys.platform != "linux":
+    pytest.skip("the jail needs Linux", allow_module_level=True)
+
+from sandbox.forkserver import ForkServer
+from sandbox.jail import JailSandbox
+
+
+@pytest.fixture(autouse=True)
+def granted() -> None:
+    try:
+        open_sandbox("jail")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+
+
+async def test_jobs_that_begin_together_wait_for_one_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+    start = ForkServer.start
+
+    async def counted(self: ForkServer) -> None:
+        started.append(self)
+        await start(self)
+
+    sandbox = JailSandbox()
+    await sandbox.witness()
+    monkeypatch.setattr(ForkServer, "start", counted)
+    job = Job("jail.send(0)", seed=4_242)
+
+    outcomes = await asyncio.gather(*(sandbox.run(job) for _ in range(6)))
+
+    assert [outcome.messages for outcome in outcomes] == [(0,)] * 6
+    assert len(started) == 1
+
+
+async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
+    sandbox = JailSandbox()
+    job = Job("pass", seed=4_343)
+    await sandbox.run(Job("pass"))
+    await asyncio.sleep(0.1)  # the next children are being made
+    before = len(os.listdir("/proc/self/fd"))
+
+    await sandbox.run(job)
+    server = await sandbox._server(job)
+    await asyncio.sleep(0.1)
+    held = len(os.listdir("/proc/self/fd"))
+    server.close()
+
+    assert held > before
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert (await sandbox.run(job)).ended == "completed", "another server takes its place"
