@@ -389,14 +389,13 @@ def _descendants(pid: int) -> set[int]:
     found: set[int] = set()
     waiting = [pid]
     while waiting:
-        one = waiting.pop()
-        for listed in Path(f"/proc/{one}/task").glob("*/children"):
-            try:
+        try:
+            for listed in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
                 below = {int(child) for child in listed.read_text(encoding="ascii").split()}
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            waiting += below - found
-            found |= below
+                waiting += below - found
+                found |= below
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            continue
     return found
 
 

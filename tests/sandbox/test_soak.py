@@ -103,13 +103,13 @@ def below(pid: int) -> set[int]:
     found: set[int] = set()
     waiting = [pid]
     while waiting:
-        for listed in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            try:
+        try:
+            for listed in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
                 children = {int(one) for one in listed.read_text().split()}
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            waiting += children - found
-            found |= children
+                waiting += children - found
+                found |= children
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            continue
     return found
 
 
