@@ -4,7 +4,7 @@
     python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
     python -m sandbox bench [--json]
 
-`selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
+Each takes `--backend NAME`, before or behind its name. `selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
 `bench` when a figure is worse than promised.
 Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
 when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m sandbox",
         description="Runs untrusted Python in a jail. After -- come the program's arguments.",
     )
-    parser.add_argument("--backend", choices=[STRONGEST, *sorted(BACKENDS)], default=STRONGEST)
+    _offer_backends(parser, default=STRONGEST)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run one Python file in the jail")
     run.add_argument("file", type=Path)
@@ -83,7 +83,14 @@ def _parser() -> argparse.ArgumentParser:
     selftest.add_argument("--json", action="store_true")
     bench = commands.add_parser("bench", help="measure the jail beside an interpreter's start")
     bench.add_argument("--json", action="store_true")
+    for command in (run, selftest, bench):
+        # Without a default of its own: it would take back what was said before the name.
+        _offer_backends(command, default=argparse.SUPPRESS)
     return parser
+
+
+def _offer_backends(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--backend", choices=[STRONGEST, *sorted(BACKENDS)], default=default)
 
 
 def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
@@ -112,7 +119,8 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
         sys.stdout.flush()
         sys.stderr.write(outcome.stderr)
         why = outcome.limit or outcome.signal or f"exit code {outcome.exit_code}"
-        print(f"[{outcome.ended}: {why}, {outcome.wall_s:.2f} s]", file=sys.stderr)
+        refused = "".join(f"; {words}" for words in outcome.refusals)
+        print(f"[{outcome.ended}: {why}, {outcome.wall_s:.2f} s{refused}]", file=sys.stderr)
     if outcome.ended == "timeout":
         return 124
     if outcome.ended != "output" and outcome.exit_code is not None:

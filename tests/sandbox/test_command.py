@@ -107,7 +107,18 @@ def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
     ]
 
 
-def test_only_the_jail_can_be_weakened_for_a_test(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--backend", "subprocess", "selftest", "--at-most", "L2"]) == 3
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--backend", "subprocess", "selftest", "--at-most", "L2"],
+        ["selftest", "--backend", "subprocess", "--at-most", "L2"],
+        ["--backend", "jail", "selftest", "--at-most", "L2", "--backend", "subprocess"],
+    ],
+    ids=["before the command", "behind it", "twice, where the last counts"],
+)
+def test_only_the_jail_can_be_weakened_for_a_test(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 3
 
     assert "only the jail has levels" in capsys.readouterr().err
