@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sandbox.remote.parcel import parcel
 from sandbox.sandbox import REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -31,3 +32,10 @@ def test_every_variable_that_is_read_is_described_and_no_other() -> None:
     read = {name for name in names.findall(code) if not name.endswith("_")}
 
     assert read == set(names.findall(table))
+
+
+def test_as_much_is_sent_ahead_as_is_said() -> None:
+    """On a difference: look what the parcel has come to hold that no job there needs."""
+    (said,) = re.findall(r"about (\d+) kB of text", PAGE)
+
+    assert abs(len(parcel()) / 1000 - int(said)) < 10
