@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox import SandboxUnavailable, open_sandbox
 from sandbox.__main__ import main
 from sandbox.attacks import ATTACKS
 from sandbox.contract import Check
@@ -46,6 +47,23 @@ def test_the_exit_code_and_the_document_tell_how_it_ended(
     assert main(["run", str(program), "--json", "--seconds", "2"]) == code
 
     assert json.loads(capsys.readouterr().out)["ended"] == ended
+
+
+def test_the_rule_that_a_program_ran_against_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        open_sandbox("jail")
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    program = tmp_path / "program.py"
+    program.write_text("import socket\nsocket.socket()\n")
+
+    assert main(["run", str(program)]) == 1
+    assert capsys.readouterr().err.strip().endswith("; the jail allows no network]")
+
+    assert main(["run", str(program), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["denied"] == ["network"]
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
