@@ -4,7 +4,8 @@
     python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
     python -m sandbox bench [--json]
 
-Each takes `--backend NAME`, before or behind its name. `selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
+Each takes `--backend NAME`, before or behind its name.
+`selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
 `bench` when a figure is worse than promised.
 Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
 when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.

@@ -3,19 +3,22 @@
     <temp>/code-jails-<uid>/        ours alone to write; made once and kept
         users-<first>               locked while a host uses that block of spare users
         host-<random>/              one for each host process, locked while it lives
-            guest.pyc
+            guest.pyc               what a plain job runs, one file
+            code/                   what a fork server runs
             python/                 readable links to the interpreter, where it is hidden
             site-<n>/               the same for folders of packages
-            <n>/work, <n>/tmp       one job
-        common-<n>              what the two jobs of a pair share
+            <n>/work, <n>/tmp       one plain job
+            common-<n>              what two of them share
+            server-<n>/             one fork server; its jobs' folders, unless it mounts its own
 
 A lock is the kernel's and ends with its holder, so what a killed host left behind is known
 by being unlocked, and the next host removes it.
 
-Run as root, each job gets a spare user to itself: two jobs cannot signal, trace or read each
-other, a count of its processes means something, and whatever it started can be found by its
+Run as root, each plain job gets a spare user to itself: two jobs cannot signal, trace or read
+each other, a count of its processes means something, and whatever it started can be found by its
 user at the end, however it hid. Run as an ordinary user, none of that is possible; what a job
-started is found by a mark in its arguments and environment.
+started is found by a mark in its arguments and environment. A fork server gets one spare user for
+itself and all its children, which its jail keeps apart.
 """
 
 from __future__ import annotations
@@ -46,9 +49,10 @@ _SPARE_USERS = range(60_706, 61_184)
 """Unused by the allocation that systemd documents; see https://systemd.io/UIDS-GIDS."""
 _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
-_INSIDE = (
+INSIDE = (
     "guest", "syscalls", "filters", "lockdown", "canaries", "removal", "watch", "zygote",
 )
+"""Our modules that a fork server runs; they find each other and the standard library, no more."""
 _LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
 
 
@@ -296,7 +300,7 @@ class Quarters:
         for place in (folder, package):
             place.mkdir(mode=0o755)
             place.chmod(0o755)
-        for name in _INSIDE:
+        for name in INSIDE:
             source = Path(__file__).with_name(f"{name}.py")
             target = package / f"{name}.pyc"
             py_compile.compile(str(source), str(target), dfile=f"<jail {name}>", doraise=True)

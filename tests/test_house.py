@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from agent.checks import shipping
+from sandbox.quarters import INSIDE
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "evaluation", "llm", "sandbox")
@@ -131,6 +136,54 @@ def test_the_lower_floors_read_alone(package: str) -> None:
         assert not {name.split(".")[0] for name in imported(path)} & (
             set(PACKAGES) - {package}
         ), path
+
+
+def needed(text: str) -> Iterator[str]:
+    """Dotted names that a module imports when it runs: not what only a type checker sees."""
+    waiting: list[ast.AST] = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            ours = node.module in ("sandbox", "_judge", "_judge.programs")
+            yield from (f"{node.module}.{a.name}" for a in node.names) if ours else [
+                str(node.module)
+            ]
+
+
+def foreign(text: str) -> set[str]:
+    return {
+        name for name in needed(text) if name.partition(".")[0] not in sys.stdlib_module_names
+    }
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_fork_server_needs_the_standard_library_and_what_is_laid_beside_it(name: str) -> None:
+    text = (ROOT / "sandbox" / f"{name}.py").read_text(encoding="utf-8")
+
+    assert foreign(text) <= {f"sandbox.{one}" for one in INSIDE}
+
+
+@pytest.mark.parametrize("name", ["guest", "canaries"])
+def test_what_goes_into_a_job_as_one_file_needs_no_other(name: str) -> None:
+    assert foreign((ROOT / "sandbox" / f"{name}.py").read_text(encoding="utf-8")) == set()
+
+
+@pytest.mark.parametrize("with_pytest", [False, True])
+def test_what_the_judge_ships_needs_the_standard_library_and_itself(with_pytest: bool) -> None:
+    shipped = shipping.modules(with_pytest)
+    # The programs that need pytest are shipped with it, and numpy is met by those who have it.
+    allowed = {*shipping.modules(with_pytest=True), "numpy"}
+    if with_pytest:
+        allowed |= {"pytest", "_pytest.runner", "_pytest.skipping"}
+
+    for name, text in shipped.items():
+        assert foreign(text) <= allowed, name
 
 
 def test_nodes_do_not_import_each_other_but_for_shared_words() -> None:
