@@ -29,15 +29,17 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 from agent.checks import check, shipping
-from agent.domain import Report, Task
+from agent.domain import Example, Report, Script, Task
 from agent.events import RunFinished, Searched, StepFinished
 from agent.intake import paste
 from agent.session import Session, Settings, open_session
 from agent.state import State
-from sandbox import SandboxUnavailable
+from sandbox import Job, SandboxUnavailable, open_sandbox
 
 T = TypeVar("T")
 
+VERDICTS = 100
+BAREST = "python -I -S -E -c pass"
 ROOT = Path(__file__).parent.parent
 
 ONE_BUG = """\
@@ -339,6 +341,53 @@ def sandbox() -> Iterator[str]:
         yield figure.line()
 
 
+def verdicts() -> Iterator[str]:
+    """What a verdict costs in a warm jail, beside the barest start of an interpreter."""
+    solution = paste("def add(a, b):\n    return a + b\n", "").task.solution
+    assert solution is not None
+    examples = [
+        Example(name=str(n), origin="user", call=f"add({n}, 2)", expected=str(n + 2))
+        for n in range(10)
+    ]
+    leaf = Script(name="leaf", origin="user", code="x = 1\nassert add(x, 2) == 3")
+
+    async def measure() -> dict[str, float]:
+        jail = open_sandbox()
+        answers = Job("jail.send(1)", modules=shipping.modules())
+
+        async def bare() -> None:
+            started = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", "-E", "-c", "pass"
+            )
+            await started.wait()
+
+        cases: dict[str, Callable[[], Awaitable[object]]] = {
+            BAREST: bare,
+            "a job that only answers": lambda: jail.run(answers),
+            "an example": lambda: check(solution, examples[:1], Task(), jail),
+            "ten examples": lambda: check(solution, examples, Task(), jail),
+            "a test of one call": lambda: check(solution, [leaf], Task(), jail),
+        }
+        medians = {}
+        for name, act in cases.items():
+            times = []
+            for _ in range(VERDICTS):
+                await asyncio.sleep(0.03)  # the next process makes itself ready
+                began = time.perf_counter()
+                await act()
+                times.append(time.perf_counter() - began)
+            medians[name] = statistics.median(times[VERDICTS // 10 :]) * 1000
+        return medians
+
+    try:
+        medians = asyncio.run(measure())
+    except SandboxUnavailable as refusal:
+        yield str(refusal)
+        return
+    for name, median in medians.items():
+        yield f"{name}: {median:.2f} ms, {median / medians[BAREST]:.2f} x the start"
+
+
 async def _in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(Settings(provider="mock", data_dir=Path(folder))) as session:
@@ -358,6 +407,7 @@ async def _finished(session: Session, task: Task) -> str:
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": sandbox,
+    "verdicts": verdicts,
     "cli": cli,
     "imports": imports,
     "page": page,

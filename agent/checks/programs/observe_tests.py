@@ -374,6 +374,9 @@ class Court:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         verdict["wall_s"] = wall_s
+        if last:
+            # The solution's process ends while the host hears of this one's verdict.
+            os.close(self.jail.peer.fileno())
         self.jail.send(
             {"verdict": verdict, "name": name, "broken": self.link.broken, "last": last}
         )
@@ -569,10 +572,9 @@ def main(jail: Any) -> None:
         from agent.checks.programs.observe_pytest import run_file
 
         run_file(Court(jail), jail.payload)
+        os.close(jail.peer.fileno())
     else:
         Court(jail).snippets(jail.payload["tests"])
-    # So that the solution's process ends at once.
-    os.close(jail.peer.fileno())
 
 
 __all__ = ["Court", "Deadline", "Surroundings", "main"]
