@@ -48,6 +48,9 @@ _O_ASYNC = 0x2000
 _AF_UNIX = 1
 _MSG_OOB = 1
 """A corner of local sockets that few use and that has let programs out of sandboxes before."""
+_SOCKET_OPTIONS = (3, 4, 7, 8, 18, 19, 20, 21, 30, 38, 39)
+"""Kind, error, sizes and times of a socket; not who made its other end, of whom newer kernels
+would even hand out a descriptor."""
 _PR_NAMES = (15, 16, 0x5356_4D41)
 _TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
 _DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
@@ -70,7 +73,7 @@ getresuid getresgid getpriority capget getrlimit setrlimit getrusage sysinfo una
 sched_yield sched_getaffinity sched_getparam sched_getscheduler
 sched_get_priority_max sched_get_priority_min getcpu
 futex futex_waitv set_tid_address set_robust_list rseq restart_syscall membarrier arch_prctl
-getrandom shutdown getsockname getsockopt getpeername wait4 waitid exit exit_group
+getrandom shutdown getsockname getpeername wait4 waitid exit exit_group
 """.split()
 """Calls that touch nothing but the process itself and descriptors it holds."""
 
@@ -113,6 +116,7 @@ def stage_one(machine: str, files: Files) -> bytes:
         # With an address it would reach sockets that were never opened.
         "sendto": _without(3, _MSG_OOB)[:-1] + _null(4),
         "recvfrom": _without(3, _MSG_OOB),
+        "getsockopt": _one_of(2, _SOCKET_OPTIONS, _EPERM),
         # Python raises PermissionError for both.
         "socket": _refuse(errno.EACCES),
         "connect": _refuse(errno.EACCES),

@@ -133,13 +133,11 @@ class ForkServer:
         self._place = self._quarters.settle_server()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
-        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             self._pid = self._spawn(theirs)
         except OSError as error:
             self._control.close()
             os.close(self._log)
-            os.close(self._null)
             self._quarters.leave_server(self._place)
             raise SandboxError(f"the fork server cannot be started: {error}") from error
         finally:
@@ -284,7 +282,6 @@ class ForkServer:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._log)
-        os.close(self._null)
         ready = [*self._stock.alone, *(seat for pair in self._stock.pairs for seat in pair)]
         self._stock = _Stock()
         for seat in ready:
@@ -295,8 +292,9 @@ class ForkServer:
             if seat.on_end is not None and alive:
                 seat.on_end()
         self._seats.clear()
-        while self._waiting:
+        while alive and self._waiting:
             self._wake()
+        self._waiting.clear()
         self._quarters.leave_server(self._place)
 
     # ---------------------------------------------------------------- seats
@@ -345,7 +343,12 @@ class ForkServer:
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
-        await waiter
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():
+                self._wake()  # it had its turn, which is now the next one's
+            raise
         return False
 
     async def _until_room(self) -> None:
@@ -354,7 +357,7 @@ class ForkServer:
 
     def _restock(self) -> None:
         """Has seats made ready a moment later, so that a short job has both processors."""
-        if self._loop is not None and not self._restocking:
+        if self._loop is not None and not self._restocking and not self.broken:
             self._restocking = True
             self._loop.call_later(_RESTOCK_S, self._fill)
 
@@ -403,8 +406,10 @@ class ForkServer:
             stdout, stderr = _memory("stdout"), _memory("stderr")
             their_stderr = stderr
         seat = Seat(self._count, folder, ours.detach(), stdin, stdout, stderr)
+        # One of its own: flags and locks stay with what was opened, for whoever has it next.
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         descriptors = [
-            self._null if stdin < 0 else stdin, self._null if stdout < 0 else stdout,
+            null if stdin < 0 else stdin, null if stdout < 0 else stdout,
             their_stderr, theirs.fileno(),
         ]
         if peer is not None:
@@ -417,6 +422,7 @@ class ForkServer:
             raise
         finally:
             theirs.close()
+            os.close(null)
             if silent:
                 os.close(their_stderr)
         self._seats[seat.number] = seat

@@ -14,6 +14,8 @@ def remove(folder: str, most: int | None = None) -> bool:
     """
     seen = 0
     fresh = 0
+    # A name that is chosen now: one that a job could know it could have put in the way.
+    token = os.urandom(8).hex()
     while True:
         folders: list[str] = []
         try:
@@ -39,7 +41,7 @@ def remove(folder: str, most: int | None = None) -> bool:
                     if entry.is_dir(follow_symlinks=False):
                         os.chmod(entry.path, 0o700)
                         fresh += 1
-                        os.rename(entry.path, str(Path(folder, f"moved-{os.getpid()}-{fresh}")))
+                        os.rename(entry.path, str(Path(folder, f"moved-{token}-{fresh}")))
                     else:
                         os.unlink(entry.path)
                     if most is not None and seen > most:

@@ -525,6 +525,7 @@ def _folders(base: str) -> list[str]:
 
 
 def _empty(folder: str) -> None:
+    os.chmod(folder, 0o700)  # a job may have closed it even to itself
     with os.scandir(folder) as entries:
         left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for path, is_folder in left:

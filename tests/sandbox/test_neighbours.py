@@ -1,0 +1,143 @@
+"""What one job cannot do to those beside it and after it."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+
+import pytest
+
+from sandbox import forkserver
+from sandbox.jail import JailSandbox
+from sandbox.levels import JailLevel
+from sandbox.types import Job, Limits, SandboxUnavailable
+
+LIMITS = Limits(wall_s=30, cpu_s=30)
+
+
+@pytest.fixture(params=["L4", "L3", "L2"])
+async def jail(request: pytest.FixtureRequest) -> JailSandbox:
+    level: JailLevel = request.param
+    sandbox = JailSandbox(at_most=level)
+    try:
+        witness = await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    if witness.level != level:
+        pytest.skip(f"{level} is not granted here, {witness.level} is")
+    return sandbox
+
+
+def job(text: str) -> Job:
+    return Job(textwrap.dedent(text), limits=LIMITS)
+
+
+UNTIDY = {
+    "a closed folder": "os.chmod('.', 0)",
+    "a closed folder with files": """
+        open(os.environ['TMPDIR'] + '/x', 'w').close()
+        os.chmod(os.environ['TMPDIR'], 0o500)
+    """,
+    "the names that clearing away would use": """
+        os.mkdir('x')
+        for process in {os.getppid(), *range(1, 900)}:
+            os.makedirs(f'x/moved-{process}-1/sub')
+    """,
+}
+
+
+@pytest.mark.parametrize("leave", UNTIDY)
+async def test_what_a_job_leaves_ends_no_other(jail: JailSandbox, leave: str) -> None:
+    if (await jail.witness()).level == "L2":
+        pytest.skip("no file can be written at this level")
+    neighbour = job("""
+        open('mine', 'w').write('x')
+        jail.send('begun')
+        jail.receive()
+        print(open('mine').read())
+    """)
+    async with jail.start(neighbour) as process:
+        assert await process.receive() == "begun"
+        untidy = await jail.run(job("import os\n" + textwrap.dedent(UNTIDY[leave])))
+        later = [await jail.run(job("open('x', 'w').write('y')")) for _ in range(3)]
+        await process.send(None)
+        outcome = await process.finish()
+
+    assert untidy.ended == "completed", untidy
+    assert [one.ended for one in later] == ["completed"] * 3
+    assert outcome.stdout == "x\n"
+
+
+async def test_nothing_stays_with_the_empty_input(jail: JailSandbox) -> None:
+    leave = job("""
+        import fcntl, os, struct
+        flags = fcntl.fcntl(0, fcntl.F_GETFL)
+        fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_NONBLOCK | os.O_APPEND)
+        for byte in range(0, 20, 2):
+            fcntl.fcntl(0, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 1000 + byte, 1, 0))
+        jail.send(fcntl.fcntl(0, fcntl.F_GETFL) & os.O_NONBLOCK)
+    """)
+    look = job("""
+        import fcntl, os, struct
+        lock = fcntl.fcntl(0, 5, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 1000, 99, 0))
+        jail.send([
+            fcntl.fcntl(0, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_APPEND),
+            struct.unpack('hhqqi4x', lock)[0] == fcntl.F_UNLCK,
+        ])
+    """)
+    left = await jail.run(leave)
+    await asyncio.sleep(0.3)  # its process is gone by then
+    seen = [await jail.run(look) for _ in range(4)]
+
+    assert left.messages and left.messages[0]
+    assert [one.messages for one in seen] == [([0, True],)] * 4
+
+
+async def test_a_socket_says_nothing_of_its_maker(jail: JailSandbox) -> None:
+    outcome = await jail.run(job("""
+        import os, socket
+        channel = socket.socket(fileno=os.dup(3))
+        told = []
+        for option in (socket.SO_PEERCRED, 31, 59, 77):
+            try:
+                told.append(channel.getsockopt(socket.SOL_SOCKET, option, 12))
+            except OSError as error:
+                told.append(error.errno)
+        jail.send(told)
+    """))
+
+    assert outcome.messages == ([1, 1, 1, 1],), outcome
+
+
+async def test_a_job_that_is_called_off_as_its_turn_comes_passes_it_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jail = JailSandbox(ready=False)
+    try:
+        await jail.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    busy = [
+        asyncio.create_task(jail.run(job("import time; time.sleep(1)")))
+        for _ in range(forkserver.SLOTS)
+    ]
+    await asyncio.sleep(0.5)
+    waiting = [asyncio.create_task(jail.run(job("print('served')"))) for _ in range(30)]
+    await asyncio.sleep(0.1)
+    wake = forkserver.ForkServer._wake
+    called_off = []
+
+    def wake_and_call_off(server: forkserver.ForkServer) -> None:
+        turns = list(server._waiting)
+        wake(server)
+        for turn, task in zip(turns, [one for one in waiting if not one.done()], strict=False):
+            if turn.done() and not turn.cancelled() and task is not waiting[-1]:
+                called_off.append(task.cancel())
+
+    monkeypatch.setattr(forkserver.ForkServer, "_wake", wake_and_call_off)
+    await asyncio.gather(*busy)
+
+    outcome = await asyncio.wait_for(waiting[-1], 10)
+    assert outcome.stdout == "served\n"
+    assert called_off
+    await asyncio.gather(*waiting, return_exceptions=True)
