@@ -135,11 +135,13 @@ class ForkServer:
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
             self._pid = self._spawn(theirs)
-        except OSError as error:
+        except BaseException as error:
             self._control.close()
             os.close(self._log)
             self._quarters.leave_server(self._place)
-            raise SandboxError(f"the fork server cannot be started: {error}") from error
+            if isinstance(error, OSError):
+                raise SandboxError(f"the fork server cannot be started: {error}") from error
+            raise
         finally:
             theirs.close()
         self._control.setblocking(False)
