@@ -23,7 +23,6 @@ import time
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import get_args
 from weakref import WeakValueDictionary
 
@@ -286,15 +285,8 @@ async def _canaries(server: ForkServer) -> Witness:
 
 
 def _checked(job: Job, endless: bool) -> dict[str, object]:
-    """A job's orders; raises `SandboxError` for files that cannot be laid."""
-    size = 0
-    for path, text in job.files.items():
-        relative = PurePosixPath(path)
-        if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in path:
-            raise SandboxError(
-                f"a job's file needs a relative path within its folder, not {path!r}"
-            )
-        size += len(text)
+    """A job's orders; raises `SandboxError` for more files than a folder holds."""
+    size = sum(map(len, job.files.values()))
     if size > SCRATCH_MIB << 19:
         raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
     told = orders(job, endless)

@@ -6,15 +6,22 @@ import functools
 import math
 import os
 import signal
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from types import CodeType
 from typing import Any
 
 from sandbox.guest import PROGRAM_NAME
 from sandbox.types import Ended, Job, Limits, SandboxError
 
+_NAME_BYTES = 255
+_PATH_BYTES = 3_000
+"""What Linux and macOS take, less what a job's folder itself needs."""
+
 
 def orders(job: Job, endless: bool) -> dict[str, Any]:
-    """What every local guest is told of a job; a backend adds its own.
+    """What every local guest is told of a job; a backend adds its own. Raises `SandboxError` for
+    a job that cannot be.
 
     Any: the values are marshalled, code objects among them.
     """
@@ -25,7 +32,7 @@ def orders(job: Job, endless: bool) -> dict[str, Any]:
         "program": compiled(job.program, PROGRAM_NAME),
         "source": job.program,
         "payload": job.payload,
-        "files": dict(job.files),
+        "files": _layable(job.files),
         "seed": job.seed,
         "message_bytes": limits.message_bytes,
         "limits": {
@@ -38,6 +45,38 @@ def orders(job: Job, endless: bool) -> dict[str, Any]:
             "core": 0,
         },
     }
+
+
+def _layable(files: Mapping[str, str]) -> dict[str, str]:
+    """The files by their paths in one spelling; raises `SandboxError` where no folder could hold
+    them. So a job is refused alike where files are laid and where they stay in memory."""
+    laid: dict[str, str] = {}
+    for path, text in files.items():
+        relative = PurePosixPath(path)
+        if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in path:
+            raise SandboxError(
+                f"a job's file needs a relative path within its folder, not {path!r}"
+            )
+        if str(relative) in laid:
+            raise SandboxError(f"two of a job's files have the path {str(relative)!r}")
+        laid[str(relative)] = text
+    for path in laid:
+        why = _obstacle(PurePosixPath(path), laid)
+        if why:
+            raise SandboxError(f"the job's file {path!r} cannot be written: {why}")
+    return laid
+
+
+def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
+    try:
+        # As the system decodes names that are no text.
+        names = [name.encode("utf-8", "surrogateescape") for name in path.parts]
+    except UnicodeEncodeError as error:
+        return str(error)
+    if max(map(len, names)) > _NAME_BYTES or len(b"/".join(names)) > _PATH_BYTES:
+        return "its name is too long"
+    folder = next((str(one) for one in path.parents if str(one) in files), None)
+    return "" if folder is None else f"{folder!r} is a file"
 
 
 def loaded(modules: dict[str, str]) -> dict[str, tuple[str, CodeType]]:

@@ -140,7 +140,10 @@ class Quarters:
         atexit.unregister(self.close)
 
     def enter(self, files: Mapping[str, str], common: Common | None = None) -> Room:
-        """A fresh room with `files` in it, whose job may also use the `common` folder."""
+        """A fresh room with `files` in it, whose job may also use the `common` folder.
+
+        That the paths lie within it is for `orders` to check.
+        """
         with self._lock:
             self._count += 1
             number = self._count
@@ -489,20 +492,18 @@ def _give(path: str, user: int | None) -> None:
 
 
 def _lay(work: str, path: str, text: str, user: int | None) -> None:
-    relative = PurePosixPath(path)
-    if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in path:
-        raise SandboxError(f"a job's file needs a relative path within its folder, not {path!r}")
+    *parents, name = PurePosixPath(path).parts
     folder = work
     try:
-        for part in relative.parts[:-1]:
-            folder = str(Path(folder, part))
+        for parent in parents:
+            folder = str(Path(folder, parent))
             if not os.path.isdir(folder):
                 os.mkdir(folder, 0o700)
                 _give(folder, user)
-        target = str(Path(folder, relative.name))
+        target = str(Path(folder, name))
         with open(target, "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
-    except (OSError, UnicodeEncodeError) as error:
+    except OSError as error:
         raise SandboxError(f"the job's file {path!r} cannot be written: {error}") from error
     _give(target, user)
 

@@ -145,7 +145,7 @@ class SubprocessSandbox:
     @asynccontextmanager
     async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
         """A program kept running for many items."""
-        
+
         async def start() -> _Running:
             return self._start(job, output="dropped", endless=True)
 
@@ -166,7 +166,7 @@ class SubprocessSandbox:
         told = orders(job, endless)
         told["modules"] = loaded(dict(job.modules))
         told["sites"] = self._quarters.sites(job.sites)
-        room = self._quarters.enter(job.files, common)
+        room = self._quarters.enter(told["files"], common)
         try:
             told |= {
                 "host": os.getpid(),
@@ -182,7 +182,6 @@ class SubprocessSandbox:
             remove(room.folder)
             self._quarters.leave(room)
             raise
-
 
     def _seatbelt(self, room: Room, sites: list[str], common: Common | None) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
