@@ -28,7 +28,7 @@ from typing import Any
 
 from sandbox.guest import CHANNEL
 from sandbox.levels import JailLevel
-from sandbox.orders import loaded
+from sandbox.orders import FLAGS, environment, loaded
 from sandbox.quarters import Quarters
 from sandbox.types import SandboxError
 from sandbox.zygote import (
@@ -173,20 +173,6 @@ class ForkServer:
 
     def _spawn(self, theirs: socket.socket) -> int:
         interpreter = self._quarters.interpreter
-        environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": "/",
-            "LANG": "C.UTF-8",
-            "LC_ALL": "C.UTF-8",
-            "PYTHONUTF8": "1",
-            "PYTHONHASHSEED": str(self.profile.seed),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            # A C library's arenas reserve 64 MiB of address space for each thread.
-            "MALLOC_ARENA_MAX": "1",
-            **interpreter.environment,
-        }
         code = self._quarters.code
         start = (
             f"import sys; sys.path.insert(0, {code!r}); from sandbox.zygote import main; "
@@ -200,9 +186,8 @@ class ForkServer:
             try:
                 return os.posix_spawn(
                     interpreter.executable,
-                    # Not -I or -E: both would have it ignore the hash seed.
-                    [interpreter.executable, "-S", "-s", "-B", "-P", "-c", start],
-                    environment,
+                    [interpreter.executable, *FLAGS, "-c", start],
+                    environment(self.profile.seed) | {"HOME": "/", **interpreter.environment},
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, source, place)
                         for source, place in zip(moved, (0, 1, 2, CHANNEL), strict=True)

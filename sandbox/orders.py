@@ -14,6 +14,9 @@ from typing import Any
 from sandbox.guest import PROGRAM_NAME
 from sandbox.types import Ended, Job, Limits, SandboxError
 
+FLAGS = ("-S", "-s", "-B", "-P")
+"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed."""
+
 _NAME_BYTES = 255
 _PATH_BYTES = 3_000
 """What Linux and macOS take, less what a job's folder itself needs."""
@@ -44,6 +47,22 @@ def orders(job: Job, endless: bool) -> dict[str, Any]:
             "processes": limits.processes,
             "core": 0,
         },
+    }
+
+
+def environment(seed: int) -> dict[str, str]:
+    """What every interpreter that runs jobs finds in its environment: nothing of the host's."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUTF8": "1",
+        "PYTHONHASHSEED": str(seed),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        # A C library's arenas reserve 64 MiB of address space for each thread.
+        "MALLOC_ARENA_MAX": "1",
     }
 
 

@@ -32,7 +32,7 @@ from sandbox.batch import STDERR_KEPT, RestartingBatch
 from sandbox.conversation import READ_BYTES, Conversation, read_some
 from sandbox.guest import CHANNEL, PEER
 from sandbox.levels import PORTABLE, Layer, Witness, apart
-from sandbox.orders import how_it_ended, loaded, orders
+from sandbox.orders import FLAGS, environment, how_it_ended, loaded, orders
 from sandbox.quarters import Common, Quarters, Room, kill_all, quarters, survivors
 from sandbox.removal import remove
 from sandbox.seatbelt import profile
@@ -370,25 +370,8 @@ def _spawn(
 ) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
     interpreter = quarters.interpreter
-    environment = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": room.work,
-        "TMPDIR": room.tmp,
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONUTF8": "1",
-        "PYTHONHASHSEED": str(job.seed),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        # A C library's arenas reserve 64 MiB of address space for each thread.
-        "MALLOC_ARENA_MAX": "1",
-        "CODE_JAIL": room.mark,
-        **interpreter.environment,
-    }
-    command = [
-        interpreter.executable, "-S", "-s", "-B", "-P", quarters.guest, f"CODE_JAIL={room.mark}",
-    ]
+    home = {"HOME": room.work, "TMPDIR": room.tmp, "CODE_JAIL": room.mark}
+    command = [interpreter.executable, *FLAGS, quarters.guest, f"CODE_JAIL={room.mark}"]
     ours: list[int] = []
     theirs: list[int] = []
     try:
@@ -408,7 +391,7 @@ def _spawn(
         pid = os.posix_spawn(
             interpreter.executable,
             command,
-            environment,
+            environment(job.seed) | home | dict(interpreter.environment),
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, source, place)
                 for source, place in zip(theirs, places, strict=True)
