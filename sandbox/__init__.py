@@ -1,5 +1,6 @@
 """Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
 
+from sandbox.levels import Layer, Witness
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
 from sandbox.types import (
     REFUSALS,
@@ -13,6 +14,7 @@ from sandbox.types import (
 )
 
 __all__ = [
-    "BACKENDS", "REFUSALS", "STRONGEST", "Batch", "Job", "Json", "Limits", "Lost", "Outcome",
-    "Process", "Sandbox", "SandboxError", "SandboxUnavailable", "open_sandbox",
+    "BACKENDS", "REFUSALS", "STRONGEST", "Batch", "Job", "Json", "Layer", "Limits", "Lost",
+    "Outcome", "Process", "Sandbox", "SandboxError", "SandboxUnavailable", "Witness",
+    "open_sandbox",
 ]

@@ -1,7 +1,9 @@
 """Runs inside the jail: gives up what the job may not have, then runs the job's program.
 
-One self-contained file: nothing of ours is importable here, and what is imported is kept
-small because each job pays for it. The order is the theory of operation:
+One self-contained file: it needs nothing of ours, and what it imports is kept small because each
+job pays for it. The plain backend runs it by itself, in a fresh interpreter (`main`); the fork
+server imports it once, and its children use the same parts in an order of their own (`zygote`).
+The order of `main` is the theory of operation:
 
 1. The first frame on `CHANNEL` is the job. It comes from the host, so it is `marshal`, which
    needs no import; everything that leaves the jail is JSON, because the host trusts none of it.

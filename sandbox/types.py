@@ -43,7 +43,9 @@ class Limits:
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
+    """Processor time; the system counts whole seconds, and gives at least one."""
     memory_mib: int = 768
+    """Address space, that of the interpreter and its libraries included."""
     output_bytes: int = 1_000_000
     """Standard output and standard error together; more ends the job as `output`."""
     message_bytes: int = 64_000_000
@@ -52,6 +54,8 @@ class Limits:
     """The largest file the job may write."""
     open_files: int = 64
     processes: int = 64
+    """Processes and threads together. In the jail a job is one process whatever this says, and its
+    threads are bounded with those of all jobs of its fork server."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ class Job:
     process that waits for a job, with whether it is one of a pair: it has no effect but speed."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
-    `sys.path`: relative path to text."""
+    `sys.path`: relative path to text. Where no file may be opened, modules among them can be
+    imported all the same, and `jail.files` holds every text."""
     stdin: str = ""
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""
@@ -104,6 +109,7 @@ class Outcome:
     stdout: str = ""
     stderr: str = ""
     exit_code: int | None = None
+    """`None` where a signal ended the process."""
     signal: str = ""
     limit: str = ""
     """Which limit or rule stopped the job, in words, when one did."""
