@@ -31,6 +31,17 @@ def test_every_room_of_the_table_exists() -> None:
     assert not [room for room in rooms if not (ROOT / room).exists() and room not in STEPS]
 
 
+def test_every_part_of_the_sandbox_stands_in_the_table() -> None:
+    rows = re.findall(r"^\| (`sandbox/.*?) \|", read("docs/architecture.md"), re.MULTILINE)
+    named = {name.removeprefix("sandbox/") for row in rows for name in re.findall(r"`(.*?)`", row)}
+    parts = {
+        path.name if path.is_file() else f"{path.name}/" for path in (ROOT / "sandbox").iterdir()
+        if not path.name.startswith("_")
+    }
+
+    assert named == parts
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text("utf-8")):
