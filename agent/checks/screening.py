@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal, cast
 
 from agent.checks.canary import Manner, rewritten
@@ -163,7 +164,7 @@ async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes."""
-    ours = await shipped(sandbox, task, tests)
+    ours = await shipped(sandbox, task, base, tests)
     async with sandbox.batch(job(task, base, tests, "screen", ours)) as batch:
         yield Screener(batch, base.text, len(tests) or 1)
 
@@ -182,7 +183,7 @@ async def run_in_process(
     )})
     results: list[Screened] = []
     for test in tests:
-        ours = await shipped(sandbox, task, [test])
+        ours = await shipped(sandbox, task, solution, [test])
         alone = job(task, changed, [test], "screen", ours, manner=manner, strict=True)
         async with sandbox.batch(alone) as batch:
             item: Json = {
@@ -200,9 +201,14 @@ async def run_in_process(
     return results
 
 
-async def shipped(sandbox: Sandbox, task: Task, tests: Sequence[TestCase]) -> Shipment:
+async def shipped(
+    sandbox: Sandbox, task: Task, solution: Solution, tests: Sequence[TestCase]
+) -> Shipment:
     """What of ours the program and all its tests need in one process."""
-    return await shipment(sandbox, task.sites, any(needs_packages(test) for test in tests))
+    paths = [file.path for file in (*solution.files, *task.support)]
+    own = {path.partition("/")[0].removesuffix(".py") for path in paths}
+    own |= {PurePosixPath(solution.entry).stem, "solution"}
+    return await shipment(sandbox, task.sites, any(needs_packages(test, own) for test in tests))
 
 
 def job(

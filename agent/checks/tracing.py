@@ -22,7 +22,7 @@ async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed."""
-    ours = await shipped(sandbox, task, tests)
+    ours = await shipped(sandbox, task, solution, tests)
     watched = job(task, solution, tests, "trace", ours, limits=[STEPS, CPU_S, WALL_S])
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}

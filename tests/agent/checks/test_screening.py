@@ -48,6 +48,14 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert broken.ended == "syntax"
 
 
+async def test_a_test_that_imports_the_program_brings_no_packages_along() -> None:
+    needs_ours = "import pytest\n" + HEALED
+
+    (alone,) = await screened([needs_ours], [TESTS[1]])
+
+    assert (alone.passed, alone.exception) == ((False,), "ModuleNotFoundError")
+
+
 async def test_early_mode_stops_at_the_first_failure() -> None:
     (base,) = await screened([BASE], mode="early")
 
