@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import get_args
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from sandbox import lockdown
 from sandbox.batch import STDERR_KEPT, RestartingBatch
@@ -37,7 +37,7 @@ from sandbox.forkserver import (
     Seat,
 )
 from sandbox.levels import MEANING, JailLevel, Witness, witnessed
-from sandbox.orders import how_it_ended, orders
+from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import quarters
 from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import frame
@@ -47,8 +47,7 @@ _PAST_THE_LIMIT = 1 << 16
 _DEATH_S = 10.0
 _WEIGH_S = 0.1
 _MOST_SERVERS = 4
-_SEALS = 0x0002 | 0x0004 | 0x0001
-"""No shrinking, no growing, no further seals; see fcntl(2)."""
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class JailSandbox:
@@ -153,7 +152,7 @@ class _Servers:
         self._all: dict[tuple[Profile, bool], list[ForkServer]] = {}
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
-        self._witnesses: dict[int, Witness] = {}
+        self._witnesses: WeakKeyDictionary[ForkServer, Witness] = WeakKeyDictionary()
         self._latest: dict[tuple[JailLevel, _Wanted, bool], ForkServer] = {}
         """The server that was found last for what was asked."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
@@ -171,7 +170,7 @@ class _Servers:
 
     def witness_of(self, server: ForkServer) -> Witness:
         """What the canaries of a server showed."""
-        return self._witnesses[id(server)]
+        return self._witnesses[server]
 
     async def get(self, at_most: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
         """A server that fits, running in this event loop."""
@@ -194,7 +193,13 @@ class _Servers:
         if known is not None:
             profile = Profile(known, *wanted)
             server = self._adopted(profile, ready)
-            return server or await self._started(profile, ready)
+            try:
+                return server or await self._started(profile, ready)
+            except NotGranted as refusal:
+                # Not tried one level below: what was said to hold here is what jobs must get.
+                raise SandboxError(
+                    f"{known} of the jail was granted before, and now it is not: {refusal}"
+                ) from refusal
         refusals = []
         for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(at_most) + 1]):
             try:
@@ -233,7 +238,7 @@ class _Servers:
             seen = "; ".join(f"{one.name}: {one.seen}" for one in witness.layers if not one.holds)
             raise NotGranted(f"seen to hold is only {witness.level}: {seen}")
         with self._lock:
-            self._witnesses[id(server)] = witness
+            self._witnesses[server] = witness
             self._all.setdefault((profile, ready), []).append(server)
         return server
 
@@ -244,7 +249,6 @@ class _Servers:
             idle.sort(key=lambda server: server.used)
             for server in idle[: max(0, len(idle) - _MOST_SERVERS + 1)]:
                 server.close("retired")
-                self._witnesses.pop(id(server), None)
             for some in self._all.values():
                 some[:] = [server for server in some if not server.broken]
             self._latest = {
@@ -270,10 +274,9 @@ async def _canaries(server: ForkServer) -> Witness:
     """Tries the canaries in one child of the server."""
     job = Job("from jail_canaries import tried\njail.send(tried())")
     source = files("sandbox").joinpath("canaries.py").read_text("utf-8")
-    told = _checked(job, endless=False) | {
-        "modules": {"jail_canaries": (source, compile(source, "<canaries>", "exec"))}
-    }
-    process = _Running(server, await server.alone(bool(job.stdin)), job, told, endless=False)
+    # Not as modules of the job, which would ask for a fork server with them.
+    told = _checked(job, endless=False) | {"modules": loaded({"jail_canaries": source})}
+    process = _Running(server, await server.alone(), job, told, endless=False)
     try:
         outcome = await process.finish()
     finally:

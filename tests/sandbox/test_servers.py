@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sandbox import Job, SandboxUnavailable, open_sandbox
+from sandbox import Job, Layer, SandboxError, SandboxUnavailable, Witness, open_sandbox
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -44,6 +44,20 @@ async def test_jobs_that_begin_together_wait_for_one_server(
 
     assert [outcome.messages for outcome in outcomes] == [(0,)] * 6
     assert len(started) == 1
+
+
+async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def all_through(server: ForkServer) -> Witness:
+        return Witness("L1", (Layer("seccomp", False, "open a socket: possible"),))
+
+    sandbox = JailSandbox()
+    await sandbox.witness()
+    monkeypatch.setattr("sandbox.jail._canaries", all_through)
+
+    with pytest.raises(SandboxError, match=r"granted before, and now it is not: .* possible"):
+        await sandbox.run(Job("jail.send(0)", seed=4_444))
 
 
 async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
