@@ -88,8 +88,10 @@ copy_file_range symlink symlinkat link linkat
 """.split()
 """With `READING`, allowed only where Landlock says which files are meant."""
 
-METADATA = "utime utimes futimesat utimensat chmod fchmod fchmodat fchmodat2".split()
-"""Landlock does not guard these; they are for a user that owns nothing else."""
+BY_PATH = "utime utimes futimesat chmod fchmodat fchmodat2".split()
+"""Landlock does not guard these: a job would reach the folders of all that run beside it."""
+BY_DESCRIPTOR = "utimensat fchmod".split()
+"""The same for what the job could open; for a user that owns nothing else it may read."""
 
 OF_THE_FORK_SERVER = "fork recvmsg sendmsg pidfd_open landlock_restrict_self seccomp".split()
 
@@ -98,7 +100,7 @@ def stage_one(machine: str, files: Files) -> bytes:
     """The list of what may be called, for the fork server and all its children."""
     allowed = [*PLAIN, *OF_THE_FORK_SERVER]
     if files == "guarded":
-        allowed += [*READING, *WRITING, *METADATA]
+        allowed += [*READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR]
     policy: dict[str, Action] = {name: _ALLOW for name in allowed}
     policy |= {
         "kill": _ALLOW,
@@ -114,7 +116,7 @@ def stage_one(machine: str, files: Files) -> bytes:
         "fcntl": _fcntl(),
         "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
         # With an address it would reach sockets that were never opened.
-        "sendto": _without(3, _MSG_OOB)[:-1] + _null(4),
+        "sendto": _without(3, _MSG_OOB)[:-1] + _null(4, errno.EACCES),
         "recvfrom": _without(3, _MSG_OOB),
         "getsockopt": _one_of(2, _SOCKET_OPTIONS, _EPERM),
         # Python raises PermissionError for both.
@@ -131,9 +133,9 @@ def stage_two(machine: str, metadata: bool) -> bytes:
     """What a child gives up on top; `OWN_PID` stands where its number belongs."""
     refused = [name for name in OF_THE_FORK_SERVER if name != "fork"]
     refused += ["fork", "vfork", "execve", "execveat"]
-    if not metadata:
-        refused += METADATA
-    policy: dict[str, Action] = {name: _refuse(errno.EPERM) for name in refused}
+    refused += BY_PATH if metadata else [*BY_PATH, *BY_DESCRIPTOR]
+    policy: dict[str, Action] = {"utimensat": _null(1, errno.EPERM)}
+    policy |= {name: _EPERM for name in refused}
     policy |= {
         "clone": _with_bit(0, _CLONE_THREAD),
         "prctl": _one_of(0, _PR_NAMES, _refuse(errno.EPERM)),
@@ -183,11 +185,11 @@ def _without(argument: int, bits: int) -> Action:
     return (_load(argument), (ANY_BIT, 0, 1, bits), *_EPERM, *_ALLOW)
 
 
-def _null(argument: int) -> Action:
+def _null(argument: int, otherwise: int) -> Action:
     return (
         _load(argument), (EQUAL, 0, 2, 0),
         _load(argument, high=True), (EQUAL, 1, 0, 0),
-        *_refuse(errno.EACCES), *_ALLOW,
+        *_refuse(otherwise), *_ALLOW,
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+_chmod = os.chmod
+"""The system's own: for its jobs the fork server puts another in its place."""
+
 
 def remove(folder: str, most: int | None = None) -> bool:
     """Removes a folder with whatever a job left in it, however deep; links are not followed.
@@ -34,12 +37,12 @@ def remove(folder: str, most: int | None = None) -> bool:
             os.rmdir(folder)
             return True
         for inner in folders:
-            os.chmod(inner, 0o700)  # a job may have closed its folders even to itself
+            _chmod(inner, 0o700)  # a job may have closed its folders even to itself
             with os.scandir(inner) as entries:
                 for entry in entries:
                     seen += 1
                     if entry.is_dir(follow_symlinks=False):
-                        os.chmod(entry.path, 0o700)
+                        _chmod(entry.path, 0o700)
                         fresh += 1
                         os.rename(entry.path, str(Path(folder, f"moved-{token}-{fresh}")))
                     else:

@@ -63,6 +63,7 @@ _HIGH = 200
 _KEPT_FOR_FORKS = 128
 _FIRST_FREE = guest.PEER + 1
 _MOST_DESCRIPTORS = 256
+_MOST_PENDING = 4096
 _USUAL = """
 abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
 fractions functools heapq inspect io itertools json linecache math operator pathlib random re
@@ -142,6 +143,8 @@ class Zygote:
             lockdown.build_root(orders["root"], shown, slots, orders["scratch_bytes"])
         guest.lower(resource.RLIMIT_CORE, 0, 0)
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
+        # Counted for all of a user: jobs are to run out of timers before anyone else does.
+        guest.lower(resource.RLIMIT_SIGPENDING, _MOST_PENDING, _MOST_PENDING)
         guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
         guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
         # The kernel counts the threads of all children together: those are refused theirs while
@@ -361,6 +364,8 @@ class Zygote:
 
     def _import(self, readable: list[str]) -> None:
         orders = self._orders
+        if self._files and self._may_change_metadata():
+            os.chmod, os.utime = _by_descriptor(os.chmod), _by_descriptor(os.utime)
         if self._files:
             self._preload()
         else:
@@ -397,6 +402,7 @@ _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
 """Set directly: `os.environ` itself would touch a hundred pages to say the same."""
 _dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
 _setrlimit = resource.setrlimit
+_chmod = os.chmod
 _WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
 
 
@@ -520,17 +526,45 @@ def _libraries() -> list[str]:
     return sorted(folder for folder in folders if os.path.isdir(folder))
 
 
+def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
+    """`os.chmod` or `os.utime` as a job may use it: of what it can open, since by a path it
+    would reach files that no rule guards."""
+
+    def changed(
+        path: Any, *args: Any, dir_fd: int | None = None, follow_symlinks: bool = True, **more: Any
+    ) -> None:
+        if isinstance(path, int):
+            change(path, *args, **more)
+            return
+        flags = os.O_CLOEXEC | (0 if follow_symlinks else os.O_NOFOLLOW)
+        try:
+            descriptor = os.open(path, flags | os.O_RDONLY, dir_fd=dir_fd)
+        except PermissionError as refusal:
+            try:
+                descriptor = os.open(path, flags | os.O_WRONLY, dir_fd=dir_fd)
+            except IsADirectoryError:
+                raise refusal from None
+        try:
+            change(descriptor, *args, **more)
+        finally:
+            os.close(descriptor)
+
+    changed.__name__ = changed.__qualname__ = change.__name__
+    changed.__doc__ = change.__doc__
+    return changed
+
+
 def _folders(base: str) -> list[str]:
     return [f"{base}/{inner}" for inner in ("a/work", "a/tmp", "b/work", "b/tmp", "shared")]
 
 
 def _empty(folder: str) -> None:
-    os.chmod(folder, 0o700)  # a job may have closed it even to itself
+    _chmod(folder, 0o700)  # a job may have closed it even to itself
     with os.scandir(folder) as entries:
         left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for path, is_folder in left:
         if is_folder:
-            os.chmod(path, 0o700)
+            _chmod(path, 0o700)
             remove(path)
         else:
             os.unlink(path)

@@ -6,7 +6,6 @@ from sandbox.attacks.attack import FILES, INSIDE, Attack, everywhere
 from sandbox.types import Limits
 
 _EPERM = everywhere("EPERM")
-_ATTRIBUTES = everywhere("EPERM", L4="ENOENT")
 _SPACE = everywhere("ENOSPC", L2="EPERM", L3="SIGKILL")
 """At L4 the folder is a file system with a size; at L3 it is weighed, and its job ended."""
 
@@ -123,8 +122,9 @@ os.rename("own", world["open_folder"] + f"/moved-{os.getpid()}")
         _EPERM,
     ),
     Attack(
-        "loosen the mode of a host's file", "files", 'os.chmod(world["open_file"], 0o644)',
-        _ATTRIBUTES,
+        "loosen the mode of a host's file", "files",
+        'call("fchmodat", -100, world["open_file"].encode(), 0o644, 0)',
+        _EPERM,
     ),
     Attack(
         "loosen a package it may read", "files",
@@ -143,8 +143,9 @@ os.rename("own", world["open_folder"] + f"/moved-{os.getpid()}")
         "give a host's file away", "files", 'os.chown(world["open_file"], -1, -1)', _EPERM,
     ),
     Attack(
-        "set the times of a host's file", "files", 'os.utime(world["open_file"], (0, 0))',
-        _ATTRIBUTES,
+        "set the times of a host's file", "files",
+        'call("utimensat", -100, world["open_file"].encode(), 0, 0)',
+        _EPERM,
     ),
     Attack(
         "mark a host's file", "files",

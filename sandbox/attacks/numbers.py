@@ -13,7 +13,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266),
     "clock_settime": (227, 112), "clone": (56, 220), "clone3": (435, 435), "connect": (42, 203),
     "delete_module": (176, 106), "execveat": (322, 281), "fanotify_init": (300, 262),
-    "fcntl": (72, 25), "fsopen": (430, 430), "ftruncate": (77, 46),
+    "fchmodat": (268, 53), "fcntl": (72, 25), "fsopen": (430, 430), "ftruncate": (77, 46),
     "get_robust_list": (274, 100), "getpid": (39, 172), "init_module": (175, 105),
     "inotify_init1": (294, 26), "io_uring_setup": (425, 425), "ioctl": (16, 29),
     "ioperm": (173, None), "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272),
@@ -37,5 +37,5 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "settimeofday": (164, 170), "shmctl": (31, 195), "shmget": (29, 194), "socket": (41, 198),
     "socketpair": (53, 199), "splice": (275, 76), "swapon": (167, 224), "syslog": (103, 116),
     "tgkill": (234, 131), "tkill": (200, 130), "umount2": (166, 39), "unshare": (272, 97),
-    "userfaultfd": (323, 282), "vfork": (58, None), "vmsplice": (278, 75),
+    "userfaultfd": (323, 282), "utimensat": (280, 88), "vfork": (58, None), "vmsplice": (278, 75),
 }

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from sandbox.filters import (
     ALLOWED,
     ARCHITECTURES,
+    BY_DESCRIPTOR,
+    BY_PATH,
     ERRNO,
     KILL_PROCESS,
-    METADATA,
     OWN_PID,
     PLAIN,
     READING,
@@ -106,7 +107,7 @@ def test_the_first_stage_answers(
 @pytest.mark.parametrize("machine", MACHINES)
 def test_without_guarded_files_nothing_can_be_opened(machine: str) -> None:
     program = stage_one(machine, "none")
-    names = [*READING, *WRITING, *METADATA]
+    names = [*READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR]
     here = [name for name in names if NUMBERS[name][ARCHITECTURES[machine][0]] is not None]
 
     answers = {name: asked(program, machine, name) for name in here}
@@ -151,11 +152,16 @@ def test_the_second_stage_answers(
 @pytest.mark.parametrize("machine", MACHINES)
 def test_modes_and_times_are_for_those_who_own_nothing_else(machine: str) -> None:
     answers = [
-        asked(stage_two(machine, metadata=allowed), machine, "fchmodat")
+        [
+            asked(stage_two(machine, metadata=allowed), machine, name, *arguments)
+            for name, *arguments in (
+                ("fchmod",), ("utimensat", 3, 0), ("utimensat", -100 % 2**64, 1), ("fchmodat",),
+            )
+        ]
         for allowed in (True, False)
     ]
 
-    assert answers == [ALLOWED, EPERM]
+    assert answers == [[ALLOWED, ALLOWED, EPERM, EPERM], [EPERM] * 4]
 
 
 @given(st.integers(0, 2**31 - 1), st.lists(st.integers(0, 2**64 - 1), max_size=6))
@@ -166,9 +172,10 @@ def test_what_is_not_listed_is_refused(number: int, arguments: list[int]) -> Non
         listed = {
             NUMBERS[name][column]
             for name in (
-                *PLAIN, *READING, *WRITING, *METADATA, "kill", "tgkill", "prctl", "prlimit64",
+                *PLAIN, *READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR,
+                "kill", "tgkill", "prctl", "prlimit64",
                 "clone", "ioctl", "fcntl", "socketpair", "sendto", "recvfrom", "fork", "recvmsg",
-                "sendmsg", "pidfd_open", "landlock_restrict_self", "seccomp",
+                "sendmsg", "pidfd_open", "landlock_restrict_self", "seccomp", "getsockopt",
             )
         }
         seen = answer(

@@ -68,6 +68,36 @@ async def test_what_a_job_leaves_ends_no_other(jail: JailSandbox, leave: str) ->
     assert outcome.stdout == "x\n"
 
 
+async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(jail: JailSandbox) -> None:
+    if (await jail.witness()).level == "L2":
+        pytest.skip("no file can be opened at this level")
+    outcome = await jail.run(job("""
+        import os, shutil, tempfile
+        open('x', 'w').close()
+        os.chmod('x', 0o640); os.utime('x', (5, 6)); shutil.copy2('x', 'y')
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o500)
+        own = os.getcwd()
+        base = own.rsplit('/', 3)[0]
+        met = set()
+        for place in [base, f'{base}/23', own.rsplit('/', 1)[0]] + [
+            f'{base}/{slot}/{letter}/{inner}'
+            for slot in range(24) for letter in 'ab' for inner in ('work', 'tmp')
+        ]:
+            if place not in (own, os.environ['TMPDIR']):
+                for change in (lambda: os.chmod(place, 0), lambda: os.utime(place)):
+                    try:
+                        change()
+                        met.add(place)
+                    except OSError as error:
+                        met.add(type(error).__name__)
+        found = os.stat('y')
+        jail.send([oct(found.st_mode), found.st_mtime, sorted(met)])
+    """))
+
+    assert outcome.messages == (["0o100640", 6.0, ["PermissionError"]],), outcome
+
+
 async def test_nothing_stays_with_the_empty_input(jail: JailSandbox) -> None:
     leave = job("""
         import fcntl, os, struct
