@@ -66,9 +66,18 @@ if TYPE_CHECKING:
 
 PREDICATES = frozenset({
     name for kind in DERIVABLE for name in dir(kind)
-    if name.startswith("is") or name in ("startswith", "endswith")
+    if name.startswith("is") or name in (
+        "startswith", "endswith", "count", "index", "find", "rindex", "rfind", "difference",
+        "symmetric_difference", "intersection", "union", "partition", "rpartition",
+    )
 })
-"""Methods of builtins that say yes or no of what they are given."""
+"""Methods of builtins that judge what they are given: is it, is it there, how often, what else."""
+
+WEIGHING = frozenset({
+    "__abs__", "__bool__", "__complex__", "__float__", "__floor__", "__ceil__", "__index__",
+    "__int__", "__invert__", "__len__", "__neg__", "__pos__", "__round__", "__trunc__",
+})
+"""Operations by which a difference becomes a number, as in `abs(f(3) - 8) < 1e-9`."""
 
 
 class Broken(BaseException):
@@ -127,6 +136,9 @@ class Link:
         """What kept an assert in a callback from holding; the solution saw it first."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
+        self.met: set[str] = set()
+        """Ids of objects that came of an operator between one of the solution and a plain value
+        of the test: what they say of themselves may be what they make of that value."""
         self.places: dict[int, str] = {}
         """Where an exception of the solution came from: by `id`, "line 7 (main.py)"."""
         self.last_call: tuple[str, str] = ("", "")
@@ -160,7 +172,11 @@ class Link:
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
-                    return self._answer(message)
+                    answer = self._answer(message)
+                    if self.judging and self.met and verb in ("get", "member"):
+                        mine, name = args[:2] if verb == "get" else args[2:0:-1]
+                        self._heed(mine, str(name), answer)
+                    return answer
                 else:
                     raise self._break("the solution's process sent a reply nobody asked for")
 
@@ -411,13 +427,19 @@ class Link:
         if name == "__exit__" and self.judging:
             return self._leave(cls, mine, args)
         if not self.judging or name not in JUDGING:
-            return self.request("op", cls, name, mine, args, kwargs)
+            result = self.request("op", cls, name, mine, args, kwargs)
+            if self.judging:
+                self._heed(mine, name, result)
+            return result
         kind: Any = type(mine)
         base = builtin_base(kind)
         if any(isinstance(arg, (Far, FarType)) for arg in args):
             if name in ORDER or name == "__contains__":
                 self._observe(f"{name} of the solution's class {kind.__name__}")
-            return self.request("op", cls, name, mine, args, kwargs)
+            result = self.request("op", cls, name, mine, args, kwargs)
+            for one in (mine, *args):
+                self._heed(one, name, result)
+            return result
         if base is not None and (name in ORDER or not kind._far_named):
             # What the builtin underneath says is ours; the class may say more, unheard.
             return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
@@ -427,7 +449,20 @@ class Link:
         if not isinstance(result, (Far, FarType)):
             self._may_judge(kind, name)
             self._observe(f"{name} of the solution's class {kind.__name__}")
+        else:
+            self.met.add(self.table.oid(result) or "")
         return result
+
+    def _heed(self, mine: Any, name: str, result: Object) -> None:
+        """Takes what an object says that met a plain value of the test for its class's word."""
+        if self.table.oid(mine) not in self.met:
+            return
+        if isinstance(result, (Far, FarType)):
+            self.met.add(self.table.oid(result) or "")
+            return
+        if name in WEIGHING:
+            self._may_judge(type(mine), name)
+        self._observe(f"{name} of the solution's class {type(mine).__name__}")
 
     def _may_judge(self, kind: Any, name: str) -> None:
         if not kind._far_named:
