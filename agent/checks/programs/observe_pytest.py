@@ -55,7 +55,6 @@ class _Plugin:
         path = os.path.join(court.jail.folder, payload["file"])
         self._code = court.reads(read(tree, path, court.modules, free=False), path)
         self.problem = ""
-        self.seen: list[str] = []
 
     def pytest_pycollect_makemodule(self, module_path: Any, parent: Any) -> pytest.Module:
         file: _File = _File.from_parent(parent, path=module_path)
@@ -69,7 +68,6 @@ class _Plugin:
             self.problem = (told or lines or ["the file cannot be collected"])[0]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        self.seen = [_node(item) for item in items]
         items[:] = [
             item for item in items
             if _wanted(_node(item), self._wanted) and _node(item) not in self._done
@@ -243,4 +241,4 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout = output
-    court.jail.send({"done": True, "problem": plugin.problem, "seen": plugin.seen})
+    court.jail.send({"done": True, "problem": plugin.problem})
