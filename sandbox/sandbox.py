@@ -82,7 +82,8 @@ class Sandbox(Protocol):
 
         With `shared` both find the path of one folder in `jail.shared`, which either may read
         and write; it is gone with the pair. A backend whose jobs may open no file raises
-        `SandboxError`.
+        `SandboxError`; so does one that keeps interpreters loaded where the two jobs differ in
+        seed, sites, modules or preload.
         """
 
     def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:

@@ -16,6 +16,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """A JSON value; text may hold lone surrogates."""
 
 PRELOADABLE = ("numpy", "pandas")
+"""Packages that take long to load and that many programs of one kind import."""
 
 Ended = Literal["completed", "exited", "timeout", "output", "killed", "garbled"]
 """How a job's process ended.
@@ -77,7 +78,8 @@ class Job:
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
     `sys.path`: relative path to text. Where no file may be opened, modules among them can be
-    imported all the same, and `jail.files` holds every text."""
+    imported all the same, and `jail.files` holds every text. The jail takes 32 MiB in
+    all."""
     stdin: str = ""
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""

@@ -41,3 +41,10 @@ def test_the_level_is_the_strongest_whose_layers_were_seen_to_refuse(
     controls: dict[str, str], met: dict[str, str], level: str
 ) -> None:
     assert witnessed(controls, met).level == level
+
+
+def test_every_canary_tells_of_a_layer() -> None:
+    seen = " ".join(layer.seen for layer in witnessed(FREE, HELD | APART).layers)
+
+    assert [name for name in CANARIES if f"{name}: " not in seen] == []
+    assert "not tried" not in seen
