@@ -290,6 +290,8 @@ async def _canaries(server: ForkServer) -> Witness:
 def _checked(job: Job, endless: bool) -> dict[str, object]:
     """A job's orders; raises `SandboxError` for more files than a folder holds."""
     size = sum(map(len, job.files.values()))
+    if 4 * size > SCRATCH_MIB << 19:  # as many bytes as characters may take
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
     if size > SCRATCH_MIB << 19:
         raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
     told = orders(job, endless)

@@ -268,6 +268,11 @@ async def test_files_of_several_packages_import_each_other(jail: JailSandbox) ->
     assert (outcome.stdout, outcome.stderr) == ("5 package\n", "")
 
 
+async def test_files_are_weighed_in_bytes(strongest: JailSandbox) -> None:
+    with pytest.raises(SandboxError, match="may hold 32 MiB, not 33 MiB"):
+        await strongest.run(Job("pass", files={"a": "\N{TOOTH}" * (33 << 18)}, limits=ROOMY))
+
+
 async def test_a_jobs_own_module_comes_before_one_that_is_loaded(jail: JailSandbox) -> None:
     job = Job(
         RUN_AS_MAIN, payload=["main.py", []], limits=ROOMY,
