@@ -294,6 +294,9 @@ def _checked(job: Job, endless: bool) -> dict[str, object]:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
     if size > SCRATCH_MIB << 19:
         raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
+    most = lockdown.MOST_ENTRIES // 2
+    if len(job.files) > most:
+        raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
     told = orders(job, endless)
     limits = told["limits"]
     # As the guest hands them to the kernel, soft and hard. Past the soft limit of time comes a
@@ -424,8 +427,10 @@ class _Running(Conversation):
     def _weigh(self) -> None:
         """Without a file system of its own, a job's folder is weighed now and then."""
         folder = f"{self._server.base}/{self._seat.folder}"
-        if _heavier(folder, SCRATCH_MIB << 20):
-            self._condemn("killed", f"files of more than {SCRATCH_MIB} MiB")
+        if _heavier(folder, SCRATCH_MIB << 20, lockdown.MOST_ENTRIES):
+            self._condemn(
+                "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MOST_ENTRIES} files"
+            )
         else:
             self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
 
@@ -436,7 +441,7 @@ def _written(output: int, most: int) -> bytes:
     return os.pread(output, size, 0) if size else b""
 
 
-def _heavier(folder: str, most_bytes: int, most_entries: int = 4096) -> bool:
+def _heavier(folder: str, most_bytes: int, most_entries: int) -> bool:
     size, entries = 0, 0
     waiting = [folder]
     while waiting:

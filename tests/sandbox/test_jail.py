@@ -273,6 +273,18 @@ async def test_files_are_weighed_in_bytes(strongest: JailSandbox) -> None:
         await strongest.run(Job("pass", files={"a": "\N{TOOTH}" * (33 << 18)}, limits=ROOMY))
 
 
+async def test_more_files_than_the_folder_holds_are_no_fault_of_the_program(
+    jail: JailSandbox,
+) -> None:
+    many = {f"{number}.txt": "" for number in range(2_049)}
+    with pytest.raises(SandboxError, match="may bring 2048 files, not 2049"):
+        await jail.run(Job("pass", files=many, limits=ROOMY))
+
+    del many["0.txt"]
+
+    assert (await jail.run(Job("pass", files=many, limits=ROOMY))).ended == "completed"
+
+
 async def test_a_jobs_own_module_comes_before_one_that_is_loaded(jail: JailSandbox) -> None:
     job = Job(
         RUN_AS_MAIN, payload=["main.py", []], limits=ROOMY,
@@ -341,7 +353,9 @@ for number in range(1000):
     if level == "L4":
         assert outcome.stdout == "ENOSPC True\n"
     else:
-        assert (outcome.ended, outcome.limit) == ("killed", "files of more than 64 MiB")
+        assert (outcome.ended, outcome.limit) == (
+            "killed", "files of more than 64 MiB, or 4096 files"
+        )
 
 
 async def test_the_output_is_cut_at_its_limit(jail: JailSandbox) -> None:
