@@ -318,14 +318,18 @@ class Zygote:
         for slot in range(self._orders["slots"]):
             base = f"{self._base}/{slot}"
             shared = f"{base}/shared"
-            for place, inner in (
-                (ALONE, [f"{base}/a/work", f"{base}/a/tmp"]),
-                (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared]),
-                (SECOND, [f"{base}/b/work", f"{base}/b/tmp", shared]),
+            # What the first of a pair writes must not follow a link that the second made to where
+            # the first finds its modules.
+            for place, inner, unlinked in (
+                (ALONE, [f"{base}/a/work", f"{base}/a/tmp"], []),
+                (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared], []),
+                (SECOND, [f"{base}/b/work", f"{base}/b/tmp"], [shared]),
             ):
                 self._desks[slot, place] = _Desk(
                     base, "ab"[place == SECOND], None if place == ALONE else shared,
-                    lockdown.ruleset(version, [library, *readable], inner, _DEVICES),
+                    lockdown.ruleset(
+                        version, [library, *readable], inner, _DEVICES, unlinked=unlinked
+                    ),
                 )
         # Packages that were installed there are none of a job's unless its sites name them.
         modules = [
