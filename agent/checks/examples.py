@@ -20,6 +20,7 @@ from typing import Any
 
 from agent.checks import plain
 from agent.checks.codec import Garbled, Unplain
+from agent.checks.wording import first_line, is_literal, short
 from agent.domain import Example, Raises, TestCase
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome, SandboxError
@@ -91,18 +92,10 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
             return not name.startswith("__") and _is_plain_call(owner, names)
         case ast.Call(func=function, args=args, keywords=keywords):
             return _is_plain_call(function, names) and all(
-                _is_literal(arg) or _is_plain_call(arg, names)
+                is_literal(arg) or _is_plain_call(arg, names)
                 for arg in (*args, *(keyword.value for keyword in keywords))
             ) and all(keyword.arg for keyword in keywords)
     return False
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def calls(asks: Sequence[Asked]) -> list[Json]:
@@ -215,14 +208,3 @@ def ended(outcome: Outcome) -> str:
         f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
     )
     return f"the solution ended its process ({how})"
-
-
-def first_line(text: str) -> str:
-    """The first line of a text, capped."""
-    first = text.strip().split("\n", 1)[0]
-    return first if len(first) <= 500 else first[:499] + "…"
-
-
-def short(text: str) -> str:
-    """As much of a text as a message holds."""
-    return text if len(text) <= 120 else text[:119] + "…"

@@ -24,10 +24,10 @@ from sandbox.types import Job, SandboxError
 
 _COMMON = (
     "canary", "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
-    "transform", "programs.disarming", "programs.namesakes", "programs.observe_examples",
-    "programs.observe_solution", "programs.observe_tests", "programs.pieces", "programs.running",
-    "programs.screen", "programs.script", "programs.spoiling", "programs.ticks", "programs.trace",
-    "programs.warming",
+    "transform", "wording", "programs.disarming", "programs.namesakes",
+    "programs.observe_examples", "programs.observe_solution", "programs.observe_tests",
+    "programs.pieces", "programs.running", "programs.screen", "programs.script",
+    "programs.spoiling", "programs.ticks", "programs.trace", "programs.warming",
 )
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

@@ -26,6 +26,7 @@ from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
 from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site
+from agent.checks.wording import first_line, is_literal, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,17 +104,9 @@ def _call_source(source: str, call: tuple[str, str]) -> str:
     if isinstance(node, ast.Name):
         return shown
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-        literal = all(_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
+        literal = all(is_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
         return source if literal else shown
     return source
-
-
-def _literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
 
 
 def shown(value: Any) -> str:
@@ -413,13 +406,13 @@ class Court:
         ):
             return verdict | self._failed(error)
         if error is None:
-            return verdict | {"status": "failed", "message": _line(failed)}
+            return verdict | {"status": "failed", "message": first_line(failed)}
         return verdict | self._raised(error)
 
     def _failed(self, error: BaseException) -> Verdict:
         """A failed assert, shown as call, expected and got where it was a comparison."""
         verdict = self._compared("failed")
-        said = _line(str(error))
+        said = first_line(str(error))
         if is_outcome(error) or not verdict.get("message"):
             verdict["message"] = said or "the assert does not hold"
         elif said and self.recorder.last is not None and self.recorder.last[0].message:
@@ -438,13 +431,13 @@ class Court:
         verdict: Verdict = {"status": status, "call": call[:LIMIT], "got": shown(got)}
         if not site.operator:
             verdict["expected"] = "a true value"
-            verdict["message"] = f"{_short(call)} gave {_short(verdict['got'])}, which is not true"
+            verdict["message"] = f"{short(call)} gave {short(verdict['got'])}, which is not true"
             return verdict
         other = shown(expected)
         sign = "" if site.operator == "==" else f"{site.operator} "
         verdict["expected"] = f"{sign}{other}"[:LIMIT]
-        what = _short(call) or "the value"
-        verdict["message"] = f"{what} gave {_short(verdict['got'])}, expected {sign}{_short(other)}"
+        what = short(call) or "the value"
+        verdict["message"] = f"{what} gave {short(verdict['got'])}, expected {sign}{short(other)}"
         return verdict
 
     def _raised(self, error: BaseException) -> Verdict:
@@ -456,7 +449,7 @@ class Court:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
-        said = _line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        said = first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
         where = f" at {place}" if place else ""
         if not foreign and not place:
             where = _test_line(error)
@@ -544,16 +537,6 @@ def _import_loose(reading: Reading, space: Namespace) -> None:
                 space[name]
             except KeyError:
                 space[name] = importlib.import_module(name)
-
-
-def _line(text: str) -> str:
-    """The first line of a text, capped."""
-    first = text.strip().split("\n", 1)[0]
-    return first if len(first) <= 500 else first[:499] + "…"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else text[:119] + "…"
 
 
 def _test_line(error: BaseException) -> str:
