@@ -190,6 +190,12 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         support = [file.path for file in task.support]
         if name and not name.startswith("/") and close_name(name, support):
             return None
+        if not name and failure.name == "PermissionError":
+            # A file would be named. A test's verdict does not tell which rule was met.
+            return _surroundings(
+                f"The program needs what it cannot have here: {failure.message}. The jail allows "
+                "no network, no second process and no signal to another."
+            )
         what = f"the file {name}" if name else "a file"
         verb = "may not use" if failure.name == "PermissionError" else "does not find"
         return _surroundings(

@@ -57,6 +57,17 @@ def test_the_surroundings_are_named(text, exception, message, word):
     assert word in found.cause
 
 
+def test_a_refusal_that_names_no_file_is_not_taken_for_one():
+    text = "import subprocess\ndef f():\n    return subprocess.run(['ls'])\n"
+    seen = "PermissionError: [Errno 1] Operation not permitted at line 3 (solution.py)"
+
+    found = intake.classify(failed(seen, "error"), task(text))
+
+    assert (found.category, found.fixable) == ("environment", False)
+    assert "no second process" in found.cause
+    assert "file" not in found.cause
+
+
 def test_arguments_that_were_not_given_are_the_surroundings_matter():
     text = "import sys\nprint(sys.argv[1])\n"
     report = ended("IndexError", "list index out of range", 2)
