@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import math
 import signal
 import sys
 from pathlib import Path
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return 3
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, _Unreadable) as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return 2
 
@@ -73,8 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("file", type=Path)
     run.add_argument("--stdin", default="", metavar="TEXT|@FILE", help="its standard input")
     run.add_argument("--site", action="append", default=[], help="a folder of packages")
-    run.add_argument("--seconds", type=float, default=_DEFAULT.wall_s, help="wall time allowed")
-    run.add_argument("--mebibytes", type=int, default=_DEFAULT.memory_mib, help="memory allowed")
+    run.add_argument(
+        "--seconds", type=_seconds, default=_DEFAULT.wall_s, help="wall time allowed"
+    )
+    run.add_argument(
+        "--mebibytes", type=_mebibytes, default=_DEFAULT.memory_mib, help="memory allowed"
+    )
     run.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
     selftest = commands.add_parser("selftest", help="try what the jail holds back here")
     selftest.add_argument("--all", action="store_true", help="try the whole contract too")
@@ -94,15 +99,29 @@ def _offer_backends(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--backend", choices=[STRONGEST, *sorted(BACKENDS)], default=default)
 
 
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time that can pass")
+    return number
+
+
+def _mebibytes(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no memory to run in")
+    return number
+
+
 def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
     stdin: str = chosen.stdin
     if stdin.startswith("@"):
-        stdin = Path(stdin[1:]).read_text(encoding="utf-8")
+        stdin = _text(Path(stdin[1:]))
     path: Path = chosen.file
     return Job(
         RUN_AS_MAIN,
         payload=[path.name, [*arguments]],
-        files={path.name: path.read_text(encoding="utf-8")},
+        files={path.name: _text(path)},
         stdin=stdin,
         sites=tuple(chosen.site),
         # The wall is met first, so that an endless loop is told as what it is.
@@ -110,6 +129,18 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
             wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes
         ),
     )
+
+
+def _text(path: Path) -> str:
+    """What a file says; raises `_Unreadable` where it is no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _Unreadable(f"{path} is not UTF-8: {error}") from error
+
+
+class _Unreadable(Exception):
+    """A file that is there and is no text we can take."""
 
 
 def _show_outcome(outcome: Outcome, as_json: bool) -> int:

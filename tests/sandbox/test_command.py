@@ -78,7 +78,24 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
 
     told = capsys.readouterr().err
     assert told.startswith("sandbox: ")
+    assert str(program) in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "limit", ["--seconds=nan", "--seconds=inf", "--seconds=0", "--seconds=-1", "--mebibytes=0"]
+)
+def test_a_limit_that_is_none_is_a_mistake_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: str
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("")
+
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(program), limit])
+
+    assert ended.value.code == 2
+    assert limit.partition("=")[0] in capsys.readouterr().err
 
 
 def test_the_selftest_prints_its_level_its_layers_and_every_attack(
