@@ -40,6 +40,7 @@ import time
 from sandbox import canaries, guest, lockdown
 from sandbox.filters import OWN_PID, places, stage_one, stage_two
 from sandbox.removal import remove
+from sandbox.unopened import OwnFiles, hold_library, show_lines
 from sandbox.watch import Watch
 
 TYPE_CHECKING = False
@@ -60,6 +61,7 @@ ALONE, FIRST, SECOND = 0, 1, 2
 
 _HIGH = 200
 """The control socket lives up here, out of the way of a child's descriptors."""
+_PLACES_ALONE = 2
 _KEPT_FOR_FORKS = 128
 _FIRST_FREE = guest.PEER + 1
 _MOST_DESCRIPTORS = 256
@@ -114,6 +116,8 @@ class Zygote:
         """Descriptor of a child to its number, seat and folder."""
         self._pids: dict[int, int] = {}
         self._tenants: dict[int, int] = {}
+        self._shared: set[int] = set()
+        """Folders that a pair has."""
         self._desks: dict[tuple[int, int], _Desk] = {}
         self._channel = guest.HostChannel()
         """What each child will speak through; a child's copy is its own."""
@@ -134,7 +138,7 @@ class Zygote:
         readable = [*orders["readable"], *_libraries(), *_SOURCES]
         if not self._files:
             self._preload()
-            _hold_library(orders["library"])
+            hold_library(orders["library"])
         if self._level == "L4":
             self._base = "/jail"
             lockdown.enter_namespaces(user, group)
@@ -213,6 +217,8 @@ class Zygote:
         self._alive[watched] = (pid, seat, folder)
         self._pids[seat] = pid
         self._tenants[folder] = self._tenants.get(folder, 0) + 1
+        if place != ALONE:
+            self._shared.add(folder)
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
@@ -225,9 +231,18 @@ class Zygote:
         self._tenants[folder] -= 1
         if not self._tenants[folder]:
             if self._files:
-                for inner in _folders(f"{self._base}/{folder}"):
-                    _empty(inner)
+                self._clear(folder)
             self._control.send(ANSWER.pack(FREE, folder, 0, 0.0))
+
+    def _clear(self, folder: int) -> None:
+        """Empties a folder of what its jobs left; a job alone had two of its five places."""
+        base = f"{self._base}/{folder}"
+        inner = _folders(base) if folder in self._shared else _folders(base)[:_PLACES_ALONE]
+        self._shared.discard(folder)
+        for place in inner:
+            # A folder of a file system in memory grows with each name in it.
+            if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
+                _empty(place)
 
     def _become_child(self, descriptors: array.array[int], desk: _Desk, waits: bool) -> NoReturn:
         """Runs in the copy: takes its seat, gives up the rest, does one job and ends.
@@ -289,8 +304,8 @@ class Zygote:
             if self._files:
                 _lay(desk.work, files)
             else:
-                sys.meta_path.insert(0, _Files(files, desk.work))
-                _show_lines(files, desk.work)
+                sys.meta_path.insert(0, OwnFiles(files, desk.work))
+                show_lines(files, desk.work)
         if self._files:
             sys.path.insert(0, desk.work)
         if job["modules"]:
@@ -308,6 +323,7 @@ class Zygote:
         for slot in range(self._orders["slots"]):
             for folder in _folders(f"{self._base}/{slot}"):
                 os.makedirs(folder, 0o700)
+        self._bare_bytes = os.stat(folder).st_size
 
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
@@ -410,113 +426,6 @@ _chmod = os.chmod
 _WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
 
 
-class _Files:
-    """Imports a job's own files where no file may be opened."""
-
-    def __init__(self, files: dict[str, str], folder: str) -> None:
-        self._files = files
-        self._folder = folder
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        from importlib.machinery import ModuleSpec
-
-        stem = name.replace(".", "/")
-        folder = any(one.startswith(f"{stem}/") for one in self._files)
-        for relative, package in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
-            if relative in self._files:
-                spec = ModuleSpec(name, self, origin=relative, is_package=package)  # type: ignore[arg-type]
-                spec.has_location = True
-                spec.origin = os.path.join(self._folder, relative)
-                return spec
-        if folder:
-            spec = ModuleSpec(name, None, is_package=True)
-            spec.submodule_search_locations = []
-            return spec
-        return None
-
-    def create_module(self, spec: Any) -> None:
-        return None
-
-    def exec_module(self, module: Any) -> None:
-        origin = module.__spec__.origin
-        text = self._files[os.path.relpath(origin, self._folder)]
-        exec(compile(text, origin, "exec", dont_inherit=True), module.__dict__)
-
-    def get_source(self, name: str) -> str | None:
-        spec = self.find_spec(name, None)
-        return None if spec is None or spec.origin is None else (
-            self._files[os.path.relpath(spec.origin, self._folder)]
-        )
-
-
-class _Library:
-    """Imports the standard library from memory."""
-
-    def __init__(self, code: dict[str, tuple[str, bytes, bool]]) -> None:
-        self._code = code
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name not in self._code:
-            return None
-        from importlib.machinery import ModuleSpec
-
-        origin, _, package = self._code[name]
-        spec = ModuleSpec(name, self, origin=origin, is_package=package)  # type: ignore[arg-type]
-        spec.has_location = True
-        return spec
-
-    def create_module(self, spec: Any) -> None:
-        return None
-
-    def exec_module(self, module: Any) -> None:
-        exec(marshal.loads(self._code[module.__name__][1]), module.__dict__)
-
-
-def _hold_library(root: str) -> None:
-    """Reads the standard library into memory and loads its compiled parts."""
-    left_out = (
-        "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3",
-        "site-packages", "dist-packages", "pydoc_data", "__pycache__", "distutils",
-    )
-    held: dict[str, tuple[str, bytes, bool]] = {}
-    for folder, folders, files in os.walk(root):
-        folders[:] = [one for one in folders if one not in left_out and "-" not in one]
-        for file in files:
-            if not file.endswith(".py"):
-                continue
-            path = os.path.join(folder, file)
-            parts = os.path.relpath(path, root)[:-3].split(os.sep)
-            package = parts[-1] == "__init__"
-            name = ".".join(parts[:-1] if package else parts)
-            try:
-                held[name] = (path, _compiled(path), package)
-            except SyntaxError:  # a few files of the library are broken on purpose
-                continue
-    # Its compiled part imports it half-way, and would be made twice, with two lists of tasks.
-    __import__("asyncio")
-    dynamic = os.path.join(root, "lib-dynload")
-    for file in sorted(os.listdir(dynamic)):
-        name = file.partition(".")[0]
-        if name.startswith(("_test", "_ctypes_test", "_tkinter", "readline", "_curses", "xx")):
-            continue
-        try:
-            __import__(name)
-        except ImportError:  # a library of the system that this part needs is missing
-            continue
-    sys.meta_path.append(_Library(held))
-
-
-def _compiled(path: str) -> bytes:
-    from importlib.util import cache_from_source
-
-    try:
-        with open(cache_from_source(path), "rb") as file:
-            return file.read()[16:]
-    except FileNotFoundError:
-        with open(path, "rb") as file:
-            return marshal.dumps(compile(file.read(), path, "exec", dont_inherit=True))
-
-
 def _libraries() -> list[str]:
     """Folders of the shared libraries that this process and its imports use."""
     folders = {"/lib64", "/usr/lib64"}
@@ -592,15 +501,6 @@ def _lay(folder: str, files: dict[str, str]) -> None:
             os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
         with open(f"{folder}/{path}", "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
-
-
-def _show_lines(files: dict[str, str], folder: str) -> None:
-    """Gives tracebacks and `inspect` the lines of files that cannot be opened."""
-    import linecache
-
-    for path, text in files.items():
-        place = f"{folder}/{path}"
-        linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
 
 
 def _status(end: SystemExit) -> int:

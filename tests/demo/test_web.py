@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,6 +21,7 @@ from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door
 from demo.web import NOTHING, Kept, Page, build
+from sandbox import SandboxUnavailable
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
@@ -90,6 +93,29 @@ async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> Non
     assert "There is no code and no task yet" in shown[0][1]
     settled = await page.settle(begun(page))
     assert settled[1]["interactive"] is True
+
+
+async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back(
+    session: RecordedSession,
+) -> None:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[RecordedSession]:
+        raise SandboxUnavailable("there is no key; set one")
+        yield
+
+    host = Host(lambda: replace(
+        recorded_engine(session), open=opened, faults=(SandboxUnavailable,)
+    ))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, "code")
+        shown = [pair async for pair in page.heal(kept, "code", "", "", 5)]
+        settled = await page.settle(kept)
+        chosen = await page.choose(kept, ("a", "b", "c"))
+
+    assert "set one" in shown[0][1]
+    assert (settled[1]["interactive"], settled[2]["interactive"]) == (True, False)
+    assert "set one" in chosen[3]
 
 
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
