@@ -141,7 +141,10 @@ class Page:
     async def settle(self, kept: Kept) -> tuple[Any, ...]:
         """The run ended, waits or never began: gives the buttons back."""
         self._unborn.discard(kept["run"])
-        view = await self._view(kept["run"])
+        try:
+            view = await self._view(kept["run"])
+        except Unavailable:  # `heal` has said why
+            return (kept, *_buttons(running=False), gr.update(visible=False))
         waiting = view.waiting
         kept = {**kept, "interrupt": waiting.interrupt if waiting is not None else ""}
         running = view.phase in ("running", "waiting")
@@ -151,7 +154,11 @@ class Page:
 
     async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
         """Fills an example in, unless that would put it beside another program's run."""
-        if (await self._view(kept["run"])).phase in ("running", "waiting"):
+        try:
+            view = await self._view(kept["run"])
+        except Unavailable as fault:
+            return (gr.skip(), gr.skip(), gr.skip(), render.sentence(str(fault)))
+        if view.phase in ("running", "waiting"):
             said = render.sentence("A run goes on here. Stop it, then choose an example.")
             return (gr.skip(), gr.skip(), gr.skip(), said)
         return (*typed, "")
