@@ -86,6 +86,8 @@ class Seat:
     lost: bool = False
     """Its server ended, and nobody can say how this child did."""
     on_end: Callable[[], None] | None = None
+    on_abandoned: Callable[[], None] | None = None
+    """Called in place of `on_end` where the loop that would hear of it is closed."""
 
     def close(self) -> None:
         """Closes the host's descriptors but the channel, which its user closes."""
@@ -235,6 +237,8 @@ class ForkServer:
                 if seat.on_end is not None:
                     seat.on_end = None
                     self.kill(seat)
+                    if seat.on_abandoned is not None:
+                        seat.on_abandoned()
             loop.add_reader(self._control, self._hear)
         self.used = time.monotonic()
         return True

@@ -320,6 +320,7 @@ class _Running(Conversation):
         self._weighing: asyncio.TimerHandle | None = None
         self._mercy: asyncio.TimerHandle | None = None
         seat.on_end = self._left
+        seat.on_abandoned = self._abandon
         if endless:
             self._loop.add_reader(seat.stderr, self._read_errors)
         else:
@@ -371,6 +372,14 @@ class _Running(Conversation):
         self._put_away()
         self._seat.close()
         self._settle(SandboxError(f"the fork server ended: {self._server.broken}"))
+
+    def _abandon(self) -> None:
+        """Its event loop is closed, so nobody waits: only descriptors are left to give back."""
+        channel, self._channel = self._channel, -1
+        if channel >= 0:
+            os.close(channel)
+        self._seat.close()
+        self._failure = SandboxError("the event loop of this job was closed")
 
     def _put_away(self) -> None:
         for timer in (self._weighing, self._mercy):

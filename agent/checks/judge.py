@@ -473,13 +473,16 @@ def _text(row: Row, key: str) -> str:
 
 def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
     """Two tests of one name get numbers, since names are keys."""
-    seen: dict[str, int] = {}
+    taken = {verdict.name for verdict in verdicts}
+    named: set[str] = set()
     unique = []
     for verdict in verdicts:
-        count = seen[verdict.name] = seen.get(verdict.name, 0) + 1
-        if count > 1:
-            verdict = verdict.model_copy(update={"name": f"{verdict.name} ({count})"})  # noqa: PLW2901
-        unique.append(verdict)
+        name, count = verdict.name, 1
+        while name in named or (count > 1 and name in taken):
+            count += 1
+            name = f"{verdict.name} ({count})"
+        named.add(name)
+        unique.append(verdict.model_copy(update={"name": name}))
     return tuple(unique)
 
 

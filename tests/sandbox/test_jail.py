@@ -207,6 +207,24 @@ async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -
     assert os.WTERMSIG(seat.end[0]) == signal.SIGKILL
 
 
+def test_a_closed_loop_leaves_no_descriptor_open(strongest: JailSandbox) -> None:
+    async def abandon_some() -> None:
+        for _ in range(8):
+            process = await strongest._start(Job("jail.send(1)\njail.receive()", limits=ROOMY))
+            await process.receive()
+
+    async def open_descriptors() -> int:
+        await strongest.run(Job("pass", limits=ROOMY))
+        await asyncio.sleep(0.2)
+        return len(os.listdir("/proc/self/fd"))
+
+    before = asyncio.run(open_descriptors())
+    for _ in range(3):
+        asyncio.run(abandon_some())
+
+    assert asyncio.run(open_descriptors()) <= before + 4
+
+
 async def test_more_jobs_than_folders_take_their_turn(strongest: JailSandbox) -> None:
     jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(60)]
 

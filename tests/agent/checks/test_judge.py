@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agent.checks import check
-from agent.domain import Example, File, Property, Raises, Script, Solution, Task
+from agent.checks.judge import _unique
+from agent.domain import Example, File, Property, Raises, Script, Solution, Task, Verdict
 
 ADD = "def add(a, b):\n    return a + b\n"
 
@@ -267,3 +268,12 @@ async def test_a_program_finds_no_expected_value_in_its_own_docstrings(judge: An
     )
     (verdict,) = (await judge(text, "assert f(5) == 8")).verdicts
     assert not verdict.passed
+
+
+def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
+    verdicts = [
+        Verdict(name=name, test=name, origin="user", status="passed", integrity="outside")
+        for name in ("a", "a", "a (2)")
+    ]
+
+    assert [verdict.name for verdict in _unique(verdicts)] == ["a", "a (3)", "a (2)"]
