@@ -348,7 +348,7 @@ async def _judged(task: Task, solution: Solution, face: Face) -> tuple[Jail, Rep
     from sandbox import open_sandbox
 
     settings = Settings.from_env()
-    sandbox = open_sandbox(settings.sandbox)
+    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
     jail = await witnessed(sandbox, task.sites)
     face.terminal.say(f"sandbox: {jail.words}", "dim")
     report = await judge(solution, task.tests, task, sandbox, wall_s=settings.test_wall_s)

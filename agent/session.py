@@ -338,7 +338,9 @@ async def open_session(
     """
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
     plan = resolve(settings.provider, settings.environment)
-    jail = sandbox() if sandbox else open_sandbox(settings.sandbox)
+    jail = sandbox() if sandbox else open_sandbox(
+        settings.sandbox, settings.environment or None
+    )
     folder, warning = data_folder(settings)
     store = Store(folder / "runs.db")
     memory = Memory(folder / "memory.db")
