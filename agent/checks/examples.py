@@ -43,6 +43,8 @@ class Asked:
     parts: int = 0
 
 
+_NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
+
 @dataclass(frozen=True)
 class Elsewhere:
     """The answer is not plain: the tests' process must judge this example."""
@@ -130,9 +132,15 @@ async def answers(
                 continue
             rows.append({**row, "wall_s": time.monotonic() - started})
             if not isinstance(reply, dict) or row.get("garbled"):
-                return rows
-        # It has no more to say; its end is nearer than that of a process that must be killed.
-        await process.receive(LAST_WORD_S)
+                break
+        else:
+            # It has no more to say; its end is nearer than that of one that must be killed.
+            await process.receive(LAST_WORD_S)
+        if any(lacks_permission(row) for row in rows if not isinstance(row, Elsewhere)):
+            refusals = (await process.kill()).refusals
+            rows = [
+                row if isinstance(row, Elsewhere) else explained(row, refusals) for row in rows
+            ]
     return rows
 
 
@@ -208,3 +216,16 @@ def ended(outcome: Outcome) -> str:
         f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
     )
     return f"the solution ended its process ({how})"
+
+
+def lacks_permission(row: Row) -> bool:
+    """Whether a test failed for want of what a jail may not give."""
+    message = str(row.get("message"))
+    return row.get("status") != "passed" and any(word in message for word in _NOT_ALLOWED)
+
+
+def explained(row: Row, refusals: tuple[str, ...]) -> Row:
+    """Such a failure, with the rules of the jail that the program met."""
+    if not refusals or not lacks_permission(row):
+        return row
+    return {**row, "message": f"{row['message']}; {'; '.join(refusals)}"}

@@ -18,7 +18,16 @@ from typing import Any, Literal
 
 from agent.checks import shipping
 from agent.checks.canary import Manner
-from agent.checks.examples import LAST_WORD_S, Elsewhere, answers, asked, calls, ended
+from agent.checks.examples import (
+    LAST_WORD_S,
+    Elsewhere,
+    answers,
+    asked,
+    calls,
+    ended,
+    explained,
+    lacks_permission,
+)
 from agent.checks.masking import mask
 from agent.checks.reading import told_snippet
 from agent.checks.screening import run_in_process
@@ -284,6 +293,9 @@ class _Bench:
             if "done" in last:
                 # Their end is nearer than that of processes that must be killed.
                 await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
+            if any(lacks_permission(row) for row in rows.values()):
+                refusals = (await defendant.kill()).refusals
+                rows = {name: explained(row, refusals) for name, row in rows.items()}
         self.late.extend(name for name, row in rows.items() if row.get("status") == "timeout")
         return rows, last
 

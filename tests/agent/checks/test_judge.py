@@ -8,7 +8,19 @@ import pytest
 
 from agent.checks import check
 from agent.checks.judge import _unique
-from agent.domain import Example, File, Property, Raises, Script, Solution, Task, Verdict
+from agent.domain import (
+    Example,
+    File,
+    Property,
+    Raises,
+    Script,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+)
+from sandbox import REFUSALS, SandboxUnavailable
+from sandbox.jail import JailSandbox
 
 ADD = "def add(a, b):\n    return a + b\n"
 
@@ -277,3 +289,40 @@ def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
     ]
 
     assert [verdict.name for verdict in _unique(verdicts)] == ["a", "a (3)", "a (2)"]
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"), [("linked()", "network"), ("started()", "processes"), ("read()", "files")]
+)
+@pytest.mark.parametrize("kind", ["example", "script"])
+async def test_a_failure_for_want_of_permission_names_the_rule(
+    call: str, rule: str, kind: str
+) -> None:
+    sandbox = JailSandbox()
+    try:
+        await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    text = """\
+def linked():
+    import socket
+    return socket.create_connection(("127.0.0.1", 9))
+
+def started():
+    import subprocess
+    return subprocess.run(["true"]).returncode
+
+def read():
+    return open("/etc/hostname").read()
+"""
+    test: TestCase = (
+        Example(name="it", origin="user", call=call, expected="0") if kind == "example"
+        else Script(name="it", origin="user", code=f"assert {call} == 0")
+    )
+    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+
+    report = await check(program, [test], Task(), sandbox)
+
+    (verdict,) = report.verdicts
+    assert verdict.status == "error"
+    assert verdict.message.endswith(REFUSALS[rule])
