@@ -74,18 +74,6 @@ statistics string textwrap threading time traceback types typing warnings weakre
 """What programs import most, loaded once. Each compiled module that is loaded makes every fork
 a little dearer, so those used less are left to the programs that use them."""
 
-_WARM_UP = """
-import sys
-class Warm:
-    def step(self, count):
-        try:
-            return {number: str(number) for number in range(count)}
-        except ValueError:
-            raise
-Warm().step(9)
-"""
-
-
 class _Desk:
     """A place in a folder, and what belongs to it; made before there is a child."""
 
@@ -277,10 +265,11 @@ class Zygote:
 
     def _rehearse(self, desk: _Desk, paired: bool) -> None:
         """Does a job that does nothing, so that the real one finds its pages copied."""
-        exec(_WARM, {"__name__": "__main__", "__builtins__": __builtins__})
         for warm_up in self._warm_ups:
             warm_up(paired)
         self._perform(marshal.loads(memoryview(self._rehearsal)), desk, paired)
+        _flush(0)
+        self._channel.rehearse()
         sys.path[:] = self._path
 
     def _work(self, desk: _Desk, paired: bool) -> NoReturn:
@@ -423,7 +412,6 @@ _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
 _dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
 _setrlimit = resource.setrlimit
 _chmod = os.chmod
-_WARM = compile(_WARM_UP, "<warm up>", "exec", dont_inherit=True)
 
 
 def _libraries() -> list[str]:
@@ -518,14 +506,20 @@ def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoRetur
         sys.modules["threading"]._shutdown()
     if atexit._ncallbacks():
         atexit._run_exitfuncs()
+    status = _flush(status)
+    if completed and status == 0:
+        channel.end()
+    os._exit(status)
+
+
+def _flush(status: int) -> int:
+    """Empties the streams; the status is the interpreter's own where that fails."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):  # the program closed or replaced it
             status = status or 120
-    if completed and status == 0:
-        channel.end()
-    os._exit(status)
+    return status
 
 
 def main() -> NoReturn:
