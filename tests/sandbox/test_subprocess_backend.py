@@ -71,7 +71,7 @@ async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
     for _ in range(3):
         await asyncio.gather(*map(sandbox.run, jobs))
 
-    assert descriptors() == before
+    assert descriptors() <= before  # loops of earlier tests may give back theirs meanwhile
     assert [place for place in os.listdir(home) if place.isdigit()] == []
     assert processes_marked(f"CODE_JAIL={home.name}-") == []
 
