@@ -71,7 +71,8 @@ async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
     for _ in range(3):
         await asyncio.gather(*map(sandbox.run, jobs))
 
-    assert descriptors() <= before  # loops of earlier tests may give back theirs meanwhile
+    # One for a further block of spare users, which is a locked file; a leak would be one a run.
+    assert descriptors() <= before + 2
     assert [place for place in os.listdir(home) if place.isdigit()] == []
     assert processes_marked(f"CODE_JAIL={home.name}-") == []
 
