@@ -158,8 +158,8 @@ class ForkServer:
             raise
         report = self._report(answer)
         if "refused" in report:
-            self.close(report["refused"][1])
-            raise NotGranted(report["refused"][1])
+            self.close(report["refused"])
+            raise NotGranted(report["refused"])
         self.base = report["base"]
         self.controls = report["controls"]
         self.started_s = time.monotonic() - began

@@ -57,8 +57,6 @@ class Refused(Exception):
 
     def __init__(self, layer: str, number: int) -> None:
         super().__init__(f"{layer}: {os.strerror(number)}")
-        self.layer = layer
-        self.number = number
 
 
 class _Program(ctypes.Structure):

@@ -23,6 +23,7 @@ from __future__ import annotations
 import _thread
 import array
 import atexit
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -35,7 +36,6 @@ import signal
 import socket
 import struct
 import sys
-import time
 
 from sandbox import canaries, guest, lockdown
 from sandbox.filters import OWN_PID, places, stage_one, stage_two
@@ -369,7 +369,9 @@ class Zygote:
         """Where files can be opened under guard, only under guard: packages are not ours."""
         sys.path += self._orders["sites"]
         for name in self._orders["preload"]:
-            __import__(name)
+            # One that cannot be imported is told to the program that imports it.
+            with contextlib.suppress(ImportError):
+                __import__(name)
 
     def _import(self, readable: list[str]) -> None:
         orders = self._orders
@@ -530,12 +532,10 @@ def main() -> NoReturn:
         fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     )
     zygote = Zygote(orders, control)
-    started = time.monotonic()
     try:
         report = zygote.settle()
     except lockdown.Refused as refusal:
-        control.send(json.dumps({"refused": [refusal.layer, str(refusal)]}).encode())
+        control.send(json.dumps({"refused": str(refusal)}).encode())
         os._exit(1)
-    report["seconds"] = time.monotonic() - started
     control.send(json.dumps(report).encode())
     zygote.serve()

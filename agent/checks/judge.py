@@ -160,6 +160,7 @@ class _Bench:
             files=self._files,
             stdin=self.task.stdin,
             sites=self.task.sites,
+            preload=self._preload,
             limits=Limits(
                 wall_s=self.wall_s * SCRIPT_WALL_FACTOR, cpu_s=self.wall_s * SCRIPT_WALL_FACTOR
             ),
@@ -180,6 +181,7 @@ class _Bench:
                 modules=shipping.modules(),
                 files=self._files,
                 sites=self.task.sites,
+                preload=self._preload,
                 limits=Limits(
                     wall_s=total_s, cpu_s=total_s,
                     message_bytes=min(ANSWER_BYTES * (1 + len(waiting)), 64_000_000),
@@ -275,6 +277,7 @@ class _Bench:
             modules=ours.modules,
             files={**self._test_support, **(test_files or {})},
             sites=ours.sites,
+            preload=self._preload,
             limits=limits,
         )
         solution_job = Job(
@@ -286,6 +289,7 @@ class _Bench:
             modules=ours.modules,
             files=self._files,
             sites=ours.sites,
+            preload=self._preload,
             limits=limits,
         )
         async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
@@ -353,6 +357,13 @@ class _Bench:
             "name": self._name, "entry": self.solution.entry, "text": mask(self.solution.text),
             "stdin": self.task.stdin, "argv": list(self.task.argv),
         }
+
+    @property
+    def _preload(self) -> tuple[str, ...]:
+        return shipping.preloads(
+            file.text for file in (*self.solution.files, *self.task.support)
+            if file.path.endswith(".py")
+        )
 
     @property
     def _name(self) -> str:

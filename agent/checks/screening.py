@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Literal, cast
 
 from agent.checks.canary import Manner, rewritten
-from agent.checks.shipping import Shipment, needs_packages, shipment
+from agent.checks.shipping import Shipment, needs_packages, preloads, shipment
 from agent.checks.shipping import program as program_text
 from agent.domain import File, Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
@@ -238,6 +238,7 @@ def job(
         modules=ours.modules,
         files=texts,
         sites=ours.sites,
+        preload=preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )
 

@@ -12,7 +12,7 @@ import asyncio
 import importlib
 import importlib.util
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Sandbox
-from sandbox.types import Job, SandboxError
+from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
     "canary", "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
@@ -69,6 +69,12 @@ def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
 def imports_packages(code: str, own: Collection[str] = ()) -> bool:
     """Whether a text imports what is neither Python's nor one of `own`, names of modules."""
     return not _roots(code) <= {*own}
+
+
+def preloads(texts: Iterable[str]) -> tuple[str, ...]:
+    """The large packages that the texts import, for a backend to have loaded beforehand."""
+    imported = frozenset[str]().union(*map(_roots, texts))
+    return tuple(name for name in PRELOADABLE if name in imported)
 
 
 @lru_cache(maxsize=4096)

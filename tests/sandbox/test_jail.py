@@ -390,3 +390,36 @@ async def test_the_output_is_cut_at_its_limit(jail: JailSandbox) -> None:
     assert (cut.ended, len(cut.stdout), cut.limit) == (
         "output", 1000, "output of more than 1000 bytes",
     )
+
+
+SITES = tuple(path for path in sys.path if path.endswith("site-packages"))
+
+
+@pytest.mark.parametrize("preload", [(), ("numpy",)])
+async def test_a_large_package_is_loaded_before_the_job_that_names_it(
+    jail: JailSandbox, preload: tuple[str, ...]
+) -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    if not preload and (await jail.witness()).level == "L2":
+        pytest.skip("packages cannot be opened at this level")
+    program = (
+        "import sys\njail.send('numpy' in sys.modules)\n"
+        "import numpy\njail.send(numpy.arange(4).sum().item())"
+    )
+
+    outcome = await jail.run(Job(program, preload=preload, sites=SITES, limits=ROOMY))
+
+    assert (outcome.messages, outcome.stderr) == ((bool(preload), 6), "")
+
+
+async def test_a_package_that_cannot_be_loaded_is_met_by_the_program_itself(
+    strongest: JailSandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('broken')")
+    job = Job("import numpy", preload=("numpy",), sites=(str(tmp_path),), limits=ROOMY)
+
+    outcome = await strongest.run(job)
+
+    assert outcome.exit_code == 1
+    assert outcome.stderr.endswith("ImportError: broken\n")

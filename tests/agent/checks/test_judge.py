@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -326,3 +327,24 @@ def read():
     (verdict,) = report.verdicts
     assert verdict.status == "error"
     assert verdict.message.endswith(REFUSALS[rule])
+
+
+@pytest.mark.parametrize("kind", ["example", "script"])
+async def test_a_program_that_imports_numpy_meets_it_loaded(kind: str) -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    sandbox = JailSandbox()
+    try:
+        await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    text = "import sys\nLOADED = 'numpy' in sys.modules\nimport numpy\ndef seen(): return LOADED\n"
+    test: TestCase = (
+        Example(name="it", origin="user", call="seen()", expected="True") if kind == "example"
+        else Script(name="it", origin="user", code="assert seen() is True")
+    )
+    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+    sites = tuple(path for path in sys.path if path.endswith("site-packages"))
+
+    report = await check(program, [test], Task(sites=sites), sandbox)
+
+    assert [verdict.status for verdict in report.verdicts] == ["passed"], report.verdicts
