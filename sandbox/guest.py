@@ -42,6 +42,7 @@ READY = 1
 MESSAGE = 2
 END = 3
 RULE = 4
+BEGUN = 5
 
 PROGRAM_NAME = "<jail program>"
 
@@ -224,8 +225,12 @@ class HostChannel:
             self._buffer += part
         return True
 
+    def begin(self) -> None:
+        """Says that the job was taken up; from here on foreign code may run."""
+        self._frame(BEGUN, b"")
+
     def rehearse(self) -> None:
-        """Goes through the motions of the last word, and says nothing."""
+        """Goes through the motions of a first and a last word, and says nothing."""
         with self._lock:
             _write(CHANNEL, self._packed(END, b"")[:0])
 

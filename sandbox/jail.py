@@ -41,6 +41,7 @@ from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import quarters
 from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
 from sandbox.wire import frame
+from sandbox.zygote import NOT_TAKEN_UP
 
 _UNLIMITED = -1
 _PAST_THE_LIMIT = 1 << 16
@@ -410,6 +411,11 @@ class _Running(Conversation):
             status, self.inbox.ended, cpu_s, self._limits, self._stopped
         )
         code = os.waitstatus_to_exitcode(status)
+        if code == NOT_TAKEN_UP and not self.inbox.begun and self._stopped is None:
+            # No foreign code ran, so it is not to blame.
+            said = stderr.decode("utf-8", "backslashreplace").strip()
+            self._settle(SandboxError(f"a child could not take up its job: {said}"))
+            return
         self._settle(
             Outcome(
                 ended=ended,

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sandbox.guest import END, MESSAGE, READY, RULE
+from sandbox.guest import BEGUN, END, MESSAGE, READY, RULE
 from sandbox.types import REFUSALS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")
@@ -54,6 +54,8 @@ class Inbox:
         self.messages: deque[Message] = deque()
         self.ready = False
         """The program has asked for its first value."""
+        self.begun = False
+        """The job was taken up; told by backends whose guest is made before its job."""
         self.ended = False
         """The program said that it came to its end."""
         self.received_bytes = 0
@@ -74,7 +76,7 @@ class Inbox:
         start = 0
         while len(self._buffer) - start >= _HEADER.size:
             kind, size, count = _HEADER.unpack_from(self._buffer, start)
-            if kind not in (READY, MESSAGE, END, RULE) or self.ended:
+            if kind not in (READY, MESSAGE, END, RULE, BEGUN) or self.ended:
                 raise Garbled("bytes on the private channel that are no message")
             if size > self._left:
                 raise Garbled(f"messages of more than {self._most_bytes} bytes")
@@ -93,6 +95,8 @@ class Inbox:
     def _take(self, kind: int, body: bytes, count: int) -> None:
         if kind == READY and not self.ready and not body:
             self.ready = True
+        elif kind == BEGUN and not self.begun and not body:
+            self.begun = True
         elif kind == END and not body:
             self.ended = True
         elif kind == RULE and body.decode("ascii", "replace") in REFUSALS.keys() - self.rules:

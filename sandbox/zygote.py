@@ -56,6 +56,9 @@ REQUEST = struct.Struct("=BIHB?")
 ANSWER = struct.Struct("=BIid")
 """Answers but `READY`: kind, seat or folder, wait status, seconds of cpu time."""
 
+NOT_TAKEN_UP = 97
+"""The exit code of a child that failed us; believed of one that had not yet begun its job."""
+
 ALONE, FIRST, SECOND = 0, 1, 2
 """A seat's place in its folder: two of a pair have one folder."""
 
@@ -261,15 +264,15 @@ class Zygote:
             import traceback
 
             traceback.print_exc()
-        os._exit(97)
+        os._exit(NOT_TAKEN_UP)
 
     def _rehearse(self, desk: _Desk, paired: bool) -> None:
         """Does a job that does nothing, so that the real one finds its pages copied."""
         for warm_up in self._warm_ups:
             warm_up(paired)
-        self._perform(marshal.loads(memoryview(self._rehearsal)), desk, paired)
+        job = marshal.loads(memoryview(self._rehearsal))
+        self._perform(job, desk, paired, self._channel.rehearse)
         _flush(0)
-        self._channel.rehearse()
         sys.path[:] = self._path
 
     def _work(self, desk: _Desk, paired: bool) -> NoReturn:
@@ -278,12 +281,14 @@ class Zygote:
             os._exit(0)
         status, completed = 0, True
         try:
-            self._perform(job, desk, paired)
+            self._perform(job, desk, paired, self._channel.begin)
         except SystemExit as end:
             status, completed = _status(end), False
         _finish(self._channel, status, completed)
 
-    def _perform(self, job: dict[str, Any], desk: _Desk, paired: bool) -> None:
+    def _perform(
+        self, job: dict[str, Any], desk: _Desk, paired: bool, begin: Callable[[], None]
+    ) -> None:
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
         _setrlimit(resource.RLIMIT_NPROC, self._threads)
@@ -303,6 +308,7 @@ class Zygote:
         shared = desk.shared if job["shared"] else None
         jail = guest.Jail(job["payload"], files, desk.work, shared, self._channel, peer)
         self._watch.begin(self._channel.tell, desk.own, relative=self._files)
+        begin()
         guest.run_program(job["program"], job["source"], jail)
 
     # ---------------------------------------------------------------- settling

@@ -423,3 +423,20 @@ async def test_a_package_that_cannot_be_loaded_is_met_by_the_program_itself(
 
     assert outcome.exit_code == 1
     assert outcome.stderr.endswith("ImportError: broken\n")
+
+
+async def test_a_job_that_cannot_be_taken_up_is_not_the_codes_fault(
+    strongest: JailSandbox,
+) -> None:
+    too_few = Limits(wall_s=30, cpu_s=30, open_files=4)
+
+    with pytest.raises(SandboxError, match="could not take up its job") as caught:
+        await strongest.run(Job("pass", files={"a.py": ""}, limits=too_few))
+
+    assert "Too many open files" in str(caught.value)
+
+
+async def test_an_exit_with_our_own_code_is_the_codes_doing(strongest: JailSandbox) -> None:
+    outcome = await strongest.run(Job("import os\nos._exit(97)", limits=ROOMY))
+
+    assert (outcome.ended, outcome.exit_code) == ("exited", 97)
