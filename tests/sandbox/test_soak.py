@@ -26,6 +26,7 @@ from sandbox.quarters import quarters
 RUNS = 1_000
 AT_ONCE = 6
 GROWTH_MIB = 8
+ROUNDS = 3
 SHORT = Limits(wall_s=0.02, cpu_s=1, memory_mib=256, output_bytes=20_000)
 LONG = Limits(wall_s=5.0, cpu_s=5, memory_mib=256, output_bytes=20_000)
 
@@ -118,6 +119,11 @@ def resident_mib() -> float:
     return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
 
 
+def grew_mib(before: float) -> float:
+    gc.collect()
+    return resident_mib() - before
+
+
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
@@ -178,12 +184,17 @@ async def test_a_thousand_hostile_runs_leave_nothing_behind(level: str) -> None:
     started = time.monotonic()
     await many(runs)
     took = time.monotonic() - started
-    gc.collect()
+    grown = [grew_mib(memory)]
+    while grown[-1] >= GROWTH_MIB and len(grown) < ROUNDS:
+        # Other tests' leavings move in this process too; a leak grows in every round.
+        memory = resident_mib()
+        await many(runs)
+        grown.append(grew_mib(memory))
 
     assert met == {}
     assert await settled(lambda: len(below(os.getpid())) <= processes), "processes are left"
     assert await settled(lambda: descriptors() <= open_before), "descriptors are left"
     assert await settled(lambda: left_files(sandbox) == []), left_files(sandbox)
-    assert resident_mib() - memory < GROWTH_MIB
+    assert grown[-1] < GROWTH_MIB, grown
     print(f"{runs} hostile runs at {level} in {took:.1f} s")
     assert (await sandbox.run(Job("print('still here')"))).stdout == "still here\n"
