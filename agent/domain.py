@@ -307,6 +307,25 @@ class BlamedLine(Value):
     """Pairs of a name and the `repr` of its value."""
 
 
+class Behaviour(Value):
+    """One of several repairs that pass the tests and answer other calls differently."""
+
+    label: str
+    """A, B or C; A is the repair that was chosen."""
+    gives: str
+    """What it answers to the call that tells them apart: a `repr`, or `raises` and a name."""
+    solution: Solution
+    note: str = ""
+    diff: str = ""
+
+
+class Rivals(Value):
+    """Repairs that the tests do not tell apart, and the smallest call that does."""
+
+    call: str
+    behaviours: tuple[Behaviour, ...]
+
+
 class Diagnosis(Value):
     """Why the program fails, or why no edit of it could help (`fixable` is false)."""
 

@@ -22,6 +22,7 @@ from agent.domain import (
     Origin,
     ProofLevel,
     Report,
+    Rivals,
     RunOutcome,
     Solution,
     Status,
@@ -143,6 +144,14 @@ class PartialFound(Value):
     note: str
 
 
+class Ambiguous(Value):
+    """Several behaviours pass every test that the repair saw."""
+
+    kind: Literal["ambiguous"] = "ambiguous"
+    iteration: int
+    rivals: Rivals
+
+
 class Critiqued(Value):
     kind: Literal["critiqued"] = "critiqued"
     verdict: Literal["approve", "reject"]
@@ -229,7 +238,7 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Searched | Recalled | PatchProposed | PartialFound | Critiqued | Proved | LessonLearned
+    | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned
     | ModelCalled | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
@@ -295,7 +304,7 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
 
 
 __all__ = [
-    "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis", "Ending",
+    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis", "Ending",
     "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
     "PartialFound", "PatchProposed", "Proved", "Recalled", "Resumed", "RunFailed", "RunFinished",
     "RunStarted", "Searched", "Stamped", "Status", "Step", "StepFinished", "StepStarted",

@@ -12,12 +12,14 @@ from agent.domain import (
     Diagnosis,
     ProofLevel,
     Report,
+    Rivals,
     RunOutcome,
     Solution,
     Strategy,
     Verdict,
 )
 from agent.events import (
+    Ambiguous,
     Answered,
     CodeWritten,
     Critiqued,
@@ -72,6 +74,8 @@ class Result:
     critique: Critiqued | None = None
     partial: PartialFound | None = None
     """The best partial patch of an unresolved run: not a fix."""
+    rivals: Rivals | None = None
+    """Repairs that the tests did not tell apart, where there were several."""
     waiting: Waiting | None = None
     iterations: int = 0
     candidates: int = 0
@@ -187,6 +191,8 @@ def _step(result: Result, event: Event) -> Result:
             return replace(result, candidates=max(result.candidates, event.candidates))
         case PartialFound():
             return replace(result, partial=event)
+        case Ambiguous():
+            return replace(result, rivals=event.rivals)
         case Critiqued():
             return replace(result, critique=event)
         case Proved():

@@ -12,8 +12,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, assert_never
 
-from agent.domain import PROOF_MEANING, Diagnosis, Ending, Origin, ProofLevel, Report, Verdict
+from agent.domain import (
+    PROOF_MEANING,
+    Diagnosis,
+    Ending,
+    Origin,
+    ProofLevel,
+    Report,
+    Rivals,
+    Verdict,
+)
 from agent.events import (
+    Ambiguous,
     Answered,
     CodeWritten,
     Critiqued,
@@ -113,6 +123,7 @@ class View:
     recalled: Recalled | None = None
     patch: PatchProposed | None = None
     partial: PartialFound | None = None
+    rivals: Rivals | None = None
     critique: Critiqued | None = None
     proof: Proved | None = None
     lessons: tuple[LessonLearned, ...] = ()
@@ -209,6 +220,10 @@ def _after(view: View, stamped: Stamped) -> View:
         case PartialFound():
             text = f"best partial patch: {event.passed} of {event.total} tests pass; not a fix"
             return _noted(replace(view, partial=event), stamped, text, "warning")
+        case Ambiguous():
+            count = len(event.rivals.behaviours)
+            text = f"{count} behaviours pass the tests; {event.rivals.call} tells them apart"
+            return _noted(replace(view, rivals=event.rivals), stamped, text, "warning")
         case Critiqued():
             text = f"{event.verdict}: {event.note}" if event.note else event.verdict
             tone = "good" if event.verdict == "approve" else "bad"
