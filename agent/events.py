@@ -238,8 +238,8 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned
-    | ModelCalled | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved
+    | LessonLearned | ModelCalled | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
 
@@ -304,8 +304,8 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
 
 
 __all__ = [
-    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis", "Ending",
-    "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
+    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis",
+    "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
     "PartialFound", "PatchProposed", "Proved", "Recalled", "Resumed", "RunFailed", "RunFinished",
     "RunStarted", "Searched", "Stamped", "Status", "Step", "StepFinished", "StepStarted",
     "TestInfo", "TestsFrozen", "Waiting", "fold_attempts", "from_jsonl",
