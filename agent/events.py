@@ -304,10 +304,10 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
 
 
 __all__ = [
-    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed", "Diagnosis",
-    "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned", "ModelCalled", "Notice",
-    "PartialFound", "PatchProposed", "Proved", "Recalled", "Resumed", "RunFailed", "RunFinished",
-    "RunStarted", "Searched", "Stamped", "Status", "Step", "StepFinished", "StepStarted",
-    "TestInfo", "TestsFrozen", "Waiting", "fold_attempts", "from_jsonl",
-    "seconds_spent", "to_jsonl",
+    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed",
+    "Diagnosis", "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned",
+    "ModelCalled", "Notice", "PartialFound", "PatchProposed", "Proved", "Recalled",
+    "Resumed", "RunFailed", "RunFinished", "RunStarted", "Searched", "Stamped", "Status",
+    "Step", "StepFinished", "StepStarted", "TestInfo", "TestsFrozen", "Waiting",
+    "fold_attempts", "from_jsonl", "seconds_spent", "to_jsonl",
 ]
