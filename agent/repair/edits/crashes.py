@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TypeVar
 
+from agent.repair.edits.blocks import in_loop
 from agent.repair.edits.constants import quoted
 from agent.repair.edits.names import attribute_name
-from agent.repair.edits.statements import NEUTRAL, in_loop
+from agent.repair.edits.statements import NEUTRAL
 from agent.repair.facts import Crash
 from agent.repair.program import ATOM, BUILTINS, NOT, Function, Program, Splice
 
