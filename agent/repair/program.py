@@ -77,10 +77,10 @@ class Program:
 
     # Places
 
-    def start(self, node: ast.expr | ast.stmt) -> int:
+    def start(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         return self._starts[node.lineno - 1] + node.col_offset
 
-    def end(self, node: ast.expr | ast.stmt) -> int:
+    def end(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return self._starts[node.end_lineno - 1] + node.end_col_offset
 
