@@ -135,6 +135,8 @@ class Room:
         self._quiet = Quiet()
         self._fresh: list[str] = []
         """Types that differed in comparisons that held, of the test that runs now."""
+        self.differed: tuple[Any, Any] | None = None
+        """What was got and what was expected, in the comparison that failed in this test."""
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
@@ -214,6 +216,7 @@ class Room:
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
         self._fresh = []
+        self.differed = None
         error: BaseException | None = None
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
         sys.argv = [self.entry, *self.argv]
@@ -344,6 +347,8 @@ class Room:
 
     def _same(self, got: Any, expected: Any) -> Any:
         equal = got == expected
+        if equal is False:
+            self.differed = got, expected
         if equal is True and type(got) is not type(expected):
             self._fresh.append(f"{type(got).__name__}/{type(expected).__name__}")
         elif equal is True and type(got) in (list, tuple):
