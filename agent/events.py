@@ -124,6 +124,8 @@ class Recalled(Value):
     hit: bool
     replayed: bool = False
     note: str
+    lessons: tuple[str, ...] = ()
+    """What earlier failures like this one have taught."""
 
 
 class PatchProposed(Value):

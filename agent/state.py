@@ -50,8 +50,8 @@ class State(TypedDict, total=False):
     """`iteration:solution address`, in the order of the strategies."""
     candidates: Annotated[int, operator.add]
     recalled: bool
-    transferred: bool
-    """The recalled fix was made in another program."""
+    transferred: str
+    """What was done, where the recalled fix was made in another program; else empty."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""

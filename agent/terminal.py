@@ -225,9 +225,11 @@ def headline(result: Result) -> Text:
     parts = []
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
         parts.append(f"proof {result.proof}: {PROOF_MEANING[result.proof]}")
-    if result.strategy is not None:
-        parts.append(f"by {result.strategy}")
-    parts.append(cost_words(result))
+    if result.strategy == "memory" and result.tokens == 0:
+        parts.append("from memory, no model, $0.00")
+    else:
+        parts += [f"by {result.strategy}"] if result.strategy is not None else []
+        parts.append(cost_words(result))
     parts.append(_count(result.iterations, "iteration"))
     if result.candidates:
         parts.append(_count(result.candidates, "candidate"))
@@ -312,7 +314,9 @@ def event_words(event: Event) -> str:
         case Judged():
             return f"iteration {event.iteration}: {report_words(event.report)}"
         case Recalled():
-            return f"memory: {event.note}"
+            return "\n".join([
+                f"memory: {event.note}", *(f"seen before: {one}" for one in event.lessons)
+            ])
         case Diagnosed():
             return f"diagnosis: {event.diagnosis.cause}"
         case PatchProposed():

@@ -95,7 +95,7 @@ def workbench(view: View) -> str:
         _matrix(view),
         _patch(view),
         _smallest(view),
-        _diagnosis(view.diagnosis) if view.diagnosis is not None else "",
+        _diagnosis(view.diagnosis, view.seen_before) if view.diagnosis is not None else "",
         _proof(view),
         _learned(view),
         _program(view),
@@ -450,7 +450,7 @@ def _facts(*pairs: tuple[str, str]) -> str:
     return f"<dl>{shown}</dl>" if shown else ""
 
 
-def _diagnosis(diagnosis: Diagnosis) -> str:
+def _diagnosis(diagnosis: Diagnosis, seen_before: tuple[str, ...]) -> str:
     evidence = "".join(f"<li>{_text(item, 600)}</li>" for item in diagnosis.evidence)
     blamed = "".join(
         f'<div class="blamed"><span class="number">{line.line}</span>'
@@ -460,11 +460,13 @@ def _diagnosis(diagnosis: Diagnosis) -> str:
         f"{_values(line.values)}</div>"
         for line in diagnosis.blamed
     )
+    before = "".join(f"<li>seen before: {_text(lesson, 1_000)}</li>" for lesson in seen_before)
     fixable = "" if diagnosis.fixable else '<p class="note">No edit of this program could help.</p>'
     return _pane(
         "diagnosis", "Diagnosis",
         f'<p class="cause">{_text(diagnosis.cause, 1_000)}</p>{fixable}'
-        f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}",
+        f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}"
+        f"{f'<ul>{before}</ul>' if before else ''}",
         f" <small>{_text(diagnosis.category.replace('_', ' '))}, "
         f"{diagnosis.confidence:.0%} sure</small>",
     )
@@ -507,8 +509,8 @@ def _learned(view: View) -> str:
         f"{' <small>the edit was stored</small>' if lesson.stored_fix else ''}</li>"
         for lesson in view.lessons
     ]
-    if view.recalled is not None and view.recalled.hit:
-        items.insert(0, f"<li>From memory: {_text(view.recalled.note, 600)}</li>")
+    if view.recalled is not None and view.recalled.replayed:
+        items.insert(0, f"<li>{_text(view.recalled.note, 600)}</li>")
     if not items:
         return ""
     return _pane("learned", "Learning log", f"<ul>{''.join(items)}</ul>")

@@ -121,6 +121,8 @@ class View:
     columns: tuple[Column, ...] = ()
     diagnosis: Diagnosis | None = None
     recalled: Recalled | None = None
+    seen_before: tuple[str, ...] = ()
+    """Lessons of earlier failures that this one calls to mind."""
     patch: PatchProposed | None = None
     partial: PartialFound | None = None
     rivals: Rivals | None = None
@@ -213,8 +215,9 @@ def _after(view: View, stamped: Stamped) -> View:
         case Searched():
             return _searched(view, stamped.task, event)
         case Recalled():
-            tone: Tone = "good" if event.hit else "plain"
-            return _noted(replace(view, recalled=event), stamped, event.note, tone)
+            tone: Tone = "good" if event.hit and event.replayed else "plain"
+            view = replace(view, recalled=event, seen_before=view.seen_before + event.lessons)
+            return _noted(view, stamped, event.note, tone)
         case PatchProposed():
             return _noted(replace(view, patch=event), stamped, f"{event.strategy}: {event.note}")
         case PartialFound():
@@ -395,7 +398,8 @@ def _ended(finish: RunFinished) -> tuple[str, tuple[str, ...]]:
         facts.append(f"proof {finish.proof} {meaning(finish.proof)}")
     spent = cost(finish.tokens, finish.cost_usd)
     means = "no model" if finish.tokens == 0 else "with a model"
-    facts.append(f"{finish.strategy}, {means}, {spent}" if finish.strategy else f"{means}, {spent}")
+    by = "from memory" if finish.strategy == "memory" else finish.strategy
+    facts.append(f"{by}, {means}, {spent}" if by else f"{means}, {spent}")
     facts.append(f"{finish.iterations} {_plural(finish.iterations, 'iteration')}")
     facts.append(f"{finish.seconds:.1f} s")
     return finish.outcome.replace("_", " ").upper(), tuple(facts)

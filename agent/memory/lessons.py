@@ -13,7 +13,8 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from agent.domain import Value
+from agent.domain import Diagnosis, Value
+from agent.memory.failures import Failure
 
 MOST_LESSONS = 5
 """Lessons that one failure is shown."""
@@ -37,6 +38,17 @@ class Symptom(Value):
     cause: str = ""
     names: tuple[str, ...] = ()
     """Identifiers of the program."""
+
+
+def symptom_of(diagnosis: Diagnosis, failure: Failure | None, text: str) -> Symptom:
+    """The symptom of a diagnosed program; the failure is not known where there was no test."""
+    return Symptom(
+        category=diagnosis.category,
+        exception=failure.exception if failure is not None else "",
+        message=failure.message if failure is not None else "",
+        cause=diagnosis.cause,
+        names=names_in(text),
+    )
 
 
 def words_of(*texts: str) -> tuple[str, ...]:

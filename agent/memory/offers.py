@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -11,7 +12,7 @@ from agent.intake import untouched
 from agent.memory.edits import contexts
 from agent.memory.failures import Failure
 from agent.memory.file import MemoryFault
-from agent.memory.fixes import Memory, Remembered
+from agent.memory.fixes import OWN, Memory, Remembered
 from agent.memory.locality import is_local
 from agent.memory.placing import applied, returned
 
@@ -19,6 +20,8 @@ MOST_OFFERS = 6
 """Texts that are replayed for one failure, so that looking back stays cheap."""
 MOST_PLACES_OFFERED = 3
 """Places of one program at which one edit is tried."""
+
+_LINE = re.compile(r" in line \d+")
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,17 @@ class Offer:
     """The fix was made in another program."""
 
     @property
+    def done(self) -> str:
+        """What is done to the program; the line it was done at elsewhere says nothing here."""
+        done = self.known.fix.note or "a small edit"
+        return _LINE.sub("", done) if self.elsewhere else done
+
+    @property
     def note(self) -> str:
-        """What is done to the program, in words."""
+        """What is done, and where it comes from."""
         source = "an edit that healed another program" if self.elsewhere else "it was healed before"
-        lender = "" if self.known.origin == "own" else f", {self.known.origin}"
-        return f"from memory: {self.known.fix.note or 'a small edit'} ({source}{lender})"
+        lender = "" if self.known.origin == OWN else f", {self.known.origin}"
+        return f"from memory: {self.done} ({source}{lender})"
 
 
 def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from agent.checks.tracing import trace
 from agent.context import Context
 from agent.domain import Diagnosis, Report, Solution
-from agent.events import Diagnosed
+from agent.events import Diagnosed, Notice, Recalled
 from agent.intake import classify
+from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
 from agent.roles import DEBUGGER, ask
 from agent.state import State, Suite
@@ -38,7 +39,26 @@ async def diagnose(state: State, ctx: Context) -> State:
         },
     )
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=answer))
+    if state["iteration"] == 0:
+        _remind(ctx, state, answer, solution)
     update: State = {"diagnosis_id": ctx.store.put(answer)}
     if not answer.fixable:
         update |= {"outcome": "not_fixable", "reason": answer.cause}
     return update
+
+
+def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
+    """Shows the lessons of earlier failures like this one, where there are any."""
+    failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
+    symptom = symptom_of(diagnosis, failure, solution.text)
+    try:
+        lessons = ctx.memory.lessons_for(symptom)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+        return
+    if lessons:
+        count = "a lesson" if len(lessons) == 1 else f"{len(lessons)} lessons"
+        ctx.emit(Recalled(
+            hit=False, note=f"{count} of earlier failures come to mind",
+            lessons=tuple(lesson.text for lesson in lessons),
+        ))

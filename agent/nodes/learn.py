@@ -7,7 +7,7 @@ from typing import cast
 from agent.context import Context
 from agent.domain import Diagnosis, Lesson, ProofLevel, Solution
 from agent.events import LessonLearned, Notice
-from agent.memory import Failure, Fix, MemoryFault, Symptom, is_local, names_in
+from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
 from agent.roles import MEMORY_SUMMARISER, ask
 from agent.state import State
 
@@ -24,7 +24,7 @@ async def learn(state: State, ctx: Context) -> State:
         if state["strategy"] != "memory":
             await _write_lesson(state, ctx)
         elif state.get("transferred"):
-            _store_fix(state, ctx)
+            _store_fix(state, ctx, state["transferred"])
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
     return {}
@@ -38,19 +38,13 @@ async def _write_lesson(state: State, ctx: Context) -> None:
         {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
     )
     base = ctx.store.get(state["base_id"], Solution)
-    symptom = Symptom(category=diagnosis.category, cause=diagnosis.cause)
-    if "failure_id" in state:
-        failure = ctx.store.get(state["failure_id"], Failure)
-        symptom = symptom.model_copy(update={
-            "exception": failure.exception, "message": failure.message,
-            "names": names_in(base.text),
-        })
-    ctx.memory.learn(lesson, symptom)
-    stored = _store_fix(state, ctx)
+    failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
+    ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))
+    stored = _store_fix(state, ctx, state["note"])
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
 
 
-def _store_fix(state: State, ctx: Context) -> bool:
+def _store_fix(state: State, ctx: Context, note: str) -> bool:
     """Keeps the fix where it is a small edit of one file; says whether it did."""
     base = ctx.store.get(state["base_id"], Solution)
     mended = ctx.store.get(state["solution_id"], Solution).text
@@ -59,7 +53,7 @@ def _store_fix(state: State, ctx: Context) -> bool:
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), base.text, mended,
         cast(ProofLevel, state["proof"]),  # the state carries plain words
-        state["note"],
+        note,
     )
     if fix is None:
         return False

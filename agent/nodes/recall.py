@@ -90,5 +90,5 @@ def _healed(
     return {
         "solution_id": candidate_id, "report_id": report_id, "iteration": 1,
         "strategy": "memory", "note": candidate.note, "recalled": True,
-        "transferred": offer.elsewhere,
+        "transferred": offer.done if offer.elsewhere else "",
     }

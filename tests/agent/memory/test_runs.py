@@ -1,0 +1,190 @@
+"""The memory in whole runs, with the real sandbox, judge and search."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
+from agent.intake import paste
+from agent.result import fold as result_of
+from agent.session import Session, Settings, open_session
+from agent.terminal import event_words, headline
+from demo.render import workbench
+from demo.view import fold as view_of
+
+BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
+LIKE = '''\
+"""Prices."""
+
+
+def price( count,each ):   # in cents
+    return  count + each
+
+
+def label(text):
+    return 'price: ' + text
+'''
+LIKE_TESTS = "assert price(4, 25) == 100\nassert price(0, 9) == 0"
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)) as opened:
+        yield opened
+
+
+async def healed(session: Session, code: str, tests: str) -> tuple[Stamped, ...]:
+    run = await session.start(paste(code, tests, "").task)
+    async for _ in session.follow(run):
+        pass
+    return fold_attempts(session.log(run))
+
+
+def last(log: tuple[Stamped, ...]) -> RunFinished:
+    event = log[-1].event
+    assert isinstance(event, RunFinished), event
+    return event
+
+
+def recalled(log: tuple[Stamped, ...]) -> list[Recalled]:
+    return [entry.event for entry in log if isinstance(entry.event, Recalled)]
+
+
+def told(log: tuple[Stamped, ...]) -> list[Event]:
+    return [entry.event for entry in log if isinstance(entry.event, Notice)]
+
+
+async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Session) -> None:
+    first = last(await healed(session, BROKEN, TESTS))
+    again = await healed(session, BROKEN, TESTS)
+
+    end = last(again)
+    assert (end.outcome, end.strategy, end.proof, end.candidates) == ("healed", "memory", "E1", 0)
+    assert end.code == first.code
+    assert end.reason.startswith("from memory: ")
+    words = "from memory, no model, $0.00"
+    assert words in headline(result_of(again)).plain
+    assert words in workbench(view_of(again))
+
+
+async def test_notes_of_the_same_fix_do_not_grow_from_recall_to_recall(session: Session) -> None:
+    await healed(session, BROKEN, TESTS)
+    reasons = {last(await healed(session, BROKEN, TESTS)).reason for _ in range(2)}
+    assert len(reasons) == 1
+
+
+async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_byte(
+    session: Session,
+) -> None:
+    await healed(session, BROKEN, TESTS)
+    end = last(await healed(session, LIKE, LIKE_TESTS))
+    assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
+    assert end.code == LIKE.replace("count + each", "count * each")
+    assert "an edit that healed another program" in end.reason
+
+
+async def test_what_was_carried_over_is_known_at_its_new_place_too(
+    session: Session, tmp_path: Path
+) -> None:
+    for code, tests in ((BROKEN, TESTS), (LIKE, LIKE_TESTS)):
+        await healed(session, code, tests)
+    again = last(await healed(session, LIKE, LIKE_TESTS))
+    assert "it was healed before" in again.reason
+    assert again.reason.count("from memory") == 1
+
+
+async def test_comments_written_since_survive_a_replay(session: Session) -> None:
+    await healed(session, BROKEN, TESTS)
+    noted = "# my module\n" + BROKEN.replace("return width", "return  width") + "# the end\n"
+    end = last(await healed(session, noted, TESTS))
+    assert (end.strategy, end.code) == ("memory", noted.replace("width + height", "width * height"))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def area(w, h):\n    return w * h\n",
+        "def area(width, height):\n    return {(2, 5): 10, (1, 1): 1, (3, 0): 0}[width, height]\n",
+        "from operator import mul as area\n",
+    ],
+)
+async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
+    session: Session, tmp_path: Path, after: str
+) -> None:
+    first = last(await healed(session, BROKEN, TESTS))
+    with sqlite3.connect(tmp_path / "memory.db") as memory:
+        memory.execute("update fixes set after = ?", (after,))
+    memory.close()
+    again = await healed(session, BROKEN, TESTS)
+    assert (last(again).strategy, last(again).code) == ("search", first.code)
+    assert not any(event.replayed for event in recalled(again))
+
+
+async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
+    session: Session, tmp_path: Path
+) -> None:
+    first = last(await healed(session, BROKEN, TESTS))
+    with sqlite3.connect(tmp_path / "memory.db") as memory:
+        memory.execute("update fixes set after = replace(before, '+', '-')")
+    memory.close()
+    again = await healed(session, BROKEN, TESTS)
+    assert (last(again).strategy, last(again).code) == ("search", first.code)
+    assert "demoted" in recalled(again)[0].note
+    third = await healed(session, BROKEN, TESTS)
+    assert (last(third).strategy, recalled(third)[0].replayed) == ("memory", True)
+
+
+async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, tmp_path: Path) -> None:
+    await healed(session, BROKEN, TESTS)
+    with sqlite3.connect(tmp_path / "memory.db") as memory:
+        memory.execute("update fixes set proof_after = 'E4'")
+    memory.close()
+    assert last(await healed(session, BROKEN, TESTS)).proof == "E1"
+
+
+async def test_a_crash_without_a_test_takes_nothing_from_memory(session: Session) -> None:
+    crash = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
+    log = await healed(session, crash, "")
+    assert [event.note for event in recalled(log)] == [
+        "without a test nothing is taken from memory"
+    ]
+
+
+async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session: Session) -> None:
+    first = "def last(items):\n    return items[len(items)]\n"
+    await healed(session, first, "assert last([1, 2, 3]) == 3\nassert last([7]) == 7")
+    other = "def third(row):\n    row = sorted(row)\n    return row[4 - 1]\n"
+    log = await healed(session, other, "assert third([1, 2, 3]) == 3\nassert third([9, 7, 8]) == 9")
+    (reminder,) = [event for event in recalled(log) if event.lessons]
+    assert "index" in reminder.lessons[0].lower()
+    assert f"seen before: {reminder.lessons[0]}" in event_words(reminder)
+    assert "seen before: " in workbench(view_of(log))
+
+
+async def test_a_broken_file_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_bytes(b"no database" * 999)
+    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
+    async with open_session(settings) as session:
+        first = await healed(session, BROKEN, TESTS)
+        second = await healed(session, BROKEN, TESTS)
+    (notice,) = told(first)
+    assert isinstance(notice, Notice)
+    assert "a new memory is begun" in notice.text
+    assert (last(first).outcome, last(second).strategy, told(second)) == ("healed", "memory", [])
+
+
+async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path: Path) -> None:
+    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
+    async with open_session(settings) as session:
+        with sqlite3.connect(tmp_path / "memory.db") as meddling:
+            meddling.execute("drop table fixes")
+        meddling.close()
+        log = await healed(session, BROKEN, TESTS)
+    assert last(log).outcome == "healed"
+    texts = [event.text for event in told(log) if isinstance(event, Notice)]
+    assert [("no such table" in text) for text in texts] == [True, True]
