@@ -79,7 +79,9 @@ async def heal_by_search(
 
     A base that does not compile is screened against the same tests as any other.
     """
-    shell = _Shell(task, base, tests, sandbox, time.monotonic() + budget_s, progress, verify)
+    shell = _Shell(
+        task, base, tests, report, sandbox, time.monotonic() + budget_s, progress, verify
+    )
     facts = Facts(
         tests=tuple(test.code for test in tests), protected=_own_asserts(base.text)
     )
@@ -93,8 +95,8 @@ class _Shell:
     """One search's surroundings and what came of it."""
 
     def __init__(
-        self, task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, end: float,
-        progress: Progress, verify: Verify,
+        self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
+        sandbox: Sandbox, end: float, progress: Progress, verify: Verify,
     ) -> None:
         self.task = task
         self.base = base
@@ -109,13 +111,19 @@ class _Shell:
         """Texts the judge has seen."""
         self.found: SearchResult | None = None
         self.latest = Findings()
+        timeouts = {one.test for one in report.verdicts if one.status == "timeout"}
+        self.hanging = frozenset(
+            place for place, test in enumerate(tests) if test.name in timeouts
+        )
 
     async def run(self, facts: Facts, budget: Budget) -> SearchResult:
         steps = search(self.base.text, facts, budget)
         answer: Answer = None
         async with AsyncExitStack() as stack:
             screener = await stack.enter_async_context(
-                screening(self.task, self.base, self.tests, self.sandbox)
+                screening(
+                    self.task, self.base, self.tests, self.sandbox, hanging=self.hanging
+                )
             )
             while self.found is None:
                 question = await asyncio.to_thread(_advanced, steps, answer)
@@ -137,7 +145,10 @@ class _Shell:
         match question:
             case Examine(text=text):
                 solution = self.base.with_text(text)
-                return await trace(solution, self.tests, self.task, self.sandbox)
+                return await trace(
+                    solution, self.tests, self.task, self.sandbox,
+                    hanging=self.hanging if text == self.base.text else frozenset(),
+                )
             case Screen():
                 return await self._screened(screener, question)
             case Offer(so_far=findings):

@@ -13,6 +13,9 @@ from agent.checks.programs.running import Limits, Room, Run
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
+SLOW_TESTS = 2
+HOPELESS = 3
+"""A candidate that passes none of so many failing tests is no partial fix worth more runs."""
 
 
 def main(jail: Any) -> None:
@@ -34,15 +37,15 @@ def _serve(jail: Any, room: Any) -> None:
             return
         limits = Limits(item["steps"], item["cpu_s"], item["wall_s"])
         if item["kind"] == "baseline":
-            jail.send(_baseline(room, item["text"], limits))
+            jail.send(_baseline(room, item, limits))
         else:
             room.base_output = item["base_output"]
             jail.send(_answers(room, item, limits))
 
 
-def _baseline(room: Any, text: str, limits: Any) -> dict[str, Any]:
+def _baseline(room: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
     """Every test of the base: what passed, and the steps each took."""
-    runs = _all(room, text, limits)
+    runs = _all(room, item, limits)
     return {"runs": [_row(run) for run in runs], "output": room.base_output}
 
 
@@ -81,9 +84,9 @@ def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any
             first = run
         if item["mode"] == "early":
             break
-        if item["mode"] == "fit" and (
-            run.timeout or position >= failing or (gained == 0 and position >= 3)
-        ):
+        if item["mode"] == "fit" and (run.timeout or position >= failing):
+            break
+        if item["mode"] == "fit" and gained == 0 and position + 1 >= min(failing, HOPELESS):
             break
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(set(seen))]
@@ -91,14 +94,20 @@ def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any
     return [ended, "".join(passed), first.exception, first.message, first.line, []]
 
 
-def _all(room: Any, text: str, limits: Any) -> list[Run]:
+def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
+    """Tests known to hang, and all after a few that did not end, get a short budget."""
     try:
-        code: types.CodeType = room.compiled(text)
+        code: types.CodeType = room.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
         broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * room.count
-    return [room.run(code, index, limits) for index in range(room.count)]
+    short = Limits(min(item["short_steps"], limits.steps), limits.cpu_s, limits.wall_s)
+    runs: list[Run] = []
+    for index in range(room.count):
+        hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
+        runs.append(room.run(code, index, short if hanging else limits))
+    return runs
 
 
 def _row(run: Run) -> list[Any]:
