@@ -40,6 +40,10 @@ PATIENT, PATIENT_S = 100.0, 1.5
 MOST_WORKERS = 2
 CHUNK = 40
 """Candidates a child is asked for at once."""
+PROBED = 4
+"""Candidates a child is asked to probe at once."""
+PROBE_PATIENCE = 4
+PROBE_WALL_S = 6.0
 SLICE_S = 0.3
 """After this time a child answers for the candidates it has finished."""
 KILL_S = 2.0
@@ -129,6 +133,38 @@ class Screener:
                 for index, answer in zip(chunk, answers, strict=False):
                     yield index, _screened(answer, self._count)
                 pending += chunk[len(answers) :]
+
+    async def probe(
+        self, texts: Sequence[str], calls: Sequence[str]
+    ) -> tuple[tuple[str, ...] | None, ...]:
+        """What each text answers to each call, see `programs.probing`; `None` for a text that
+        ended its process."""
+        limit = (await self.baseline()).step_limit
+        found: list[tuple[str, ...] | None] = [None] * len(texts)
+        chunks = [
+            [*range(first, min(first + PROBED, len(texts)))]
+            for first in range(0, len(texts), PROBED)
+        ]
+        while chunks:
+            items: list[Json] = [
+                {
+                    "kind": "probes", "texts": [texts[one] for one in chunk],
+                    "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
+                    "cpu_s": CPU_LEAST_S, "wall_s": CPU_LEAST_S * 5,
+                }
+                for chunk in chunks
+            ]
+            again: list[list[int]] = []
+            async for number, reply in shared_out(self._batches, items, PROBE_WALL_S):
+                chunk = chunks[number]
+                rows = _probed(reply, len(chunk), len(calls))
+                if rows is not None:
+                    for one, row in zip(chunk, rows, strict=True):
+                        found[one] = row
+                elif len(chunk) > 1:
+                    again += [[one] for one in chunk]
+            chunks = again
+        return tuple(found)
 
     def _item(
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
@@ -314,7 +350,7 @@ def _cpu_s(patience: float) -> float:
 
 
 def _rows(reply: Json) -> list[list[Json]] | None:
-    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 6 for row in reply):
+    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 8 for row in reply):
         return cast(list[list[Json]], reply)
     return None
 
@@ -323,7 +359,7 @@ _PASSED = {"1": True, "0": False, "-": None}
 
 
 def _screened(row: list[Json], count: int) -> Screened:
-    ended, passed, exception, message, line, types = row
+    ended, passed, exception, message, line, types, near, did = row
     # Our own program wrote the row in the candidate's process: its shape is checked, not its word.
     if not isinstance(passed, str) or ended not in ("ok", "failed", "syntax", "timeout"):
         return Screened((None,) * count, "lost", message="the reply made no sense")
@@ -337,7 +373,22 @@ def _screened(row: list[Json], count: int) -> Screened:
         message=str(message),
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
+        near=near if isinstance(near, float) else 0.0,
+        did=str(did),
     )
+
+
+def _probed(
+    reply: Json | Lost, texts: int, calls: int
+) -> list[tuple[str, ...]] | None:
+    if not isinstance(reply, list) or len(reply) != texts:
+        return None
+    rows = []
+    for row in reply:
+        if not isinstance(row, list) or len(row) != calls:
+            return None
+        rows.append(tuple(str(one) for one in row))
+    return rows
 
 
 def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]] | None:
@@ -348,13 +399,16 @@ def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]]
     rows = []
     for run in runs:
         match run:
-            case [bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t)]:
+            case [
+                bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t),
+                float(near),
+            ]:
                 ended: Literal["ok", "timeout", "failed"] = (
                     "ok" if passed else "timeout" if timeout else "failed"
                 )
                 rows.append((Screened(
                     (passed,), ended, said, message, line if isinstance(line, int) else None,
-                    types=tuple(map(str, t)),
+                    types=tuple(map(str, t)), near=near,
                 ), steps))
             case _:
                 return None

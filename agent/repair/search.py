@@ -17,6 +17,7 @@ goes on. Within its budget the result depends on the input alone.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -33,13 +34,16 @@ from agent.repair.facts import (
     Findings,
     Mode,
     Offer,
+    Probe,
+    Probed,
     Question,
     Screen,
     Screened,
     Trace,
 )
-from agent.repair.program import Program, spliced
-from agent.repair.rank import described, ranked, weight
+from agent.repair.probes import probes
+from agent.repair.program import Function, Program, spliced
+from agent.repair.rank import behaved, described, ranked, weight
 from agent.repair.syntax import compiles, mended
 
 Steps = Generator[Question, Answer, None]
@@ -104,6 +108,7 @@ class _State:
     partials: list[_Partial] = field(default_factory=list)
     base_passed: int = 0
     total: int = 0
+    calls: tuple[str, ...] = ()
 
     @property
     def spent(self) -> bool:
@@ -123,6 +128,7 @@ class _State:
         partial = best if best is not None and best.passed > self.base_passed else None
         return Findings(
             plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
+            calls=self.calls,
             partial=None if partial is None else self._told(partial),
             tried=self.tried,
             base_passed=self.base_passed,
@@ -144,11 +150,7 @@ class _State:
         )
 
     def _told(self, candidate: Candidate) -> Candidate:
-        return Candidate(
-            candidate.text, candidate.cost, candidate.operator,
-            described(self.source, candidate.text), candidate.passed, candidate.types,
-            candidate.blind,
-        )
+        return replace(candidate, note=described(self.source, candidate.text))
 
 
 def _repair(state: _State, base: Candidate) -> Steps:
@@ -269,12 +271,33 @@ def _examine(state: _State, text: str) -> Generator[Question, Answer, Trace | No
 
 
 def _offer(state: _State) -> Steps:
-    """Shows what is plausible and was not shown before."""
-    findings = state.findings(fresh_only=True)
-    if findings.plausible:
-        accepted = yield Offer(findings)
-        state.offered.update(one.text for one in findings.plausible)
-        state.accepted = accepted is True
+    """Shows what is plausible and was not shown before, once it is known how it behaves."""
+    fresh = [one for one in state.plausible.values() if one.text not in state.offered]
+    if not fresh:
+        return
+    kept = ranked(fresh)[:KEPT]
+    calls = probes(_offered_names(state.source), state.facts.tests)
+    if len(kept) > 1 and calls:
+        texts = (state.source, *(one.text for one in kept))
+        answer = yield Probe(texts, calls, state.progress())
+        assert isinstance(answer, Probed)
+        kept = behaved(kept, answer.rows)
+        state.plausible.update({one.text: one for one in kept})
+        state.calls = calls
+    accepted = yield Offer(state.findings(fresh_only=True))
+    state.offered.update(one.text for one in fresh)
+    state.accepted = accepted is True
+
+
+def _offered_names(source: str) -> frozenset[str]:
+    """The functions and classes that tests of a program can call."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset(re.findall(r"^(?:def|class|async def)\s+(\w+)", source, re.MULTILINE))
+    return frozenset(
+        node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)
+    )
 
 
 def _screen(

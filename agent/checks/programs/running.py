@@ -21,6 +21,7 @@ from typing import Any
 
 from agent.checks.canary import DISARM, SPOILER
 from agent.checks.programs.disarming import Disarming
+from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.programs.ticks import Spliced, Steps
@@ -78,6 +79,10 @@ class Run:
     message: str = ""
     line: int | None = None
     types: list[str] = field(default_factory=list)
+    near: float = 0.0
+    """How near the comparison that failed came to holding."""
+    got: str = ""
+    """What it got, in words."""
     steps: int = 0
     error: BaseException | None = None
 
@@ -135,6 +140,8 @@ class Room:
         self._quiet = Quiet()
         self._fresh: list[str] = []
         """Types that differed in comparisons that held, of the test that runs now."""
+        self._compared: tuple[Any, Any] | None = None
+        """Both sides of the comparison that did not hold."""
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
@@ -214,6 +221,7 @@ class Room:
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
         self._fresh = []
+        self._compared = None
         error: BaseException | None = None
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
         sys.argv = [self.entry, *self.argv]
@@ -231,8 +239,13 @@ class Room:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
             name, message = type(error).__name__, _words(error)
+        near, got = 0.0, ""
+        if name == "AssertionError" and self._compared is not None:
+            near, got = nearness(*self._compared), told(self._compared[0])
         return Run(
             False,
+            near=near,
+            got=got,
             timeout=timeout,
             exception=name,
             message=message,
@@ -344,6 +357,8 @@ class Room:
 
     def _same(self, got: Any, expected: Any) -> Any:
         equal = got == expected
+        if equal is False:
+            self._compared = (got, expected)
         if equal is True and type(got) is not type(expected):
             self._fresh.append(f"{type(got).__name__}/{type(expected).__name__}")
         elif equal is True and type(got) in (list, tuple):
