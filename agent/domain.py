@@ -347,16 +347,6 @@ class Lesson(Value):
     category: str = ""
 
 
-class Fix(Value):
-    """What helped, as a replayable edit under a failure's signature."""
-
-    signature: str
-    before: str
-    after: str
-    proof: ProofLevel
-    note: str = ""
-
-
 class Proof(Value):
     """How far a repair is shown to be right, and by what."""
 

@@ -38,7 +38,7 @@ from agent.events import (
     seconds_spent,
 )
 from agent.graph import Surroundings, build_graph
-from agent.memory import Memory
+from agent.memory import Memory, open_memory
 from agent.nodes.finish import conclude
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
@@ -87,6 +87,7 @@ class Session:
         self._provider = open_provider(plan, rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._warning = warning
+        self._news = [memory.notice] if memory.notice else []
 
     # The verbs.
 
@@ -129,7 +130,8 @@ class Session:
                 layers=jail.layers,
             )
         )
-        for text in (*([self._warning] if self._warning else []), *notices):
+        news, self._news = self._news, []  # told once, by the first run
+        for text in (*([self._warning] if self._warning else []), *news, *notices):
             emit(Notice(level="warning", text=text))
         self._launch(run, {"iteration": 0})
         return run
@@ -343,7 +345,7 @@ async def open_session(
     )
     folder, warning = data_folder(settings)
     store = Store(folder / "runs.db")
-    memory = Memory(folder / "memory.db")
+    memory = open_memory(folder / "memory.db")
     try:
         async with aiosqlite.connect(folder / "checkpoints.db") as connection:
             await connection.execute("pragma journal_mode=wal")

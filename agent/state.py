@@ -52,8 +52,11 @@ class State(TypedDict, total=False):
     """What else would have passed the tests; empty where nothing is known to."""
     candidates: Annotated[int, operator.add]
     recalled: bool
-    signature: str
-    """The first failure's signature; absent where there was none, or no program was brought."""
+    transferred: bool
+    """The recalled fix was made in another program."""
+    failure_id: str
+    """The first failure, as the memory knows it; absent where there was none, or no test, or no
+    program was brought."""
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
     outcome: str

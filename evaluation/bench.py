@@ -34,11 +34,17 @@ from agent.events import RunFinished, Searched, StepFinished
 from agent.intake import paste
 from agent.session import Session, Settings, open_session
 from agent.state import State
+from evaluation.figures import figures
+from evaluation.results import Results
+from evaluation.run_benchmark import run
+from evaluation.suite import read_suite, spread
 from sandbox import Job, SandboxUnavailable, open_sandbox
 
 T = TypeVar("T")
 
 VERDICTS = 100
+HEALING_ROWS = 12
+HEALING_S = 10.0
 BAREST = "python -I -S -E -c pass"
 ROOT = Path(__file__).parent.parent
 
@@ -325,6 +331,24 @@ def search() -> Iterator[str]:
     )
 
 
+def healing() -> Iterator[str]:
+    """A few programs of each of our suites; `evaluation.run_benchmark` heals them all."""
+    settings = Settings(provider="mock", budget_s=HEALING_S, search_s=HEALING_S)
+    for path in sorted((ROOT / "evaluation" / "bench").glob("*.jsonl")):
+        rows = read_suite(path)
+        few = spread(rows, HEALING_ROWS)
+        with tempfile.TemporaryDirectory() as folder:
+            results = Results(Path(folder))
+            asyncio.run(run(few, settings, results, 1, lambda text: None))
+            found = figures([*results.lines.values()], results.first_patch_s)
+        yield (
+            f"{path.stem}: of {len(few)} of {len(rows)} programs {found['plausible']} pass their "
+            f"tests again, {found['correct']} are right on what was held out, {found['any']} among "
+            f"those shown; {HEALING_S:g} s each at most, median {found['seconds_median']:.2f} s, "
+            f"{found['first_patch_s_median'] or 0:.2f} s to the first patch"
+        )
+
+
 def sandbox() -> Iterator[str]:
     """The jail's own figures, with what the judge keeps loaded in it."""
     if sys.platform != "linux":
@@ -415,6 +439,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "steps": steps,
     "parallel": parallel,
     "search": search,
+    "healing": healing,
 }
 
 if __name__ == "__main__":

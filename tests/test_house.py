@@ -25,8 +25,8 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"domain"},
-    {"events", "state", "settings", "intake", "repair", "memory", "writeback"},
-    {"store", "checks", "result", "dotenv", "drafts", "faultlog"},
+    {"events", "state", "settings", "intake", "repair", "writeback"},
+    {"store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "context", "exits", "terminal"},
     {"roles", "strategies"},
     {"rules", "nodes"},

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from agent.checks.screening import KILL_S, job, shipped
 from agent.domain import Solution, Task, TestCase
-from agent.repair.facts import Trace, Traced
+from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Lost
 
@@ -32,6 +32,7 @@ async def trace(
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}
     hits: dict[int, int] = {}
+    moments: list[Moment] = []
     slow = 0
     async with sandbox.batch(watched) as batch:
         for index in range(len(tests) or 1):
@@ -40,13 +41,16 @@ async def trace(
                 continue
             item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
             async for _, reply in batch.replies([item], WALL_S + KILL_S):
-                one = _traced(reply, types, hits)
+                one = _traced(reply, types, hits, moments)
                 slow += one.exception == "TimeoutError"
                 seen.append(one)
-    return Trace(tuple(seen), {name: frozenset(kinds) for name, kinds in types.items()}, hits)
+    kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
+    return Trace(tuple(seen), kinds_of, hits, tuple(moments))
 
 
-def _traced(reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int]) -> Traced:
+def _traced(
+    reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
+) -> Traced:
     """Reads one reply and adds to what all tests saw together."""
     if isinstance(reply, Lost):
         return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
@@ -62,12 +66,25 @@ def _traced(reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int]
             message=str(row["message"]),
             line=row["line"] if isinstance(row["line"], int) else None,
             values=tuple((str(name), str(value)) for name, value in row["values"]),
+            answer=_pair(row["answer"]),
         )
+        met_here = [
+            Moment(int(line), traced.passed, tuple((str(name), str(value)) for name, value in held))
+            for line, held in row["moments"]
+        ]
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and can write over our channel: nothing counts then.
         return Traced(passed=False, message="the reply made no sense")
     for line, count in covered.items():
         hits[line] = hits.get(line, 0) + count
+    moments += met_here
     for name, kinds in met.items():
         types.setdefault(name, set()).update(kinds)
     return traced
+
+
+def _pair(shown: list[object]) -> tuple[str, str] | None:
+    if not shown:
+        return None
+    got, expected = shown
+    return str(got), str(expected)

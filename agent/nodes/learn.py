@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from agent.context import Context
-from agent.domain import Diagnosis, Fix, Solution
-from agent.events import LessonLearned
+from agent.domain import Diagnosis, Lesson, ProofLevel, Solution
+from agent.events import LessonLearned, Notice
+from agent.memory import Failure, Fix, MemoryFault, Symptom, is_local, names_in
 from agent.roles import MEMORY_SUMMARISER, ask
 from agent.state import State
 
 
 async def learn(state: State, ctx: Context) -> State:
-    """Stores the fix under the signature of the failure it healed, and a lesson in words.
+    """Stores the fix under the failure it healed, and a lesson in words.
 
-    Only what passed tests is worth remembering, and a fix recalled is known already.
+    Only what passed tests is worth remembering. A fix recalled is known already, unless it came
+    from another program: then this one's is kept too.
     """
-    if state["iteration"] == 0 or state["strategy"] == "memory" or state["proof"] == "E0":
+    if state["iteration"] == 0 or state["proof"] == "E0":
         return {}
+    try:
+        if state["strategy"] != "memory":
+            await _write_lesson(state, ctx)
+        elif state.get("transferred"):
+            _store_fix(state, ctx)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
+    return {}
+
+
+async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
-    lesson = await ask(
+    lesson: Lesson = await ask(
         ctx,
         MEMORY_SUMMARISER,
         {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
     )
-    ctx.memory.learn(lesson)
     base = ctx.store.get(state["base_id"], Solution)
-    storable = "signature" in state and len(base.files) == 1
-    if storable:
-        ctx.memory.remember(
-            Fix.model_validate(
-                {
-                    "signature": state["signature"],
-                    "before": base.text,
-                    "after": ctx.store.get(state["solution_id"], Solution).text,
-                    "proof": state["proof"],
-                    "note": state["note"],
-                }
-            )
-        )
-    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=storable))
-    return {}
+    symptom = Symptom(category=diagnosis.category, cause=diagnosis.cause)
+    if "failure_id" in state:
+        failure = ctx.store.get(state["failure_id"], Failure)
+        symptom = symptom.model_copy(update={
+            "exception": failure.exception, "message": failure.message,
+            "names": names_in(base.text),
+        })
+    ctx.memory.learn(lesson, symptom)
+    stored = _store_fix(state, ctx)
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
+
+
+def _store_fix(state: State, ctx: Context) -> bool:
+    """Keeps the fix where it is a small edit of one file; says whether it did."""
+    base = ctx.store.get(state["base_id"], Solution)
+    mended = ctx.store.get(state["solution_id"], Solution).text
+    if "failure_id" not in state or len(base.files) != 1 or not is_local(base.text, mended):
+        return False
+    fix = Fix.made(
+        ctx.store.get(state["failure_id"], Failure), base.text, mended,
+        cast(ProofLevel, state["proof"]),  # the state carries plain words
+        state["note"],
+    )
+    if fix is None:
+        return False
+    ctx.memory.remember(fix)
+    return True

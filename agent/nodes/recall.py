@@ -1,13 +1,19 @@
-"""Recall: has this very failure been healed before? A hit is replayed before it is used."""
+"""Recall: has this failure, or one like it, been healed before? A hit is replayed before use."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 from agent.context import Context
-from agent.domain import Solution
-from agent.events import CodeWritten, Judged, PatchProposed, Recalled, TestsFrozen
-from agent.memory import signature
+from agent.domain import Report, Solution, TestCase
+from agent.events import CodeWritten, Judged, Notice, PatchProposed, Recalled, TestsFrozen
+from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.nodes.specify import info
 from agent.state import State, Suite
+
+REPLAY_S = 2.0
+"""Wall seconds after which no further remembered fix is replayed."""
 
 
 async def recall(state: State, ctx: Context) -> State:
@@ -31,32 +37,58 @@ async def recall(state: State, ctx: Context) -> State:
     ctx.emit(Judged(iteration=0, report=report))
     if report.passed:
         return update
-    key = signature(base, tests, report)
-    update["signature"] = key
-    for hit in ctx.memory.recall(key):
-        candidate = base.with_text(hit.fix.after, origin="memory", note=hit.fix.note)
-        replayed = await ctx.judge(candidate, tests)
-        ctx.memory.credit(hit.fix, helped=replayed.passed)
-        if replayed.passed:
-            ctx.emit(
-                Recalled(hit=True, replayed=True, note=f"healed before: {hit.fix.note}")
-            )
-            return update | _healed(ctx, base, candidate)
-        ctx.emit(
-            Recalled(hit=True, note="a remembered fix failed its replay and was demoted")
-        )
-    ctx.emit(Recalled(hit=False, note="this failure is new"))
-    return update
+    if not tests:
+        ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
+        return update
+    failure = failure_of(base, tests, report)
+    update["failure_id"] = ctx.store.put(failure)
+    try:
+        return update | await _looked_back(ctx, base, tests, failure)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+        return update
 
 
-def _healed(ctx: Context, base: Solution, candidate: Solution) -> State:
+async def _looked_back(
+    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
+) -> State:
+    """The state of a healed program, or nothing to add; raises `MemoryFault`."""
+    began = time.monotonic()
+    for offer in offers(ctx.memory, failure, base.text):
+        for text in offer.texts:
+            candidate = base.with_text(text, origin="memory", note=offer.note)
+            report = await ctx.judge(candidate, tests)
+            if report.passed:
+                ctx.memory.credit(offer.known, helped=True, elsewhere=offer.elsewhere)
+                ctx.emit(Recalled(hit=True, replayed=True, note=offer.note))
+                return _healed(ctx, base, candidate, report, offer)
+        ctx.memory.credit(offer.known, helped=False, elsewhere=offer.elsewhere)
+        ctx.emit(Recalled(
+            hit=True, note=f"a remembered fix failed its replay and was demoted: {offer.note}"
+        ))
+        if time.monotonic() - began > REPLAY_S:
+            ctx.emit(Recalled(
+                hit=False, note=f"no more fixes are replayed: {REPLAY_S:g} seconds are over"
+            ))
+            return {}
+    ctx.emit(Recalled(hit=False, note="no remembered fix heals this failure"))
+    return {}
+
+
+def _healed(
+    ctx: Context, base: Solution, candidate: Solution, report: Report, offer: Offer
+) -> State:
     ctx.emit(CodeWritten(iteration=1, solution=candidate))
     ctx.emit(
         PatchProposed(
             iteration=1, strategy="memory", note=candidate.note, diff=candidate.diff(base)
         )
     )
+    # The replay was the full verdict: the next step need not run the same tests again.
+    ctx.emit(Judged(iteration=1, report=report))
+    candidate_id, report_id = ctx.store.put(candidate), ctx.store.put(report)
     return {
-        "solution_id": ctx.store.put(candidate), "iteration": 1, "strategy": "memory",
-        "note": candidate.note, "recalled": True,
+        "solution_id": candidate_id, "report_id": report_id, "iteration": 1,
+        "strategy": "memory", "note": candidate.note, "recalled": True,
+        "transferred": offer.elsewhere,
     }

@@ -50,6 +50,19 @@ class Traced:
     line: int | None = None
     values: tuple[tuple[str, str], ...] = ()
     """Names and their `repr` where the test went wrong."""
+    answer: tuple[str, str] | None = None
+    """The `repr` of what was got and of what was expected, where the two were compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the variables held just before a line ran, as far as they are plain values."""
+
+    line: int
+    passed: bool
+    """Whether the test that ran it passes."""
+    values: tuple[tuple[str, str], ...]
+    """Names and their `repr`."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,13 @@ class Trace:
     """Type names seen in each variable."""
     hits: Mapping[int, int] = field(default_factory=dict)
     """How often each line of the entry file ran."""
+    moments: tuple[Moment, ...] = ()
+    """A few for each line and test, in the order they came."""
+
+    @property
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """What failing tests got and what they expected."""
+        return tuple(test.answer for test in self.tests if test.answer and not test.passed)
 
     @property
     def failing(self) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from agent.repair.facts import Crash
+from agent.repair.evidence import Told, picked, told
+from agent.repair.facts import Crash, Moment
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
@@ -55,6 +56,8 @@ class Program:
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
         names: tuple[str, ...] = (),
+        moments: tuple[Moment, ...] = (),
+        answers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
@@ -62,6 +65,8 @@ class Program:
         self.types = types or {}
         self.crash = crash
         self.importable = names
+        self.answers = answers
+        self._moments = moments
         self.newline = "\r\n" if "\r\n" in text else "\n"
         self._starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\r|\n", self.data))]
         self.lines = [
@@ -74,13 +79,14 @@ class Program:
                 self.parents[child] = node
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
+        self._told: dict[tuple[str, int], Told] = {}
 
     # Places
 
-    def start(self, node: ast.expr | ast.stmt) -> int:
+    def start(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         return self._starts[node.lineno - 1] + node.col_offset
 
-    def end(self, node: ast.expr | ast.stmt) -> int:
+    def end(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return self._starts[node.end_lineno - 1] + node.end_col_offset
 
@@ -293,6 +299,24 @@ class Program:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 counts[node.id] = counts.get(node.id, 0) + 1
         return counts
+
+    @cached_property
+    def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
+        lines: dict[int, list[Moment]] = {}
+        for moment in self._moments:
+            lines.setdefault(moment.line, []).append(moment)
+        return {line: picked(moments) for line, moments in lines.items()}
+
+    def moments(self, line: int) -> tuple[Moment, ...]:
+        """A few moments just before a line ran, those of failing tests first."""
+        return self._picked.get(line, ())
+
+    def told(self, condition: str, line: int) -> Told:
+        """What a condition was before a line, in failing and in passing tests."""
+        key = condition, line
+        if key not in self._told:
+            self._told[key] = told(condition, self.moments(line))
+        return self._told[key]
 
     def seen(self, name: str) -> frozenset[str]:
         """Types seen in a variable; empty is unknown."""

@@ -172,7 +172,10 @@ def _repair(state: _State, base: Candidate) -> Steps:
     crash = crash_of(trace)
     if not state.facts.tests and _is_deliberate(program, trace):
         return
-    program = Program(base.text, types=trace.types, crash=crash, names=state.facts.names)
+    program = Program(
+        base.text, types=trace.types, crash=crash, names=state.facts.names,
+        moments=trace.moments, answers=trace.answers,
+    )
     protected = _shifted(state.facts.protected, state.source, base.text)
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))
@@ -428,6 +431,8 @@ def _second_edits(
             types=trace.types if trace else None,
             crash=crash_of(trace) if trace else None,
             names=state.facts.names,
+            moments=trace.moments if trace else (),
+            answers=trace.answers if trace else (),
         )
     except (SyntaxError, ValueError, RecursionError):
         return []

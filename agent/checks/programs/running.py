@@ -140,8 +140,8 @@ class Room:
         self._quiet = Quiet()
         self._fresh: list[str] = []
         """Types that differed in comparisons that held, of the test that runs now."""
-        self._compared: tuple[Any, Any] | None = None
-        """Both sides of the comparison that did not hold."""
+        self.differed: tuple[Any, Any] | None = None
+        """What was got and what was expected, in the comparison that failed in this test."""
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
@@ -221,7 +221,7 @@ class Room:
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
         self._fresh = []
-        self._compared = None
+        self.differed = None
         error: BaseException | None = None
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
         sys.argv = [self.entry, *self.argv]
@@ -240,8 +240,8 @@ class Room:
         else:
             name, message = type(error).__name__, _words(error)
         near, got = 0.0, ""
-        if name == "AssertionError" and self._compared is not None:
-            near, got = nearness(*self._compared), told(self._compared[0])
+        if name == "AssertionError" and self.differed is not None:
+            near, got = nearness(*self.differed), told(self.differed[0])
         return Run(
             False,
             near=near,
@@ -358,7 +358,7 @@ class Room:
     def _same(self, got: Any, expected: Any) -> Any:
         equal = got == expected
         if equal is False:
-            self._compared = (got, expected)
+            self.differed = got, expected
         if equal is True and type(got) is not type(expected):
             self._fresh.append(f"{type(got).__name__}/{type(expected).__name__}")
         elif equal is True and type(got) in (list, tuple):

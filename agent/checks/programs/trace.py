@@ -12,6 +12,9 @@ from agent.checks.programs.running import Limits, Room, Run
 
 VALUES = 12
 """Variables told about the failing line."""
+ROUNDS, HELD, LENGTH = 5, 10, 120
+"""How often a line is looked at in one test, how many variables, how much of each."""
+PLAIN = (int, float, bool, str, type(None))
 
 _DEFINITIONS = (ModuleType, FunctionType, BuiltinFunctionType, type)
 
@@ -43,13 +46,17 @@ class Watcher:
         self.types: dict[str, set[str]] = {}
         self.left: dict[str, Any] = {}
         """The variables of the frame that was left last, by return or by exception."""
+        self.moments: list[tuple[int, list[list[str]]]] = []
         self._raised: BaseException | None = None
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != self.path:
             return None
         if event == "line":
-            self.hits[frame.f_lineno] = self.hits.get(frame.f_lineno, 0) + 1
+            count = self.hits.get(frame.f_lineno, 0) + 1
+            self.hits[frame.f_lineno] = count
+            if count <= ROUNDS and frame.f_code.co_name != "<module>":
+                self.moments.append((frame.f_lineno, _held(frame.f_locals)))
         elif event == "exception":
             self._note(frame)
             # The same exception passes through every caller; where it arose is of interest.
@@ -92,7 +99,42 @@ def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
         "hits": [[line, count] for line, count in watcher.hits.items()],
         "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
         "values": [] if run.passed else _shown(watcher.left),
+        "moments": watcher.moments,
+        "answer": _compared(room.differed),
     }
+
+
+def _held(values: dict[str, Any]) -> list[list[str]]:
+    """Plain values, as literals; what else there is may run code of its own when shown."""
+    held = []
+    for name, value in values.items():
+        if _is_plain(value, 2):
+            text = repr(value)
+            if len(text) <= LENGTH:
+                held.append([name, text])
+    return held[:HELD]
+
+
+def _compared(pair: tuple[Any, Any] | None) -> list[str]:
+    if pair is None or not all(_is_plain(value, 2) for value in pair):
+        return []
+    shown = [repr(value) for value in pair]
+    return shown if max(map(len, shown)) <= LENGTH else []
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    kind = type(value)
+    if kind is int:
+        return bool(value.bit_length() < 200)  # longer ones take long to write down
+    if kind in PLAIN:
+        return kind is not str or len(value) <= LENGTH
+    if depth and kind in (list, tuple, set):
+        return len(value) <= LENGTH // 2 and all(_is_plain(one, depth - 1) for one in value)
+    if depth and kind is dict:
+        return len(value) <= LENGTH // 4 and all(
+            _is_plain(one, depth - 1) for pair in value.items() for one in pair
+        )
+    return False
 
 
 def _shown(values: dict[str, Any]) -> list[list[str]]:

@@ -10,13 +10,22 @@ from typing import Any
 
 from agent.repair.edits import (
     calls,
+    classes,
     constants,
     crashes,
     expressions,
+    keys,
+    library,
+    logic,
+    loops,
     names,
     operators,
+    results,
     sequences,
+    sharing,
+    slips,
     statements,
+    twins,
 )
 from agent.repair.program import Function, Program, Splice
 
@@ -103,6 +112,49 @@ EDITS: tuple[Operator, ...] = (
     Operator("statement inserted", (ast.stmt,), statements.inserted),
     Operator("mutable default", _FUNCTIONS, statements.mutable_default),
     Operator("outer variable", _FUNCTIONS, statements.outer_variable),
+    Operator("alternatives", (ast.BoolOp,), logic.alternatives),
+    Operator("chain", (ast.BoolOp,), logic.chained),
+    Operator("parentheses", (ast.BoolOp,), logic.grouped),
+    Operator("reach of not", (ast.UnaryOp,), logic.isolated),
+    Operator("type test", (ast.Compare, ast.Call), logic.kind_tests),
+    Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
+    Operator("repeated list", (ast.BinOp,), sharing.repeated),
+    Operator("copy", (ast.Assign, ast.For, ast.Return), sharing.copied),
+    Operator("used once", _VALUES, sharing.used_once),
+    Operator("shadowed name", _FUNCTIONS, sharing.shadowed),
+    Operator("nothing kept", (ast.Assign,), results.nothing_kept),
+    Operator("nothing returned", (ast.Return,), results.nothing_returned),
+    Operator("dropped result", (ast.Expr,), results.dropped_result),
+    Operator("method not called", (ast.Attribute,), results.not_called),
+    Operator("function not called", (ast.Name,), results.name_not_called),
+    Operator("joined or unique", (ast.Call,), results.joined),
+    Operator("comma", (ast.Constant,), slips.comma),
+    Operator("tuple of one", (ast.Return, ast.Assign), slips.single),
+    Operator("format string", (ast.Constant,), slips.formatted),
+    Operator("date format", (ast.Constant,), slips.directives),
+    Operator("expected exception", (ast.ExceptHandler,), slips.handler),
+    Operator("attempt", (ast.stmt,), slips.attempted),
+    Operator("end of a loop", (ast.For, ast.While), loops.early_end),
+    Operator("reset in a loop", (ast.Assign,), loops.reset),
+    Operator("exchange", (ast.Assign,), loops.turned),
+    Operator("loop by index", (ast.For,), loops.by_index),
+    Operator("both bounds", (ast.Call,), loops.both_bounds),
+    Operator("self", (ast.Name,), classes.own_name),
+    Operator("field", (ast.Assign,), classes.own_assignment),
+    Operator("constructor", (ast.FunctionDef,), classes.constructor),
+    Operator("parent's method", (ast.Call,), classes.parent_call),
+    Operator("kind of method", (ast.FunctionDef,), classes.method_kind),
+    Operator("shared field", (ast.ClassDef,), classes.shared_field),
+    Operator("order", (ast.Call,), keys.order),
+    Operator("tie break", (ast.keyword,), keys.tie_break),
+    Operator("library field", (ast.Attribute,), library.field),
+    Operator("factory", (ast.Call,), library.factory),
+    Operator("default of a dictionary", (ast.Dict,), library.own_default),
+    Operator("qualified name", (ast.Name,), library.qualified),
+    Operator("class and module", (ast.Attribute,), library.class_of_module),
+    Operator("twin", (ast.stmt,), twins.repeated),
+    Operator("else branch", (ast.If,), twins.otherwise),
+    Operator("check after", (ast.AugAssign, ast.Assign), twins.checked),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 
@@ -121,7 +173,7 @@ def single_edits(
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
 ) -> list[Edit]:
-    """Every single edit once, cheapest first; equal costs keep the order of the table.
+    """Every single edit once, as cheap as any operator has it, the cheapest edits first.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
     """
@@ -129,32 +181,32 @@ def single_edits(
     guarded = [
         (program.line_start(first), program.line_start(last + 1)) for first, last in protected
     ]
-    seen: set[tuple[int, int, str]] = set()
-    edits: list[Edit] = []
+    found: dict[tuple[int, int, str], Edit] = {}
+    fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
     for node in _walked(within or program.tree, closed):
         if node in program.hidden:
             continue
+        if type(node) not in fitting:
+            fitting[type(node)] = tuple(one for one in operators if isinstance(node, one.kinds))
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
-        for operator in operators:
-            if not isinstance(node, operator.kinds):
-                continue
+        for operator in fitting[type(node)]:
             if operator.kinds == _FUNCTIONS and node in closed:
                 continue
             if operator.kinds == _VALUES and not is_value:
                 continue
             for splice in operator.propose(program, node):
-                start, end, text = splice.start, splice.end, splice.text
-                key = (start, end, text)
-                if key in seen or program.data[start:end] == text.encode("utf-8", "surrogatepass"):
-                    continue
-                seen.add(key)
-                if any(start < last and max(end, start + 1) > first for first, last in guarded):
-                    continue
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
                 cost = splice.cost + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
-                edits.append(Edit(splice, operator.name, cost))
+                key = (splice.start, splice.end, splice.text)
+                if key not in found or cost < found[key].cost:
+                    found[key] = Edit(splice, operator.name, cost)
+    edits = [
+        edit for (start, end, text), edit in found.items()
+        if program.data[start:end] != text.encode("utf-8", "surrogatepass")
+        and not any(start < last and max(end, start + 1) > first for first, last in guarded)
+    ]
     edits.sort(key=lambda edit: edit.cost)
     return edits
 

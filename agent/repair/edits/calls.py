@@ -31,15 +31,15 @@ _UNKNOWN = ("abs({})", "len({})", "int({})", "str({})", "list({})", "sorted({})"
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Arguments swapped, dropped or added."""
-    given, named = _given(program, node), _named(program, node)
+    given, named = given_arguments(program, node), named_arguments(program, node)
     for i in range(len(given)):
         for j in range(i + 1, len(given)):
             swapped = list(given)
             swapped[i], swapped[j] = swapped[j], swapped[i]
-            yield _call(program, node, swapped, named, 2.6)
-        yield _call(program, node, given[:i] + given[i + 1 :], named, 3.4)
+            yield replaced_call(program, node, swapped, named, 2.6)
+        yield replaced_call(program, node, given[:i] + given[i + 1 :], named, 3.4)
     for i in range(len(named)):
-        yield _call(program, node, given, named[:i] + named[i + 1 :], 3.2)
+        yield replaced_call(program, node, given, named[:i] + named[i + 1 :], 3.2)
     own = isinstance(node.func, ast.Name) and node.func.id in program.functions
     adds = isinstance(node.func, ast.Attribute) and node.func.attr in (
         "append", "add", "insert", "extend", "index", "count", "remove",
@@ -48,15 +48,15 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
         cost = 4.6 if own or adds else 5.4
         for name in program.variables(node):
             for i in range(len(given) + 1):
-                yield _call(program, node, [*given[:i], name, *given[i:]], named, cost)
+                yield replaced_call(program, node, [*given[:i], name, *given[i:]], named, cost)
 
 
 def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Arguments that well-known functions are often given, or not."""
-    given, named = _given(program, node), _named(program, node)
+    given, named = given_arguments(program, node), named_arguments(program, node)
 
     def call(arguments: list[str], keywords: list[str], cost: float) -> Splice:
-        return _call(program, node, arguments, keywords, cost)
+        return replaced_call(program, node, arguments, keywords, cost)
 
     if isinstance(node.func, ast.Attribute):
         name = node.func.attr
@@ -99,25 +99,25 @@ def ranges(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Other bounds of a range."""
     if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
         return
-    given = _given(program, node)
+    given = given_arguments(program, node)
     variables = [name for name in program.variables(node) if program.may_be(name, NUMBERS)]
     if len(given) == 1:
         stop = given[0]
         for bounds in (["1", stop], ["1", f"{stop} + 1"], ["2", stop], ["2", f"{stop} + 1"],
                        [f"{stop} - 1", "-1", "-1"], [stop, "0", "-1"], ["0", stop, "2"],
                        [stop, "-1", "-1"]):
-            yield _call(program, node, bounds, [], 3.0)
+            yield replaced_call(program, node, bounds, [], 3.0)
         for name in variables:
-            yield _call(program, node, [name, stop], [], 4.0)
-            yield _call(program, node, [f"{name} + 1", stop], [], 4.0)
+            yield replaced_call(program, node, [name, stop], [], 4.0)
+            yield replaced_call(program, node, [f"{name} + 1", stop], [], 4.0)
     elif len(given) == 2:
         start, stop = given
         for bounds in (["0", stop], ["1", stop], [start, stop, "2"], [start, stop, "-1"],
                        [f"{start} + 1", f"{stop} + 1"], [f"{start} - 1", f"{stop} - 1"],
                        [f"{stop} - 1", f"{start} - 1", "-1"], [stop, start, "-1"]):
-            yield _call(program, node, bounds, [], 3.2)
+            yield replaced_call(program, node, bounds, [], 3.2)
         for name in variables:
-            yield _call(program, node, [*given, name], [], 4.2)
+            yield replaced_call(program, node, [*given, name], [], 4.2)
     yield program.replace(node, f"reversed({program.code(node)})", 4.2)
 
 
@@ -173,7 +173,8 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
             yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
 
 
-def _given(program: Program, node: ast.Call) -> list[str]:
+def given_arguments(program: Program, node: ast.Call) -> list[str]:
+    """The texts of a call's positional arguments."""
     if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
         # `f(x for x in y)` shares its parentheses with the call.
         text = program.code(node.args[0])
@@ -181,14 +182,15 @@ def _given(program: Program, node: ast.Call) -> list[str]:
     return [program.code(argument) for argument in node.args]
 
 
-def _named(program: Program, node: ast.Call) -> list[str]:
+def named_arguments(program: Program, node: ast.Call) -> list[str]:
+    """The texts of a call's keyword arguments."""
     return [
         f"{one.arg}={program.code(one.value)}" if one.arg else f"**{program.code(one.value)}"
         for one in node.keywords
     ]
 
 
-def _call(
+def replaced_call(
     program: Program, node: ast.Call, given: list[str], named: list[str], cost: float
 ) -> Splice:
     """Only what stands between the call's parentheses changed."""

@@ -25,40 +25,13 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TypeVar
 
+from agent.repair.edits.blocks import in_loop
 from agent.repair.edits.constants import quoted
+from agent.repair.edits.library import STANDARD, import_place
 from agent.repair.edits.names import attribute_name
-from agent.repair.edits.statements import NEUTRAL, in_loop
+from agent.repair.edits.statements import NEUTRAL
 from agent.repair.facts import Crash
 from agent.repair.program import ATOM, BUILTINS, NOT, Function, Program, Splice
-
-_STANDARD: dict[str, str] = {
-    name: module
-    for module, names in {
-        "math": "sqrt floor ceil gcd pi inf factorial log log2 log10 sin cos tan comb prod isqrt",
-        "collections": "Counter defaultdict deque OrderedDict namedtuple ChainMap",
-        "itertools": "permutations combinations product chain accumulate groupby zip_longest "
-        "cycle islice",
-        "functools": "reduce lru_cache cache partial wraps cmp_to_key",
-        "typing": "List Dict Tuple Set Optional Any Union Callable Iterable Iterator Sequence",
-        "heapq": "heappush heappop heapify nlargest nsmallest",
-        "bisect": "bisect_left bisect_right insort bisect",
-        "string": "ascii_lowercase ascii_uppercase ascii_letters digits punctuation",
-        "random": "randint choice shuffle sample",
-        "datetime": "datetime timedelta date",
-        "copy": "deepcopy",
-        "operator": "itemgetter attrgetter",
-        "statistics": "mean median mode stdev",
-        "decimal": "Decimal",
-        "fractions": "Fraction",
-        "dataclasses": "dataclass field",
-        "enum": "Enum",
-        "pathlib": "Path",
-        "abc": "ABC abstractmethod",
-        "time": "sleep perf_counter",
-    }.items()
-    for name in names.split()
-}
-"""Names that are usually imported from a module of the standard library."""
 
 _FOREIGN = {
     "true": "True", "false": "False", "null": "None", "none": "None", "nil": "None",
@@ -147,12 +120,12 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
             )
             for neutral in NEUTRAL:
                 yield program.replace(one, neutral, 2.0)
-        if name in _STANDARD or name in close:
+        if name in STANDARD or name in close:
             return
-        for other in difflib.get_close_matches(name, sorted(_STANDARD), 2, 0.75):
+        for other in difflib.get_close_matches(name, sorted(STANDARD), 2, 0.75):
             for one in places[:1]:
-                line = f"from {_STANDARD[other]} import {other}{program.newline}"
-                at = _import_place(program)
+                line = f"from {STANDARD[other]} import {other}{program.newline}"
+                at = import_place(program)
                 text = line + program.between(at, program.start(one)) + other
                 yield Splice(at, program.end(one), text, 1.2, one.lineno)
     yield from _initial_values(program, name, places)
@@ -515,25 +488,11 @@ def _nodes(
                 yield node
 
 
-def _import_place(program: Program) -> int:
-    """Where an import may be added: after the docstring and `from __future__`."""
-    at = 0
-    if program.text.startswith("#!"):
-        at = program.line_start(2)
-    for statement in program.tree.body:
-        is_doc = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        if not (is_doc or is_future):
-            break
-        at = program.whole_lines(statement)[1]
-    return at
-
-
 def _imports(program: Program, name: str) -> Iterator[Splice]:
-    at = _import_place(program)
+    at = import_place(program)
     line = program.crash.line if program.crash and program.crash.line else 1
-    if name in _STANDARD:
-        text = f"from {_STANDARD[name]} import {name}{program.newline}"
+    if name in STANDARD:
+        text = f"from {STANDARD[name]} import {name}{program.newline}"
         yield Splice(at, at, text, -0.5, line)
     if name in sys.stdlib_module_names:
         yield Splice(at, at, f"import {name}{program.newline}", -0.4, line)

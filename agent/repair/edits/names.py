@@ -27,6 +27,11 @@ FUNCTION_SIBLINGS = _groups(
     "abs int", "range enumerate", "zip enumerate", "ord chr", "bin hex oct", "ceil floor",
     "map filter", "isinstance issubclass", "heappush heappop", "bisect_left bisect_right",
     "len max", "round float", "str list", "ord int", "bin int", "divmod pow", "set tuple",
+    "combinations permutations combinations_with_replacement product", "nsmallest nlargest",
+    "insort_left insort_right", "loads dumps", "takewhile dropwhile", "mean median mode",
+    "stdev pstdev", "heappushpop heapreplace", "dict set", "frozenset set", "zip zip_longest",
+    "Counter set", "Counter defaultdict", "gcd lcm", "repr ascii", "all sum", "getattr hasattr",
+    "islice takewhile", "deepcopy copy", "chain zip", "sum prod", "isqrt sqrt", "log log2 log10",
 )
 METHOD_SIBLINGS = _groups(
     "append extend add", "append insert", "append remove", "append appendleft", "add discard",
@@ -38,7 +43,15 @@ METHOD_SIBLINGS = _groups(
     "get setdefault", "replace strip", "join split", "bisect_left bisect_right",
     "update add", "randint randrange", "isspace isalnum", "read readline readlines",
     "ljust rjust center zfill", "partition rpartition", "dumps dump", "loads load",
-    "heappush heappop", "issubset issuperset",
+    "heappush heappop", "issubset issuperset", "match search fullmatch", "search findall finditer",
+    "strftime strptime", "nsmallest nlargest", "combinations permutations product",
+    "combinations combinations_with_replacement", "insort_left insort_right", "log log2 log10",
+    "sin cos tan", "comb perm", "gcd lcm", "mean median mode", "stdev pstdev", "date time",
+    "sub subn", "weekday isoweekday", "sort sorted", "insert append", "intersection_update "
+    "intersection", "difference_update difference", "lower casefold", "isdecimal isdigit",
+    "removeprefix removesuffix lstrip rstrip", "choice sample shuffle", "floor trunc",
+    "takewhile dropwhile", "now today utcnow", "appendleft append", "extendleft extend",
+    "heappushpop heapreplace", "most_common elements", "fsum sum", "isqrt sqrt", "copy deepcopy",
 )
 
 

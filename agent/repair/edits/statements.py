@@ -5,15 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agent.repair.edits.blocks import (
+    COMPOUND,
+    DEFINITIONS,
+    SIMPLE,
+    block_of,
+    in_loop,
+    indented,
+    is_docstring,
+    is_elif,
+    is_generator,
+    lines_of,
+    neighbour,
+)
 from agent.repair.edits.expressions import atoms
 from agent.repair.program import NUMBERS, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 """Values a guard may answer with; never one taken from a test."""
-
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Break, ast.Continue, ast.Delete)
-_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -109,21 +118,21 @@ def branch_kind(program: Program, node: ast.If | ast.While) -> Iterator[Splice]:
     else:
         if not node.orelse:
             yield Splice(start, start + 2, "while", 3.6, node.lineno)
-        previous = _neighbour(program, node, -1)
+        previous = neighbour(program, node, -1)
         if isinstance(previous, ast.If) and not previous.orelse:
             yield Splice(start, start + 2, "elif", 3.0, node.lineno)
 
 
 def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """A statement taken away; a deliberate `raise` or exit never is."""
-    if isinstance(node, (*_DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
+    if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
         return
-    if _ends_the_program(node) or not program.alone(node) or _is_elif(program, node):
+    if _ends_the_program(node) or not program.alone(node) or is_elif(program, node):
         return
-    block = _block(program, node)
+    block = block_of(program, node)
     start, end = program.whole_lines(node)
     single = node.lineno == node.end_lineno
-    real = [one for one in block if not _is_docstring(one)]
+    real = [one for one in block if not is_docstring(one)]
     text = "" if len(real) > 1 or block is program.tree.body else (
         f"{program.indent(node)}pass{program.newline}"
     )
@@ -134,71 +143,71 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """A statement exchanged with the next, or moved out of or into its block."""
-    if isinstance(node, _DEFINITIONS) or not program.alone(node) or _is_elif(program, node):
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
         return
     start, end = program.whole_lines(node)
-    own = _lines(program, node)
-    after = _neighbour(program, node, 1)
-    if after is not None and not isinstance(after, _DEFINITIONS) and program.alone(after):
+    own = lines_of(program, node)
+    after = neighbour(program, node, 1)
+    if after is not None and not isinstance(after, DEFINITIONS) and program.alone(after):
         _, stop = program.whole_lines(after)
         between = program.between(end, program.whole_lines(after)[0])
-        text = _lines(program, after) + between + own
+        text = lines_of(program, after) + between + own
         yield Splice(start, stop, text, 3.4, node.lineno)
-    if isinstance(node, _SIMPLE):
-        block, parent = _block(program, node), program.parents[node]
-        if isinstance(parent, _COMPOUND) and block[-1] is node and len(block) > 1:
+    if isinstance(node, SIMPLE):
+        block, parent = block_of(program, node), program.parents[node]
+        if isinstance(parent, COMPOUND) and block[-1] is node and len(block) > 1:
             # Out of the block: the statement comes after its whole owner.
             owner_end = program.whole_lines(parent)[1]
-            text = program.between(end, owner_end) + _indented(program, own, program.indent(parent))
+            text = program.between(end, owner_end) + indented(program, own, program.indent(parent))
             yield Splice(start, owner_end, text, 3.0, node.lineno)
-        if isinstance(parent, _COMPOUND) and block[0] is node and len(block) > 1:
+        if isinstance(parent, COMPOUND) and block[0] is node and len(block) > 1:
             owner_start = program.whole_lines(parent)[0]
-            outer = _indented(program, own, program.indent(parent))
+            outer = indented(program, own, program.indent(parent))
             text = outer + program.between(owner_start, start)
             yield Splice(owner_start, end, text, 3.4, node.lineno)
-        before = _neighbour(program, node, -1)
-        if isinstance(before, _COMPOUND) and program.alone(before):
+        before = neighbour(program, node, -1)
+        if isinstance(before, COMPOUND) and program.alone(before):
             # Into the block before, and into the last block inside that.
             at: ast.stmt = before
-            while isinstance(at, _COMPOUND):
+            while isinstance(at, COMPOUND):
                 inner = (getattr(at, "orelse", None) or at.body)[-1]
                 inner_indent = program.indent(inner)
                 yield Splice(
-                    start, end, _indented(program, own, inner_indent), 3.0, node.lineno
+                    start, end, indented(program, own, inner_indent), 3.0, node.lineno
                 )
                 at = inner
 
 
 def flattened(program: Program, node: ast.If) -> Iterator[Splice]:
     """A condition's branches exchanged, merged, or done regardless of it."""
-    if _is_elif(program, node) or not program.alone(node):
+    if is_elif(program, node) or not program.alone(node):
         return
     start, end = program.whole_lines(node)
-    body = "".join(_lines(program, one) for one in node.body)
+    body = "".join(lines_of(program, one) for one in node.body)
     if node.body[0].lineno == node.lineno:
         return
     head = program.between(start, program.whole_lines(node.body[0])[0])
     outer = program.indent(node)
     if not node.orelse:
-        yield Splice(start, end, _indented(program, body, outer), 4.0, node.lineno)
-        block = _block(program, node)
+        yield Splice(start, end, indented(program, body, outer), 4.0, node.lineno)
+        block = block_of(program, node)
         rest = block[block.index(node) + 1 :]
         if rest and program.alone(rest[-1]):
             stop = program.whole_lines(rest[-1])[1]
             lines = program.between(end, stop)
-            inner = _indented(program, lines, outer + program.step)
+            inner = indented(program, lines, outer + program.step)
             text = program.between(start, end) + f"{outer}else:{program.newline}" + inner
             yield Splice(start, stop, text, 4.0, node.lineno)
-    elif not _is_elif(program, node.orelse[0]):
-        other = "".join(_lines(program, one) for one in node.orelse)
-        yield Splice(start, end, head + body + _indented(program, other, outer), 3.6, node.lineno)
+    elif not is_elif(program, node.orelse[0]):
+        other = "".join(lines_of(program, one) for one in node.orelse)
+        yield Splice(start, end, head + body + indented(program, other, outer), 3.6, node.lineno)
         text = head + other + f"{outer}else:{program.newline}" + body
         yield Splice(start, end, text, 3.4, node.lineno)
 
 
 def missing_return(program: Program, node: Function) -> Iterator[Splice]:
     """A return at a function's end, and after each loop."""
-    if _is_generator(node) or not program.alone(node.body[-1]):
+    if is_generator(node) or not program.alone(node.body[-1]):
         return
     if node.body[-1].lineno == node.lineno:
         return
@@ -215,7 +224,7 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     """An answer for a special parameter, before anything else is done."""
-    body = [one for one in node.body if not _is_docstring(one)]
+    body = [one for one in node.body if not is_docstring(one)]
     if not body or body[0].lineno == node.lineno or not program.alone(body[0]):
         return
     parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
@@ -239,13 +248,13 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
 
 def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """A statement done only under a condition, or a way out before it."""
-    if not isinstance(node, _SIMPLE) or not program.alone(node) or _is_docstring(node):
+    if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
         return
     if program.scope(node) is program.tree or _ends_the_program(node):
         return
     start, end = program.whole_lines(node)
-    inner = _indented(program, _lines(program, node), program.indent(node) + program.step)
-    leaves = ["continue", "break"] if _in_loop(program, node) else []
+    inner = indented(program, lines_of(program, node), program.indent(node) + program.step)
+    leaves = ["continue", "break"] if in_loop(program, node) else []
     leaves += ["return False", "return True", "return None"]
     for test, cost in atoms(program, node):
         head = f"{program.indent(node)}if {test}:{program.newline}"
@@ -259,14 +268,14 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """A simple statement of the same function done here too, or one step of a counter."""
-    if isinstance(node, _DEFINITIONS) or not program.alone(node) or _is_elif(program, node):
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
         return
     scope = program.scope(node)
-    if scope is program.tree or _is_docstring(node):
+    if scope is program.tree or is_docstring(node):
         return
     texts: dict[str, float] = {}
     for other in ast.walk(scope):
-        if not isinstance(other, _SIMPLE) or other is node or _is_docstring(other):
+        if not isinstance(other, SIMPLE) or other is node or is_docstring(other):
             continue
         if other.lineno == other.end_lineno:
             texts.setdefault(program.code(other), 4.6)
@@ -293,7 +302,7 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
                 texts.setdefault(f"{name}.append({other_name})", 5.4)
             if "set" in seen:
                 texts.setdefault(f"{name}.add({other_name})", 5.4)
-    last = _block(program, node)[-1] is node
+    last = block_of(program, node)[-1] is node
     for text, cost in texts.items():
         yield program.insert_before(node, [text], cost)
         if last and not isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue):
@@ -309,7 +318,7 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
         for one, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
         if value is not None
     ]
-    body = [one for one in node.body if not _is_docstring(one)]
+    body = [one for one in node.body if not is_docstring(one)]
     if not body or body[0].lineno == node.lineno:
         return
     for argument, value in pairs:
@@ -331,7 +340,7 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
 
 def outer_variable(program: Program, node: Function) -> Iterator[Splice]:
     """`global` or `nonlocal` for a name that is assigned here and outside."""
-    body = [one for one in node.body if not _is_docstring(one)]
+    body = [one for one in node.body if not is_docstring(one)]
     if not body or body[0].lineno == node.lineno:
         return
     assigned = {
@@ -344,47 +353,6 @@ def outer_variable(program: Program, node: Function) -> Iterator[Splice]:
             yield program.insert_before(body[0], [f"global {name}"], 3.0)
         if isinstance(outer, Function) and name in program.variables(outer.body[0]):
             yield program.insert_before(body[0], [f"nonlocal {name}"], 2.6)
-
-
-def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
-    """The list of statements that holds a statement."""
-    parent = program.parents[node]
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and node in block:
-            return block
-    return [node]
-
-
-def _neighbour(program: Program, node: ast.stmt, distance: int) -> ast.stmt | None:
-    block = _block(program, node)
-    place = block.index(node) + distance
-    return block[place] if 0 <= place < len(block) else None
-
-
-def _lines(program: Program, node: ast.stmt) -> str:
-    """A statement's whole lines, ending with a line end."""
-    text = program.between(*program.whole_lines(node))
-    return text if text.endswith(("\n", "\r")) else text + program.newline
-
-
-def _indented(program: Program, lines: str, indent: str) -> str:
-    """Lines moved so that the first stands at `indent`; the text inside strings may move too."""
-    parts = lines.splitlines(keepends=True)
-    first = next((part for part in parts if part.strip()), "")
-    own = first[: len(first) - len(first.lstrip())]
-    return "".join(
-        indent + part.removeprefix(own) if part.strip() else part for part in parts
-    )
-
-
-def _is_elif(program: Program, node: ast.stmt) -> bool:
-    start = program.start(node)
-    return isinstance(node, ast.If) and program.between(start, start + 4) == "elif"
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _ends_the_program(node: ast.AST) -> bool:
@@ -404,23 +372,3 @@ def deliberate_ends(program: Program) -> tuple[tuple[int, int], ...]:
         if isinstance(node, ast.Raise | ast.Assert) or _ends_the_program(node)
         if isinstance(node, ast.stmt)
     )
-
-
-def _is_generator(node: Function) -> bool:
-    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
-
-
-def _in_loop(program: Program, node: ast.AST) -> bool:
-    at: ast.AST | None = program.parents.get(node)
-    while at is not None and not isinstance(at, Function):
-        if isinstance(at, ast.For | ast.While):
-            return True
-        at = program.parents.get(at)
-    return False
-
-
-def in_loop(program: Program, node: ast.AST) -> bool:
-    """Whether `break` and `continue` are allowed at a node."""
-    return _in_loop(program, node)
-
-

@@ -1,0 +1,113 @@
+"""What identifies a failure: exactly, and in the way it is like failures of other programs.
+
+    signature  the program without comments and layout, its tests, and how they fail
+    alike      the exception, its message without what varies, the kind of statement that
+               raised it, and how the failing tests failed
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from agent.domain import Report, Solution, TestCase, Value, address
+from agent.intake import failures_of
+
+LONGEST_MESSAGE = 300
+
+_VARIABLE = re.compile(r"0x[0-9a-f]+|\d+")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_NUMBER = re.compile(r"(?<![\w<])-?\d[\d_.]*(?:e[+-]?\d+)?")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\\/](?:[\w.-]+[\\/])+[\w.-]+")
+
+WRONG_RESULT = "wrong result"
+TIMEOUT = "timeout"
+
+
+class Failure(Value):
+    """How a program fails, in words that another program's failure can share."""
+
+    signature: str
+    """The exact failure of the exact program."""
+    exception: str
+    """The exception's own name, or `wrong result`, or `timeout`."""
+    message: str = ""
+    """Numbers, addresses, paths and quoted names are placeholders."""
+    place: str = ""
+    """The kind of the statement that raised: `Return`, `For`."""
+    shape: str = ""
+    """How the failing tests failed: `error`, `error, failed`."""
+    passed: str = ""
+    """How many tests passed, in words."""
+
+    @property
+    def alike(self) -> str:
+        """The same for failures that look the same in different programs."""
+        return address("\1".join((self.exception, self.message, self.place, self.shape)))
+
+
+def failure_of(solution: Solution, tests: Sequence[TestCase], report: Report) -> Failure:
+    """The failure that a report shows; of several, the first that raised stands for all."""
+    seen = failures_of(report)
+    chief = next((one for one in seen if one.exception), seen[0] if seen else None)
+    exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
+    trusted = report.trusted
+    return Failure(
+        signature=signature(solution, tests, report),
+        exception=exception,
+        message=normalised(chief.message) if chief and exception not in (WRONG_RESULT, TIMEOUT)
+        else "",
+        place=_kind_at(solution.text, chief.line) if chief is not None else "",
+        shape=", ".join(sorted({verdict.status for verdict in report.failing})),
+        passed=f"{sum(verdict.passed for verdict in trusted)} of {len(trusted)} tests pass",
+    )
+
+
+def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
+    """What identifies a failure: the program, its tests, and how they fail.
+
+    The program counts without comments and layout where it parses. Numbers and addresses in
+    messages are left out, since they vary between runs.
+    """
+    shape = [
+        *(f"{file.path}\0{skeleton(file.text)}" for file in solution.files),
+        *sorted(test.code for test in tests),
+        *(f"{v.name}\0{v.status}\0{_VARIABLE.sub('#', v.message)}" for v in report.failing),
+    ]
+    if report.ending is not None:
+        shape.append(f"{report.ending.kind}\0{report.ending.exception}")
+    return address("\1".join(shape))
+
+
+def skeleton(text: str) -> str:
+    """A program without comments and layout; the text itself where it does not parse."""
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+
+
+def normalised(message: str) -> str:
+    """A message without what differs between two failures of one kind."""
+    line = " ".join(message.split())[: 2 * LONGEST_MESSAGE]
+    line = _QUOTED.sub("'…'", line)
+    line = _ADDRESS.sub("@", line)
+    line = _PATH.sub("/…", line)
+    return _NUMBER.sub("#", line)[:LONGEST_MESSAGE]
+
+
+def _kind_at(text: str, line: int | None) -> str:
+    """The kind of the innermost statement at a line; empty where it is not known."""
+    if line is None:
+        return ""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    found: ast.stmt | None = None
+    for node in ast.walk(tree):  # breadth first: a later one is no less deep
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
+            found = node
+    return type(found).__name__ if found is not None else ""

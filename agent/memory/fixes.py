@@ -1,0 +1,269 @@
+"""Fixes and lessons, in one SQLite file that the sqlite3 shell reads.
+
+A fix is found again in two ways: exactly, for the same program, tests and failure; or by its
+edit, for another program that fails alike and holds a statement of the same form. Either way
+it is only a candidate: it is replayed under the full verdict before use, and a replay that
+fails counts against it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from agent.domain import Lesson, ProofLevel, Value
+from agent.memory.edits import Edit, edit_between
+from agent.memory.failures import Failure, skeleton
+from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working
+from agent.memory.lessons import MOST_LESSONS, Symptom, query_of, words_of
+
+OWN = "own"
+"""The origin of what was learned here."""
+LONGEST_PROGRAM = 200_000
+"""Characters of a program that is remembered."""
+MOST_ALIKE = 40
+"""Fixes of other programs that are looked at for one failure."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Fix(Value):
+    """A proven repair: what failed, and what helped."""
+
+    failure: Failure
+    before: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
+    after: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
+    proof: ProofLevel
+    """How far it was proven then; a replay earns its own."""
+    note: str = ""
+
+    @classmethod
+    def made(
+        cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str
+    ) -> Fix | None:
+        """The fix; `None` where a program is too long to be kept, or no text for a file."""
+        try:
+            for text in (before, after, note, failure.message):
+                text.encode()
+            return cls(failure=failure, before=before, after=after, proof=proof, note=note)
+        except ValueError:
+            return None
+
+    @property
+    def edit(self) -> Edit | None:
+        """The edit in transferable form; derived from the texts, never taken from a record."""
+        return edit_between(self.before, self.after)
+
+
+class Remembered(Value):
+    """A fix with its record."""
+
+    number: int
+    fix: Fix
+    successes: Count
+    failures: Count
+    """Replays on its own program."""
+    transfers: Count
+    misfits: Count
+    """Replays on other programs that helped, and that did not."""
+    created: float
+    used: float | None
+    origin: str
+    trusted: bool
+
+    def fits(self, text: str) -> bool:
+        """Whether a program is the one that was mended, up to comments and layout."""
+        return text == self.fix.before or skeleton(text) == skeleton(self.fix.before)
+
+
+class LessonRow(Value):
+    """A lesson with its record."""
+
+    number: int
+    lesson: Lesson
+    created: float
+    origin: str
+
+
+class Memory:
+    """Use from one thread. Every method raises `MemoryFault` where the file fails."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Opens or makes the file; without one, all is forgotten with the process."""
+        self._name = str(path) if path is not None else "of this process"
+        self.notice = ""
+        """What a person must be told about the file."""
+        self.skipped = 0
+        """Rows met that make no sense; they are never used."""
+        if path is None:
+            self._db = open_nowhere()
+        else:
+            self._db, self.notice = open_file(path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # Fixes.
+
+    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
+        """Fixes of that very failure, best record first, those from elsewhere last."""
+        return self._fixes(
+            "where signature = ? and failures <= successes "
+            "order by trusted desc, successes - failures desc, created desc",
+            (failure.signature,),
+        )
+
+    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
+        """Fixes of other failures like that one, whose edited statement has one of these forms."""
+        return self._fixes(
+            "where alike = ? and signature != ? and misfits <= transfers "
+            "and context in (select value from json_each(?)) "
+            "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
+            "limit ?",
+            (failure.alike, failure.signature, json.dumps(contexts), MOST_ALIKE),
+        )
+
+    def remember(self, fix: Fix, *, origin: str = OWN, trusted: bool = True) -> None:
+        """Keeps a proven fix; the same one again takes its newest proof and note."""
+        failure, edit = fix.failure, fix.edit
+        values = {
+            **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
+            "context": edit.context if edit is not None else "",
+            "edit": edit.to_json() if edit is not None else "",
+            "before": fix.before, "after": fix.after, "note": fix.note,
+            "proof_before": failure.passed, "proof_after": fix.proof,
+            "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
+        }
+        with working(self._name):
+            self._db.execute(
+                f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
+                "on conflict(signature, after) do update set "
+                "proof_after = excluded.proof_after, note = excluded.note",
+                tuple(values.values()),
+            )
+
+    def credit(self, known: Remembered, *, helped: bool, elsewhere: bool = False) -> None:
+        """Counts a replay, on its own program or elsewhere: it helped, or it sinks."""
+        column = {
+            (True, False): "successes", (False, False): "failures",
+            (True, True): "transfers", (False, True): "misfits",
+        }[helped, elsewhere]
+        with working(self._name):
+            self._db.execute(
+                f"update fixes set {column} = {column} + 1, used = ? where id = ?",
+                (time.time(), known.number),
+            )
+
+    def fixes(self) -> tuple[Remembered, ...]:
+        """All of them, the newest first."""
+        return self._fixes("order by created desc, id desc", ())
+
+    def fix(self, key: int) -> Remembered:
+        """One of them; raises `KeyError`."""
+        found = self._fixes("where id = ?", (key,))
+        if not found:
+            raise KeyError(key)
+        return found[0]
+
+    def _fixes(self, clause: str, values: Sequence[object]) -> tuple[Remembered, ...]:
+        with working(self._name):
+            rows = self._db.execute(f"select * from fixes {clause}", values).fetchall()
+        found = []
+        for row in rows:
+            known = _remembered(row)
+            if known is None:
+                self.skipped += 1
+            else:
+                found.append(known)
+        return tuple(found)
+
+    # Lessons.
+
+    def learn(
+        self, lesson: Lesson, symptom: Symptom | None = None, *, origin: str = OWN
+    ) -> None:
+        """Keeps a lesson once, to be found by its words and those of its failure."""
+        shown = symptom or Symptom()
+        words = words_of(
+            lesson.category, lesson.text, shown.exception, shown.message, shown.cause
+        )
+        with working(self._name):
+            self._db.execute(
+                "insert or ignore into lessons(text, category, words, names, created, origin) "
+                "values(?,?,?,?,?,?)",
+                (lesson.text, lesson.category, " ".join(words), " ".join(words_of(*shown.names)),
+                 time.time(), origin),
+            )
+
+    def lessons_for(self, symptom: Symptom) -> tuple[Lesson, ...]:
+        """At most five lessons that failures of that kind have taught, the closest first."""
+        query = query_of(symptom)
+        if not query:
+            return ()
+        with working(self._name):
+            rows = self._db.execute(
+                "select lessons.* from lesson_index "
+                "join lessons on lessons.id = lesson_index.rowid where lesson_index match ? "
+                "order by bm25(lesson_index, 3.0, 1.0), created desc limit ?",
+                (query, MOST_LESSONS),
+            ).fetchall()
+        return tuple(row.lesson for row in self._lessons(rows))
+
+    def lessons(self) -> tuple[LessonRow, ...]:
+        """All of them, the newest first."""
+        with working(self._name):
+            rows = self._db.execute(
+                "select * from lessons order by created desc, id desc"
+            ).fetchall()
+        return tuple(self._lessons(rows))
+
+    def _lessons(self, rows: Iterable[sqlite3.Row]) -> list[LessonRow]:
+        found = []
+        for row in rows:
+            try:
+                found.append(LessonRow(
+                    number=row["id"], created=row["created"], origin=row["origin"],
+                    lesson=Lesson(text=row["text"], category=row["category"]),
+                ))
+            except ValidationError:
+                self.skipped += 1
+        return found
+
+    # Forgetting.
+
+    def forget(self, fixes: Iterable[int] = (), lessons: Iterable[int] = ()) -> None:
+        """Drops these, for good."""
+        with working(self._name), changing(self._db):
+            self._db.executemany("delete from fixes where id = ?", [(key,) for key in fixes])
+            self._db.executemany("delete from lessons where id = ?", [(key,) for key in lessons])
+
+    def forget_all(self) -> None:
+        """Drops everything, for good; also rows that make no sense."""
+        with working(self._name), changing(self._db):
+            self._db.execute("delete from fixes")
+            self._db.execute("delete from lessons")
+
+
+def _remembered(row: sqlite3.Row) -> Remembered | None:
+    """The row as a value; `None` where it makes no sense."""
+    values = dict(row) | {
+        "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
+    }
+    try:
+        failure = Failure.model_validate(_of(Failure, values))
+        fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
+        known = Remembered.model_validate(_of(Remembered, values) | {"fix": fix})
+    except ValidationError:
+        return None
+    foreign = row["version"] == FORMAT and row["alike"] != failure.alike
+    return None if foreign or fix.before == fix.after else known
+
+
+def _of(kind: type[Value], values: Mapping[str, object]) -> dict[str, object]:
+    return {name: values[name] for name in kind.model_fields if name in values}

@@ -1,0 +1,93 @@
+"""Which lessons a failure calls to mind: by the words they share, weighed by how rare they are.
+
+SQLite's full-text index does the weighing (BM25) and the stemming (Porter). What is put into
+it, and asked of it, are words: identifiers are taken apart, exceptions bring the words of the
+classes above them, and words that tell nothing are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Iterator
+
+from agent.domain import Value
+
+MOST_LESSONS = 5
+"""Lessons that one failure is shown."""
+MOST_WORDS = 80
+"""Words of a lesson, or of a question, that count."""
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_TELLS_NOTHING = frozenset(
+    "a an and are as at be but by can did does error exception expected for from gave got had has "
+    "have helped if in into is it its line no not object of on or our so than that the then there "
+    "this to was were what when where which with would you your".split()
+)
+
+
+class Symptom(Value):
+    """What is known of a failure before it is mended."""
+
+    category: str = ""
+    exception: str = ""
+    message: str = ""
+    cause: str = ""
+    names: tuple[str, ...] = ()
+    """Identifiers of the program."""
+
+
+def words_of(*texts: str) -> tuple[str, ...]:
+    """The telling words of texts, lower case, each once, in order."""
+    found = (
+        word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1
+    )
+    telling = (word for word in found if word not in _TELLS_NOTHING)
+    return tuple(dict.fromkeys(telling))[:MOST_WORDS]
+
+
+def query_of(symptom: Symptom) -> str:
+    """The question for the index: a lesson must share a word of the failure; names add weight."""
+    words = words_of(
+        symptom.category, *_family(symptom.exception), symptom.message, symptom.cause
+    )
+    if not words:
+        return ""
+    asked = f"words : ({_any(words)})"
+    names = words_of(*symptom.names)
+    return f"({asked}) AND (({asked}) OR (names : ({_any(names)})))" if names else asked
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The program's own identifiers, in the order of its text; none where it does not parse."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    common = {*dir(builtins), *keyword.kwlist, "self", "cls"}
+    return tuple(dict.fromkeys(name for name in _identifiers(tree) if name not in common))
+
+
+def _identifiers(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def _family(exception: str) -> tuple[str, ...]:
+    """An exception's name and those of the classes above it, below `Exception`."""
+    kind = getattr(builtins, exception, None)
+    if not isinstance(kind, type) or not issubclass(kind, Exception):
+        return (exception,)
+    return tuple(
+        above.__name__ for above in kind.__mro__ if above not in (Exception, BaseException, object)
+    )
+
+
+def _any(words: tuple[str, ...]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)

@@ -1,0 +1,30 @@
+"""Whether one program is the other with a small edit: what memory may put in its place.
+
+Counted in words, so that it holds for programs that do not parse too. A repair keeps nearly
+all words of a program and brings few; another program that happens to pass the tests does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+LEAST_KEPT = 0.6
+"""The part of a program's words that a small edit keeps."""
+MOST_BROUGHT = 16
+"""Words that a small edit brings in."""
+MOST_VALUES = 3
+"""Numbers and quoted texts that a small edit brings in: a table of answers is none."""
+
+_WORD = re.compile(r"\w+")
+_VALUE = re.compile(r"\b\d[\w.]*|'[^'\n]+'|\"[^\"\n]+\"")
+
+
+def is_local(before: str, after: str) -> bool:
+    """Whether `after` is `before` with a small edit."""
+    words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
+    kept = (words & others).total()
+    if kept < LEAST_KEPT * words.total() or (others - words).total() > MOST_BROUGHT:
+        return False
+    values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
+    return values.total() <= MOST_VALUES

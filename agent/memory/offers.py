@@ -1,0 +1,98 @@
+"""What the memory has to offer for a failing program: whole texts, each a small edit of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from agent.intake import untouched
+from agent.memory.edits import contexts
+from agent.memory.failures import Failure
+from agent.memory.file import MemoryFault
+from agent.memory.fixes import Memory, Remembered
+from agent.memory.locality import is_local
+from agent.memory.placing import applied, returned
+
+MOST_OFFERS = 6
+"""Texts that are replayed for one failure, so that looking back stays cheap."""
+MOST_PLACES_OFFERED = 3
+"""Places of one program at which one edit is tried."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A remembered fix, and the texts it makes of the failing program."""
+
+    known: Remembered
+    texts: tuple[str, ...]
+    elsewhere: bool
+    """The fix was made in another program."""
+
+    @property
+    def note(self) -> str:
+        """What is done to the program, in words."""
+        source = "an edit that healed another program" if self.elsewhere else "it was healed before"
+        lender = "" if self.known.origin == "own" else f", {self.known.origin}"
+        return f"from memory: {self.known.fix.note or 'a small edit'} ({source}{lender})"
+
+
+def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
+    """Fixes of this very failure, then edits that fit from others; at most `MOST_OFFERS` texts.
+
+    Each text is the program with a small edit, its own tests untouched, and offered once.
+    Raises `MemoryFault`.
+    """
+    seen = {text}
+    for known, elsewhere in _known(memory, failure, text):
+        made = _carried(known, text) if elsewhere else _replayed(known, text)
+        fresh = [
+            one for one in dict.fromkeys(made)
+            if one not in seen and is_local(text, one) and untouched(text, one)
+        ]
+        fresh = fresh[: MOST_OFFERS + 1 - len(seen)]
+        if fresh:
+            seen.update(fresh)
+            yield Offer(known, tuple(fresh), elsewhere)
+        if len(seen) > MOST_OFFERS:
+            return
+
+
+def _known(
+    memory: Memory, failure: Failure, text: str
+) -> Iterator[tuple[Remembered, bool]]:
+    exact = ((known, False) for known in memory.exact(failure))
+    return chain(exact, _alike(memory, failure, text))
+
+
+def _alike(memory: Memory, failure: Failure, text: str) -> Iterator[tuple[Remembered, bool]]:
+    """Looked for only when nothing exact has helped: the program must be taken apart for it."""
+    for known in memory.alike(failure, contexts(text)):
+        yield known, True
+
+
+def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
+    """The mended text as a whole where the program is the same, else its edit in place."""
+    if not known.fits(text):
+        return ()  # whatever the signature says, it is a fix of another program
+    if text == known.fix.before:
+        return (known.fix.after,)
+    again = returned(known.fix.before, known.fix.after, text)
+    return () if again is None else (again,)
+
+
+def _carried(known: Remembered, text: str) -> tuple[str, ...]:
+    edit = known.fix.edit
+    return () if edit is None else applied(edit, text, MOST_PLACES_OFFERED)
+
+
+def open_memory(path: Path) -> Memory:
+    """The memory in that file. Where it cannot be used, one that is forgotten with the process,
+    whose `notice` says so."""
+    try:
+        return Memory(path)
+    except MemoryFault as error:
+        memory = Memory(None)
+        memory.notice = f"{error} This run goes on with an empty memory that is not kept."
+        return memory

@@ -1,0 +1,271 @@
+"""An edit put into another program, at every place that its statement's pattern fits."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from textwrap import indent
+from typing import cast
+
+from agent.intake import protected_lines
+from agent.memory.edits import Edit, Hunk, edit_between
+from agent.memory.patterns import PLACEHOLDER, Match, header, matched
+from agent.repair.program import Program, Splice, spliced
+
+MOST_NAMES_TRIED = 4
+"""Names of the new place that are tried where the edit brings one in from elsewhere."""
+MOST_PLACES = 40
+"""Ways to place an edit that are looked at."""
+
+_STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
+_KEPT = re.compile(r"__kept_(\d+)__")
+
+
+def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
+    """Up to `limit` texts: the program with the edit at each place that it fits."""
+    try:
+        program = Program(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    protected = frozenset(protected_lines(text))
+    found: dict[str, None] = {}
+    ways = _ways(program, edit.hunks, Match())
+    for splices in islice(ways, MOST_PLACES):
+        if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
+            continue
+        result = spliced(program.data, splices)
+        if result != text and _parses(result):
+            found.setdefault(result)
+        if len(found) == limit:
+            break
+    return tuple(found)
+
+
+def returned(before: str, after: str, text: str) -> str | None:
+    """`text` with the edit that made `after` of `before`, a program that differs from `text`
+    in comments and layout only; `None` where that cannot be done in place."""
+    edit = edit_between(before, after, literal=True)
+    if edit is None:
+        return None
+    wanted = ast.dump(ast.parse(after))
+    return next(
+        (one for one in applied(edit, text, 20) if ast.dump(ast.parse(one)) == wanted), None
+    )
+
+
+def _ways(program: Program, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
+    """The splices of all hunks, for each way to place them with one meaning of the words."""
+    if not hunks:
+        yield []
+        return
+    for splice, seen in _places(program, hunks[0], bound):
+        for rest in _ways(program, hunks[1:], seen):
+            yield [splice, *rest]
+
+
+def _places(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    match hunk.kind:
+        case "import":
+            yield from _imports(program, hunk, bound)
+        case "expression":
+            yield from _expressions(program, hunk, bound)
+        case "statements":
+            yield from _replaced(program, hunk, bound)
+        case "before" | "after":
+            yield from _put_in(program, hunk, bound)
+
+
+def _statements(program: Program) -> list[ast.stmt]:
+    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _expressions(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    pattern, old = _statement(hunk.context), _expression(hunk.old)
+    for statement in _statements(program):
+        outer = matched(pattern, header(statement), bound)
+        if outer is None or outer.edited is None:
+            continue
+        inner = matched(old, outer.edited, outer)
+        if inner is None or "#" in program.code(outer.edited):
+            continue
+        for new, seen in _filled(program, hunk.new, inner, statement):
+            text = _rendered(program, new.body[0], seen)
+            yield program.replace(outer.edited, text, 0.0), seen
+
+
+def _replaced(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    patterns = ast.parse(hunk.old).body
+    for block in _all_blocks(program.tree):
+        for start in range(len(block) - len(patterns) + 1):
+            window = block[start : start + len(patterns)]
+            seen: Match | None = bound
+            for pattern, statement in zip(patterns, window, strict=True):
+                seen = matched(pattern, statement, seen) if seen is not None else None
+            if seen is None or (not hunk.new and len(block) == len(window)):
+                continue
+            if not all(program.alone(one) for one in window):
+                continue
+            span = program.between(program.start(window[0]), program.end(window[-1]))
+            if "#" in span or getattr(window[0], "decorator_list", None):
+                continue
+            for new, filled in _filled(program, hunk.new, seen, window[0]):
+                yield _splice(program, window, new, filled), filled
+
+
+def _put_in(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    pattern = _statement(hunk.context)
+    for statement in _statements(program):
+        seen = matched(pattern, header(statement), bound)
+        if seen is None or not program.alone(statement):
+            continue
+        for new, filled in _filled(program, hunk.new, seen, statement):
+            lines = _block_text(program, new, filled).split("\n")
+            put = program.insert_before if hunk.kind == "before" else program.insert_after
+            yield put(statement, lines, 0.0), filled
+
+
+def _imports(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    wanted = ast.parse(hunk.new)
+    names = {alias.asname or alias.name for node in wanted.body
+             if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
+    bound_here = {*program.imported, *program.functions, *program.module_values}
+    if names & bound_here or not names <= program.reads.keys():
+        return
+    body = program.tree.body
+    place = next(
+        (one for index, one in enumerate(body) if not _is_opening(one, index)), None
+    )
+    if place is not None and program.alone(place):
+        lines = ast.unparse(wanted).split("\n")
+        yield program.insert_before(place, lines, 0.0), bound
+
+
+def _is_opening(statement: ast.stmt, index: int) -> bool:
+    """Whether a statement must stay first: the docstring, or an import of the future."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return index == 0
+    return False
+
+
+def _filled(
+    program: Program, new: str, match: Match, place: ast.stmt
+) -> Iterator[tuple[ast.Module, Match]]:
+    """What is put in, in this program's words. A name that the edit brought in from elsewhere
+    is tried as each of the nearest names of the place."""
+    pattern = ast.parse(new)
+    free = [
+        word for word in dict.fromkeys(_words(pattern)) if word not in match.words
+    ]
+    if not free:
+        yield pattern, match
+        return
+    if len(free) > 1 or not free[0].startswith("NAME"):
+        return
+    taken = set(match.words.values())
+    names = [name for name in program.variables(place) if name not in taken]
+    for name in names[:MOST_NAMES_TRIED]:
+        words = {**match.words, free[0]: name}
+        yield ast.parse(new), Match(words, match.edited, match.seen)
+
+
+def _words(pattern: ast.AST) -> Iterator[str]:
+    for node in ast.walk(pattern):
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, str) and name != "value" and PLACEHOLDER.match(value):
+                yield value
+
+
+
+class _Worded(ast.NodeTransformer):
+    """Puts a program's own words, and its own text where an expression is the same."""
+
+    def __init__(self, program: Program, match: Match) -> None:
+        self._program = program
+        self._match = match
+        self.kept: list[str] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Subscript | ast.List
+                      | ast.Dict | ast.JoinedStr):
+            own = self._match.seen.get(ast.dump(node))
+            code = self._program.code(own) if own is not None else ""
+            if code and "\n" not in code:
+                self.kept.append(code)
+                return ast.Name(f"__kept_{len(self.kept) - 1}__", ast.Load())
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, str) and name != "value" and value in self._match.words:
+                word = self._match.words[value]
+                if isinstance(word, ast.Constant):
+                    return word
+                setattr(node, name, word)
+        return self.generic_visit(node)
+
+
+def _rendered(program: Program, node: ast.AST, match: Match) -> str:
+    """The text of one pattern's node in this program."""
+    worded = _Worded(program, match)
+    text = ast.unparse(ast.fix_missing_locations(worded.visit(node)))
+    return _KEPT.sub(lambda found: worded.kept[int(found[1])], text)
+
+
+def _block_text(program: Program, new: ast.Module, match: Match) -> str:
+    """Statements of a pattern in this program, not yet indented."""
+    text = "\n".join(_rendered(program, one, match) for one in new.body)
+    return _STEPS.sub(lambda found: program.step * (len(found[0]) // 4), text)
+
+
+def _splice(
+    program: Program, window: Sequence[ast.stmt], new: ast.Module, match: Match
+) -> Splice:
+    first, last = window[0], window[-1]
+    if not new.body:
+        start, _ = program.whole_lines(first)
+        _, end = program.whole_lines(last)
+        return Splice(start, end, "", 0.0, first.lineno)
+    text = indent(_block_text(program, new, match), program.indent(first))
+    text = text.removeprefix(program.indent(first)).replace("\n", program.newline)
+    return Splice(program.start(first), program.end(last), text, 0.0, first.lineno)
+
+
+def _all_blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and block:
+                yield cast("list[ast.stmt]", block)
+
+
+def _statement(pattern: str) -> ast.stmt:
+    return ast.parse(pattern).body[0]
+
+
+def _expression(pattern: str) -> ast.expr:
+    return ast.parse(pattern, mode="eval").body
+
+
+def _overlap(splices: Sequence[Splice]) -> bool:
+    places = sorted((one.start, one.end) for one in splices)
+    return any(
+        second[0] < first[1] or second == first
+        for first, second in pairwise(places)
+    )
+
+
+def _touches(program: Program, splice: Splice, protected: frozenset[int]) -> bool:
+    first = program.data.count(b"\n", 0, splice.start) + 1
+    last = program.data.count(b"\n", 0, splice.end) + 1
+    return not protected.isdisjoint(range(first, last + (splice.end > splice.start)))
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

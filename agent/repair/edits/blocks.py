@@ -1,0 +1,68 @@
+"""Where statements stand: their blocks, neighbours and lines."""
+
+from __future__ import annotations
+
+import ast
+
+from agent.repair.program import Function, Program
+
+SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Break, ast.Continue, ast.Delete)
+COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def block_of(program: Program, node: ast.stmt) -> list[ast.stmt]:
+    """The list of statements that holds a statement."""
+    parent = program.parents[node]
+    for name in ("body", "orelse", "finalbody"):
+        found = getattr(parent, name, None)
+        if isinstance(found, list) and node in found:
+            return found
+    return [node]
+
+
+def neighbour(program: Program, node: ast.stmt, distance: int) -> ast.stmt | None:
+    block = block_of(program, node)
+    place = block.index(node) + distance
+    return block[place] if 0 <= place < len(block) else None
+
+
+def lines_of(program: Program, node: ast.stmt) -> str:
+    """A statement's whole lines, ending with a line end."""
+    text = program.between(*program.whole_lines(node))
+    return text if text.endswith(("\n", "\r")) else text + program.newline
+
+
+def indented(program: Program, lines: str, indent: str) -> str:
+    """Lines moved so that the first stands at `indent`; the text inside strings may move too."""
+    parts = lines.splitlines(keepends=True)
+    first = next((part for part in parts if part.strip()), "")
+    own = first[: len(first) - len(first.lstrip())]
+    return "".join(
+        indent + part.removeprefix(own) if part.strip() else part for part in parts
+    )
+
+
+def is_elif(program: Program, node: ast.AST) -> bool:
+    if not isinstance(node, ast.If):
+        return False
+    start = program.start(node)
+    return program.between(start, start + 4) == "elif"
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def is_generator(node: Function) -> bool:
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+
+
+def in_loop(program: Program, node: ast.AST) -> bool:
+    """Whether `break` and `continue` are allowed at a node."""
+    at: ast.AST | None = program.parents.get(node)
+    while at is not None and not isinstance(at, Function):
+        if isinstance(at, ast.For | ast.While):
+            return True
+        at = program.parents.get(at)
+    return False

@@ -1,0 +1,215 @@
+"""Edits of classes: `self`, constructors, what their parents must be told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.repair.edits.blocks import indented, is_docstring, lines_of
+from agent.repair.program import Function, Program, Splice
+
+
+def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """`self.` forgotten before one of the object's names."""
+    owner = _class_of(program, node)
+    if owner is None or node.id in ("self", "cls", "super"):
+        return
+    method = program.scope(node)
+    if not isinstance(method, Function) or "self" not in _parameters(method):
+        return
+    fields, methods = _names(owner)
+    parent = program.parents.get(node)
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if called and node.id in methods:
+        yield program.replace(node, f"self.{node.id}", 0.8)
+    elif not called and node.id in fields:
+        likely = node.id not in _parameters(method)
+        yield program.replace(node, f"self.{node.id}", 1.6 if likely else 2.8)
+
+
+def own_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """A constructor's assignment to a variable that was to be a field."""
+    method = program.scope(node)
+    if not isinstance(method, Function) or "self" not in _parameters(method):
+        return
+    for target in node.targets:
+        if isinstance(target, ast.Name) and method.name == "__init__":
+            yield program.replace(target, f"self.{target.id}", 1.8)
+
+
+def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
+    """Fields that a constructor crosses or forgets, and the parent's constructor."""
+    owner = program.parents.get(node)
+    if node.name != "__init__" or not isinstance(owner, ast.ClassDef):
+        return
+    body = [one for one in node.body if not is_docstring(one)]
+    if not body or body[0].lineno == node.lineno or not program.alone(body[-1]):
+        return
+    names = [one for one in _parameters(node) if one != "self"]
+    kept: dict[str, ast.Assign] = {}
+    for one in body:
+        match one:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
+                kept[name] = one
+    yield from _crossed(program, kept, names)
+    read = {
+        one.attr for one in ast.walk(owner)
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id == "self" and isinstance(one.ctx, ast.Load)
+    }
+    for name in names:
+        if name not in kept:
+            cost = 0.8 if name in read else 2.4
+            yield program.insert_after(body[-1], [f"self.{name} = {name}"], cost)
+    for name in sorted(read - {*kept} - {*names} - {*_names(owner)[1]}):
+        for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
+            yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
+    yield from _parent(program, node, owner, body, names)
+
+
+def _crossed(
+    program: Program, kept: dict[str, ast.Assign], names: list[str]
+) -> Iterator[Splice]:
+    """Each two fields' values exchanged."""
+    fields = [(name, one) for name, one in kept.items() if isinstance(one.value, ast.Name)]
+    for place, (name, first) in enumerate(fields):
+        for other, second in fields[place + 1 :]:
+            a, b = program.code(first.value), program.code(second.value)
+            start, end = program.start(first.value), program.end(second.value)
+            if a == b or start > end:
+                continue
+            between = program.between(program.end(first.value), program.start(second.value))
+            likely = {a, b} == {name, other} and a != name
+            yield Splice(start, end, b + between + a, 0.8 if likely else 3.2, first.lineno)
+
+
+def _parent(
+    program: Program, node: ast.FunctionDef, owner: ast.ClassDef, body: list[ast.stmt],
+    names: list[str],
+) -> Iterator[Splice]:
+    """A call of the parent's constructor, with as many parameters as it takes."""
+    if not owner.bases or any(
+        isinstance(one, ast.Name) and one.id == "super" for one in ast.walk(node)
+    ):
+        return
+    parents = {
+        one.name: one for one in ast.walk(program.tree) if isinstance(one, ast.ClassDef)
+    }
+    wanted: list[str] | None = None
+    for base in owner.bases:
+        above = parents.get(base.id) if isinstance(base, ast.Name) else None
+        for one in above.body if above is not None else ():
+            if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+                wanted = [name for name in _parameters(one) if name != "self"]
+    if wanted is None:
+        given = [[], *([name] for name in names), names]
+    else:
+        shared = [name for name in wanted if name in names]
+        given = [shared, names[: len(wanted)], []]
+    for place, arguments in enumerate(given):
+        call = f"super().__init__({', '.join(arguments)})"
+        yield program.insert_before(body[0], [call], 1.2 + 0.3 * place)
+
+
+def parent_call(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """What the parent's method is given."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+            pass
+        case _:
+            return
+    method = program.scope(node)
+    given = [program.code(one) for one in node.args]
+    if not isinstance(method, Function):
+        return
+    names = [one for one in _parameters(method) if one != "self"]
+    opening = program.data.find(b"(", program.end(node.func)) + 1
+    end = program.end(node) - 1
+    offers = [names[:count] for count in range(len(names) + 1)]
+    if given[:1] == ["self"]:
+        offers.insert(0, given[1:])
+    for place, arguments in enumerate(offers):
+        yield Splice(opening, end, ", ".join(arguments), 2.0 + 0.1 * place, node.lineno)
+    for place in range(len(given)):
+        for name in names:
+            text = ", ".join([*given[:place], name, *given[place + 1 :]])
+            yield Splice(opening, end, text, 2.4, node.lineno)
+
+
+def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
+    """A method that takes no object: `self` is missing, or it is a static method."""
+    owner = program.parents.get(node)
+    if not isinstance(owner, ast.ClassDef) or node.decorator_list:
+        return
+    names = _parameters(node)
+    uses = any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
+    if names[:1] in (["self"], ["cls"]):
+        if not uses or program.crash is None or program.crash.exception != "TypeError":
+            return
+        yield program.insert_before(node, ["@property"], 3.4)
+        return
+    opening = program.data.find(b"(", program.start(node)) + 1
+    yield Splice(opening, opening, "self, " if names else "self", 0.4, node.lineno)
+    if not uses:
+        yield program.insert_before(node, ["@staticmethod"], 0.9)
+        if names:
+            yield program.insert_before(node, ["@classmethod"], 2.4)
+
+
+def shared_field(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """A mutable field of the class, which all objects share, made in the constructor."""
+    fields = [
+        one for one in node.body if isinstance(one, ast.Assign) and program.alone(one)
+        and isinstance(one.targets[0], ast.Name)
+        and isinstance(one.value, ast.List | ast.Dict | ast.Set | ast.Call)
+    ]
+    makers = [
+        one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+    ]
+    for one in fields:
+        start, end = program.whole_lines(one)
+        while program.between(end, end + 1) in ("\n", "\r"):
+            end += 1
+        name = program.code(one.targets[0])
+        text = lines_of(program, one).lstrip()
+        if makers:
+            last = makers[0].body[-1]
+            stop = program.whole_lines(last)[1]
+            if stop <= end or not program.alone(last):
+                continue
+            line = f"{program.indent(last)}self.{text}"
+            middle = program.between(end, stop)
+            middle += "" if middle.endswith(("\n", "\r")) else program.newline
+            yield Splice(start, stop, middle + line, 1.8, one.lineno)
+        else:
+            made = f"def __init__(self):{program.newline}{program.step}self.{name} = "
+            made += program.code(one.value) + program.newline
+            new = indented(program, made, program.indent(one))
+            yield Splice(*program.whole_lines(one), new, 2.2, one.lineno)
+
+
+def _class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:
+    at = program.parents.get(node)
+    while at is not None and not isinstance(at, ast.ClassDef):
+        at = program.parents.get(at)
+    return at
+
+
+def _parameters(function: Function) -> list[str]:
+    arguments = function.args
+    return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _names(owner: ast.ClassDef) -> tuple[list[str], list[str]]:
+    """The names of a class's fields and of its methods."""
+    fields = [
+        one.attr for one in ast.walk(owner)
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id == "self"
+    ]
+    fields += [
+        target.id for one in owner.body if isinstance(one, ast.Assign)
+        for target in one.targets if isinstance(target, ast.Name)
+    ]
+    methods = [one.name for one in owner.body if isinstance(one, Function)]
+    return [name for name in dict.fromkeys(fields) if name not in methods], methods

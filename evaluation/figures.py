@@ -1,0 +1,115 @@
+"""The figures of a suite's results: pure, and the same for all rows and for each group of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypedDict
+
+from agent.domain import PROOF_ORDER
+from evaluation.healing import HEALED, Line
+
+
+class Figures(TypedDict):
+    """What some rows came to. `correct` counts are of the rows with a truth to tell by."""
+
+    rows: int
+    outcomes: dict[str, int]
+    with_truth: int
+    plausible: int
+    """Rows whose program passes the tests it was given."""
+    correct: int
+    """Rows whose healed program is right, which is the first of those shown."""
+    any: int
+    """Rows with a right program among those shown."""
+    healed_with_truth: int
+    by_proof: dict[str, dict[str, int]]
+    """Proof level to how many rows with a truth were healed at it, and how many of them right."""
+    seconds_median: float
+    seconds_p90: float
+    first_patch_s_median: float | None
+    candidates_median: float
+
+
+def figures(
+    lines: Sequence[Line], first_patch_s: Callable[[str], float | None]
+) -> Figures:
+    """The figures of at least one line."""
+    healed = [line for line in lines if line["outcome"] in HEALED]
+    known = [line for line in lines if line["rank1_held_out"] is not None]
+    healed_known = [line for line in healed if line["rank1_held_out"] is not None]
+    seconds = sorted(line["seconds"] for line in lines)
+    firsts = [first for line in lines if (first := first_patch_s(line["id"])) is not None]
+    return Figures(
+        rows=len(lines),
+        outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
+        with_truth=len(known),
+        plausible=len(healed),
+        correct=sum(line["rank1_held_out"] is True for line in known),
+        any=sum(line["any_held_out"] is True for line in known),
+        healed_with_truth=len(healed_known),
+        by_proof={
+            level: {
+                "healed": len(of_level),
+                "correct": sum(line["rank1_held_out"] is True for line in of_level),
+            }
+            for level in PROOF_ORDER
+            if (of_level := [line for line in healed_known if line["proof"] == level])
+        },
+        seconds_median=statistics.median(seconds),
+        seconds_p90=seconds[min(len(seconds) - 1, len(seconds) * 9 // 10)],
+        first_patch_s_median=round(statistics.median(firsts), 3) if firsts else None,
+        candidates_median=statistics.median(line["candidates"] for line in lines),
+    )
+
+
+def grouped(
+    lines: Sequence[Line],
+    groups: Mapping[str, Sequence[tuple[str, str]]],
+    first_patch_s: Callable[[str], float | None],
+) -> dict[str, Figures]:
+    """Figures of all lines under `all`, and of each group that tells them apart.
+
+    `groups` are the pairs of key and value of a row, by its id.
+    """
+    found = {"all": figures(lines, first_patch_s)}
+    pairs = sorted({pair for line in lines for pair in groups[line["id"]]})
+    for pair in pairs:
+        of_pair = [line for line in lines if pair in groups[line["id"]]]
+        if len(of_pair) < len(lines):
+            found[" ".join(pair)] = figures(of_pair, first_patch_s)
+    return found
+
+
+def table(found: Mapping[str, Figures]) -> Iterator[str]:
+    """The figures as lines of text."""
+    width = max(len(name) for name in found)
+    yield (
+        f"{'':{width}}  {'rows':>4}  {'plausible':>12}  {'right, 1st':>12}  {'right, any':>12}"
+        f"  {'median s':>8}  {'p90 s':>6}  {'1st patch s':>11}"
+    )
+    for name, one in found.items():
+        first = one["first_patch_s_median"]
+        yield (
+            f"{name:{width}}  {one['rows']:>4}  {_share(one['plausible'], one['rows']):>12}"
+            f"  {_share(one['correct'], one['with_truth']):>12}"
+            f"  {_share(one['any'], one['with_truth']):>12}"
+            f"  {one['seconds_median']:>8.2f}  {one['seconds_p90']:>6.2f}"
+            f"  {'-' if first is None else f'{first:.3f}':>11}"
+        )
+    whole = found["all"]
+    yield "outcomes: " + ", ".join(f"{name} {n}" for name, n in whole["outcomes"].items())
+    for level, counts in whole["by_proof"].items():
+        yield f"proof {level}: {_share(counts['correct'], counts['healed'])} right"
+    above = [counts for level, counts in whole["by_proof"].items() if level >= "E2"]
+    right, healed = (sum(counts[key] for counts in above) for key in ("correct", "healed"))
+    yield f"proof E2 or higher: {_share(right, healed)} right"
+    yield (
+        f"right behaviour among those shown: {_share(whole['any'], whole['healed_with_truth'])} "
+        "of the healed"
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part}/{whole} {part / whole:4.0%}" if whole else "-"

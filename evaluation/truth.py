@@ -1,0 +1,211 @@
+"""Which programs of a row are right, asked after the repair and decided outside of them.
+
+Held-out asserts are judged as any test is. Without them the row's fixed program is the measure:
+it and the program in question answer the same calls, each in a jailed process of its own, and
+the host compares. An exception of the same type is the same answer; what happens to arguments
+is not looked at. A call says nothing where the fixed program has no answer that can be told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from agent.checks import check, mask, plain, shipping
+from agent.checks.codec import Garbled
+from agent.domain import File, Solution, Task
+from agent.intake import tests_from_snippet
+from evaluation.suite import Truth
+from sandbox import Job, Json, Limits, Outcome, Sandbox, SandboxError
+
+CALL_S = 5.0
+START_S = 30.0
+MOST_LATE = 3
+"""After so many calls without an answer's end the fixed program is asked no more."""
+MOST_ITEMS = 1_000
+"""So much of an iterator is compared."""
+CLOSE = 1e-9
+"""The relative difference of floats that are the same sum in another order."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Gave:
+    """A call's plain value, in its wire form."""
+
+    wire: Json
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The name of what a call raised."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Untold:
+    """No answer, or none that can be compared; `ended` is the process that gave none."""
+
+    ended: bool = False
+
+
+Answer = Gave | Raised | Untold
+
+
+async def right(
+    truth: Truth, programs: Sequence[Solution], sites: tuple[str, ...], sandbox: Sandbox
+) -> tuple[bool, ...] | None:
+    """Whether each of the programs is right; `None` where nothing tells. Raises `SandboxError`."""
+    if truth.held_out:
+        return tuple([await _holds(truth, one, sites, sandbox) for one in programs])
+    if not truth.known:
+        return None
+    told = await _reference(truth, sites, sandbox)
+    if not told:
+        return None
+    return tuple([await _agrees(truth, told, one, sites, sandbox) for one in programs])
+
+
+async def _holds(
+    truth: Truth, program: Solution, sites: tuple[str, ...], sandbox: Sandbox
+) -> bool:
+    tests = [
+        test for code in truth.held_out for test in tests_from_snippet(code, "user", program.text)
+    ]
+    report = await check(program, tests, Task(sites=sites), sandbox, run_program=False)
+    return bool(report.verdicts) and report.passed
+
+
+async def _reference(
+    truth: Truth, sites: tuple[str, ...], sandbox: Sandbox
+) -> dict[str, Gave | Raised]:
+    """Calls, and what the fixed program answers. What is not plain is asked for in words."""
+    fixed = Solution(files=(File(path="solution.py", text=truth.fixed),), entry="solution.py")
+    told: dict[str, Gave | Raised] = {}
+    untold: list[list[Json]] = []
+    late = 0
+    for in_words, inputs in ((False, list(truth.inputs)), (True, untold)):
+        calls = [_call(truth.entry_point, given, in_words) for given in inputs]
+        async with aclosing(_answers(truth, fixed, calls, sites, sandbox)) as answers:
+            async for index, answer in answers:
+                match answer:
+                    case Untold(ended=ended):
+                        late += ended
+                        if not in_words and not ended:
+                            untold.append(inputs[index])
+                    case Gave(wire=str(text)) if in_words and _ADDRESS.search(text):
+                        pass  # each run has another
+                    case _:
+                        told[calls[index]] = answer
+                if late >= MOST_LATE:
+                    return told
+    return told
+
+
+async def _agrees(
+    truth: Truth, told: dict[str, Gave | Raised], program: Solution, sites: tuple[str, ...],
+    sandbox: Sandbox,
+) -> bool:
+    calls = list(told)
+    async with aclosing(_answers(truth, program, calls, sites, sandbox)) as answers:
+        async for index, answer in answers:
+            if not same(told[calls[index]], answer):
+                return False
+    return True
+
+
+def same(left: Answer, right: Answer) -> bool:
+    """Whether two answers are the same result."""
+    match left, right:
+        case Gave(wire=one), Gave(wire=other):
+            try:
+                return one == other or _equal(plain.decode(one), plain.decode(other))
+            except Garbled:
+                return False
+        case Raised(name=one), Raised(name=other):
+            return one == other
+    return False
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Equality as a test sees it, but for the last digits of floats and for NaN."""
+    # Any: whatever a program returned, in Python's own types.
+    if left == right:
+        return True
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=CLOSE) or (math.isnan(left) and math.isnan(right))
+    if isinstance(left, list | tuple) and type(left) is type(right) and len(left) == len(right):
+        return all(map(_equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
+        return all(_equal(left[key], right[key]) for key in left)
+    return False
+
+
+def _call(entry_point: str, given: list[Json], in_words: bool) -> str:
+    """A call as Python text; the arguments travel as JSON, which has NaN where literals do not."""
+    call = f"{entry_point}(*__import__('json').loads({json.dumps(given)!r}))"
+    if not in_words:
+        return call
+    items = f"list(__import__('itertools').islice(value, {MOST_ITEMS}))"
+    return f"(lambda value: {items} if hasattr(value, '__next__') else repr(value))({call})"
+
+
+async def _answers(
+    truth: Truth, program: Solution, calls: Sequence[str], sites: tuple[str, ...],
+    sandbox: Sandbox,
+) -> AsyncGenerator[tuple[int, Answer], None]:
+    """An answer for each call, in order; a call that ends the process costs its own alone."""
+    done = 0
+    while done < len(calls):
+        numbers = [secrets.token_hex(8) for _ in calls[done:]]
+        told: list[Json] = [
+            {"id": number, "call": call, "names": [truth.entry_point.partition(".")[0]]}
+            for number, call in zip(numbers, calls[done:], strict=True)
+        ]
+        async with sandbox.start(_job(program, told, sites)) as process:
+            begun = await process.receive(START_S)
+            if begun != {"begun": True}:
+                how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
+                raise SandboxError(f"the program's process did not begin: {how}")
+            for number in numbers:
+                reply = await process.receive(CALL_S)
+                done += 1
+                yield done - 1, _answer(reply, number)
+                if isinstance(reply, Outcome):
+                    break
+
+
+def _job(program: Solution, calls: list[Json], sites: tuple[str, ...]) -> Job:
+    total_s = START_S + len(calls) * CALL_S
+    text = mask(program.text)
+    return Job(
+        program=shipping.program("observe_examples"),
+        payload={
+            "name": program.entry.removesuffix(".py"), "entry": program.entry, "text": text,
+            "stdin": "", "argv": [], "calls": calls,
+        },
+        modules=shipping.modules(),
+        files={**{file.path: file.text for file in program.files}, program.entry: text},
+        sites=sites,
+        preload=shipping.preloads([text]),
+        limits=Limits(wall_s=total_s, cpu_s=total_s),
+    )
+
+
+def _answer(reply: Json | Outcome, number: str) -> Answer:
+    match reply:
+        case Outcome():
+            return Untold(ended=True)
+        case {"id": str(said), "value": wire} if said == number:
+            return Gave(wire)
+        case {"id": str(said), "raised": {"name": str(name)}, "loaded": True} if said == number:
+            return Raised(name)
+    return Untold()

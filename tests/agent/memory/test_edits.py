@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import ast
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory import Edit, edit_between
+from agent.memory.edits import contexts
+from agent.memory.locality import is_local
+from agent.memory.placing import applied, returned
+
+
+def edit(before: str, after: str) -> Edit:
+    made = edit_between(before, after)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "other", "mended"),
+    [
+        pytest.param(
+            "def area(w, h):\n    return w + h\n",
+            "def area(w, h):\n    return w * h\n",
+            "def speed( a,b ):\n    return  a + b   # 'quoted'\n",
+            "def speed( a,b ):\n    return  a * b   # 'quoted'\n",
+            id="operator",
+        ),
+        pytest.param(
+            "def f(xs):\n    for i in range(len(xs) + 1):\n        print(xs[i])\n",
+            "def f(xs):\n    for i in range(len(xs)):\n        print(xs[i])\n",
+            "def g(data):\n\tfor k in range(len(data) + 1):\n\t\treturn data[k]\n",
+            "def g(data):\n\tfor k in range(len(data)):\n\t\treturn data[k]\n",
+            id="header of a loop",
+        ),
+        pytest.param(
+            "def f(xs):\n    return sum(xs) / len(xs)\n",
+            "def f(xs):\n    if not xs:\n        return 0\n    return sum(xs) / len(xs)\n",
+            "def mean(numbers):\n\t# the average\n\treturn sum(numbers) / len(numbers)\n",
+            "def mean(numbers):\n\t# the average\n\tif not numbers:\n\t\treturn 0\n"
+            "\treturn sum(numbers) / len(numbers)\n",
+            id="guard",
+        ),
+        pytest.param(
+            "def f(x):\n    return math.sqrt(x)\n",
+            "import math\n\ndef f(x):\n    return math.sqrt(x)\n",
+            '"""Doc."""\nfrom __future__ import annotations\n\nX = math.pi\n',
+            '"""Doc."""\nfrom __future__ import annotations\n\nimport math\nX = math.pi\n',
+            id="import",
+        ),
+        pytest.param(
+            "def f(a, out=[]):\n    out.append(a)\n    return out\n",
+            "def f(a, out=None):\n    if out is None:\n        out = []\n    out.append(a)\n"
+            "    return out\n",
+            "def g(item, seen=[]):\n    seen.append(item)\n    return seen\n",
+            "def g(item, seen=None):\n    if seen is None:\n        seen = []\n"
+            "    seen.append(item)\n    return seen\n",
+            id="two places",
+        ),
+        pytest.param(
+            "def f(s, t):\n    return s == 'a' + t\n",
+            "def f(s, t):\n    return s != 'a' + t\n",
+            'def g(k, t):\n    return k == "z" + t\n',
+            'def g(k, t):\n    return k != "z" + t\n',
+            id="a constant of the new place, in its quotes",
+        ),
+    ],
+)
+def test_an_edit_is_taken_over_in_the_words_of_the_new_place(
+    before: str, after: str, other: str, mended: str
+) -> None:
+    assert applied(edit(before, after), other, 5) == (mended,)
+
+
+def test_an_edit_is_offered_at_every_place_that_it_fits() -> None:
+    made = edit("def f(a, b):\n    return a + b\n", "def f(a, b):\n    return a - b\n")
+    other = "def g(x, y):\n    return x + y\n\n\ndef h(p, q):\n    return p + q\n"
+    assert applied(made, other, 5) == (
+        other.replace("x + y", "x - y"), other.replace("p + q", "p - q")
+    )
+
+
+def test_a_name_from_elsewhere_is_tried_as_each_name_of_the_new_place() -> None:
+    made = edit(
+        "def f(total, x):\n    y = x\n    return y\n",
+        "def f(total, x):\n    y = x\n    return total\n",
+    )
+    assert applied(made, "def g(a, b):\n    c = b\n    return c\n", 5) == (
+        "def g(a, b):\n    c = b\n    return a\n", "def g(a, b):\n    c = b\n    return b\n",
+    )
+
+
+def test_the_pattern_keeps_the_structure_and_none_of_the_authors_words() -> None:
+    made = edit(
+        "def f(secret, other):\n    return secret.weight + other['colour'] + 731\n",
+        "def f(secret, other):\n    return secret.weight - other['colour'] + 731\n",
+    )
+    assert made.context == "return NAME1.ATTR1 + NAME2[TEXT1] + NUMBER1"
+    assert made.hunks[0].model_dump() == {
+        "kind": "expression", "context": "return EDITED + NUMBER1",
+        "old": "NAME1.ATTR1 + NAME2[TEXT1]", "new": "NAME1.ATTR1 - NAME2[TEXT1]",
+    }
+    assert not re.search("secret|weight|colour|731", made.to_json())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(x):\n    return x\n", "def f(x):\n    return 917\n"),
+        ("def f(x):\n    return x\n", "def f(x):\n    return 'answer'\n"),
+        ("def f(x):\n    return x\n", "def f(x):\n    return {(1, 2): 10}[x]\n"),
+        ("def f(x):\n    return x\n", "def f(x):\n    return f'{x}-answer'\n"),
+        ("def f(x):\n    return x\n", "import pandas\n\ndef f(x):\n    return x\n"),
+        ("def f(x):\n    return x\n", "def g(x):\n    return 1\n\n\ndef f(x):\n    return g(x)\n"),
+        ("def f(x):\n    return x\n", "def other(y, z):\n    return z\n"),
+        ("def f(:\n", "def f():\n    pass\n"),
+        ("a = 1\n", "a = 1  # the same\n"),
+    ],
+)
+def test_answers_and_inventions_are_not_carried_over(before: str, after: str) -> None:
+    assert edit_between(before, after) is None
+
+
+def test_no_line_of_the_programs_own_tests_is_edited() -> None:
+    made = edit("def f(a, b):\n    return a + b\n", "def f(a, b):\n    return a - b\n")
+    held = edit("assert f(1)\n", "assert not f(1)\n")
+    other = "def g(x, y):\n    return x + y\n\n\nassert g(1)\n"
+    assert applied(made, other, 5) == (other.replace("+", "-"),)
+    assert applied(held, other, 5) == ()
+
+
+def test_a_place_whose_comment_would_be_lost_is_left_out() -> None:
+    made = edit("def f(a, b):\n    return a + b\n", "def f(a, b):\n    return a - b\n")
+    assert applied(made, "def g(x, y):\n    return (x  # first\n            + y)\n", 5) == ()
+
+
+def test_the_same_program_in_another_layout_keeps_its_comments() -> None:
+    before = "def f(a, b):\n    return a * 7 + b\n"
+    after = "def f(a, b):\n    return a * 9 + b\n"
+    now = "# my notes\ndef f( a, b ):\n    return a*7 + b  # why\n"
+    assert returned(before, after, now) == now.replace("7", "9")
+
+
+def test_where_an_edit_fits_is_found_by_its_context() -> None:
+    made = edit("def f(a, b):\n    return a + b\n", "def f(a, b):\n    return a - b\n")
+    assert made.context in contexts("def g(x, y):\n    return x + y\n")
+    assert made.context not in contexts("def g(x, y):\n    return x + 1\n")
+    assert contexts("def g(:\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "local"),
+    [
+        ("def area(width, height):\n    return width * height\n", True),
+        ("import math\n\ndef area(width, height):\n    return width + height\n", True),
+        ("def area(width, height):\n    if not width:\n        return 0\n"
+         "    return width + height\n", True),
+        ("def area(w, h):\n    return 10\n", False),
+        ("def area(width, height):\n    return {(2, 5): 10, (1, 1): 1}[width, height]\n", False),
+        ("print('hello')\n", False),
+        ("", False),
+    ],
+)
+def test_a_small_edit_is_told_from_another_program(after: str, local: bool) -> None:
+    assert is_local("def area(width, height):\n    return width + height\n", after) is local
+
+
+NAMES = st.sampled_from([*string.ascii_lowercase, "total", "items", "len"])
+OPERATORS = st.sampled_from("+ - * / // % < <= == and or".split())
+PROGRAMS = st.lists(st.tuples(NAMES, NAMES, OPERATORS, NAMES), min_size=1, max_size=6).map(
+    lambda lines: "def f(a, b):\n" + "".join(
+        f"    {name} = {left} {operator} {right}  # {name}\n"
+        for name, left, operator, right in lines
+    )
+)
+
+
+@given(PROGRAMS, PROGRAMS, PROGRAMS)
+def test_an_edit_keeps_valid_syntax_and_every_other_byte(
+    before: str, after: str, other: str
+) -> None:
+    made = edit_between(before, after)
+    if made is None:
+        return
+    for text in applied(made, other, 4):
+        ast.parse(text)
+        old, new = other.split("\n"), text.split("\n")
+        changed = sum(line not in old for line in new)
+        assert changed <= sum(hunk.new.count("\n") + 1 for hunk in made.hunks)
+
+
+@given(PROGRAMS, PROGRAMS)
+def test_an_edit_returned_to_its_own_program_gives_what_it_gave(before: str, after: str) -> None:
+    again = returned(before, after, before)
+    assert again is None or ast.dump(ast.parse(again)) == ast.dump(ast.parse(after))

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+from agent.domain import Example, File, Report, Solution, Verdict
+from agent.memory import failure_of, signature
+from agent.memory.failures import normalised
+
+
+def program(text: str) -> Solution:
+    return Solution(files=(File(path="p.py", text=text),), entry="p.py")
+
+
+TEST = Example(name="t", origin="user", call="f(1)", expected="2")
+
+
+def failing(message: str = "at 0x7f01: got 3", status: str = "failed") -> Report:
+    verdict = Verdict(
+        name="t", test="t", origin="user", status=status, integrity="outside", message=message
+    )
+    return Report(solution="x", verdicts=(verdict,))
+
+
+def test_a_signature_ignores_layout_comments_and_addresses() -> None:
+    first = signature(program("def f(x):\n    return x\n"), (TEST,), failing())
+    second = signature(
+        program("def f(x):  # same\n\n    return (x)\n"), (TEST,), failing("at 0x8e22: got 44")
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("text", "test", "report"),
+    [
+        ("def f(x):\n    return x + 1\n", TEST, failing()),
+        ("def f(x):\n    return x\n", TEST.model_copy(update={"expected": "3"}), failing()),
+        ("def f(x):\n    return x\n", TEST, failing("raised")),
+    ],
+)
+def test_another_program_test_or_failure_has_another_signature(
+    text: str, test: Example, report: Report
+) -> None:
+    base = signature(program("def f(x):\n    return x\n"), (TEST,), failing())
+    assert signature(program(text), (test,), report) != base
+
+
+def test_a_program_that_does_not_parse_has_a_signature_by_its_text() -> None:
+    one, two = program("def f(:\n"), program("def f(\n")
+    assert signature(one, (), failing()) != signature(two, (), failing())
+
+
+def test_failures_of_different_programs_are_alike() -> None:
+    first = failure_of(
+        program("def f(items):\n    return items['a']\n"), (TEST,),
+        failing("KeyError: 'a' at line 2 (p.py)", "error"),
+    )
+    second = failure_of(
+        program("X = 1\n\ndef total(row):\n    return row['sum']\n"), (TEST,),
+        failing("KeyError: 'sum' at line 4 (p.py)", "error"),
+    )
+    assert (first.exception, first.message, first.place, first.shape) == (
+        "KeyError", "'…'", "Return", "error"
+    )
+    assert first.alike == second.alike
+    assert first.signature != second.signature
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("IndexError: list index out of range at line 2 (p.py)", "error"),
+        ("KeyError: 'a' at line 1 (p.py)", "error"),
+        ("f(1) gave 3, expected 2", "failed"),
+        ("no end within 5 s", "timeout"),
+    ],
+)
+def test_another_exception_place_or_outcome_is_not_alike(message: str, status: str) -> None:
+    code = program("def f(items):\n    return items['a']\n")
+    base = failure_of(code, (TEST,), failing("KeyError: 'a' at line 2 (p.py)", "error"))
+    assert failure_of(code, (TEST,), failing(message, status)).alike != base.alike
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("name 'total' is not defined", "name '…' is not defined"),
+        ("f() takes 2 positional arguments but 3 were given",
+         "f() takes # positional arguments but # were given"),
+        ("<Thing object at 0x7f00aa> has no len()", "<Thing object at @> has no len()"),
+        ("cannot open /home/anna/data.csv", "cannot open /…"),
+    ],
+)
+def test_what_varies_in_a_message_is_left_out(message: str, kept: str) -> None:
+    assert normalised(message) == kept

@@ -1,0 +1,183 @@
+"""The file of the memory: bad ones are set aside, old ones migrated, two writers get along."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.domain import Lesson
+from agent.memory import Fix, Memory, MemoryFault, Symptom, open_memory
+from agent.memory.file import APPLICATION, FORMAT
+
+Making = Callable[..., Fix]
+
+VERSION_1 = """
+create table fixes(
+    signature text not null, before text not null, after text not null, proof text not null,
+    note text not null, successes integer not null default 0, failures integer not null default 0,
+    created real not null, used real, primary key(signature, after));
+create table lessons(
+    text text not null, category text not null, created real not null,
+    primary key(text, category));
+insert into fixes values('s', 'def f(a, b):
+    return a + b
+', 'def f(a, b):
+    return a - b
+', 'E2', 'changed + to -', 3, 1, 17.5, 18.5);
+insert into lessons values('guard the index', 'crash', 19.5);
+"""
+
+
+def put(path: Path, script: str) -> None:
+    db = sqlite3.connect(path)
+    db.executescript(script)
+    db.close()
+
+
+def filled(path: Path, fix: Making) -> None:
+    memory = Memory(path)
+    for number in range(200):
+        memory.remember(fix(f"s{number}"))
+    memory.close()
+
+
+def truncate(path: Path, fix: Making) -> None:
+    filled(path, fix)
+    path.write_bytes(path.read_bytes()[: 4096 * 3 + 100])
+
+
+BAD: dict[str, tuple[Callable[[Path, Making], object], str]] = {
+    "no SQLite file": (lambda path, fix: path.write_bytes(b"hello " * 4000), "no SQLite file"),
+    "truncated": (truncate, "damaged"),
+    "another program's": (
+        lambda path, fix: put(path, "create table bookmarks(url text)"), "another program"
+    ),
+    "another program's, with our table's name": (
+        lambda path, fix: put(path, "create table fixes(url text)"), "another program"
+    ),
+    "newer": (
+        lambda path, fix: (
+            filled(path, fix), put(path, f"pragma user_version={FORMAT + 1}")
+        ), "newer version",
+    ),
+    "other tables under our mark": (
+        lambda path, fix: put(
+            path, f"create table fixes(id integer); pragma application_id={APPLICATION}; "
+            f"pragma user_version={FORMAT}"
+        ), "other tables",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_file_is_set_aside_as_it_is_and_a_new_memory_begins(
+    tmp_path: Path, fix: Making, kind: str
+) -> None:
+    path = tmp_path / "memory.db"
+    spoil, words = BAD[kind]
+    spoil(path, fix)
+    was = path.read_bytes()
+
+    memory = open_memory(path)
+    memory.remember(fix())
+
+    (aside,) = tmp_path.glob("memory.db.broken-*Z")
+    assert words in memory.notice and aside.name in memory.notice
+    assert aside.read_bytes() == was
+    assert len(memory.fixes()) == 1
+    memory.close()
+    again = Memory(path)
+    assert (len(again.fixes()), again.notice) == (1, "")
+    again.close()
+
+
+def test_an_earlier_broken_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    for content in (b"first " * 999, b"second " * 999):
+        path.write_bytes(content)
+        open_memory(path).close()
+    kept = {one.read_bytes()[:5] for one in tmp_path.glob("memory.db.broken-*")}
+    assert kept == {b"first", b"secon"}
+
+
+def test_an_older_version_is_migrated_with_nothing_lost(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    put(path, VERSION_1)
+    memory = Memory(path)
+    assert memory.notice == ""
+    (known,) = memory.exact(memory.fixes()[0].fix.failure)
+    assert (known.fix.failure.signature, known.fix.proof, known.fix.note) == (
+        "s", "E2", "changed + to -"
+    )
+    assert (known.successes, known.failures, known.created, known.used) == (3, 1, 17.5, 18.5)
+    assert known.fix.after == "def f(a, b):\n    return a - b\n"
+    assert memory.lessons_for(Symptom(message="list index")) == (
+        Lesson(text="guard the index", category="crash"),
+    )
+    assert list(tmp_path.glob("*broken*")) == []
+    memory.close()
+
+
+def test_an_empty_file_is_a_new_memory(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").touch()
+    memory = open_memory(tmp_path / "memory.db")
+    assert (memory.notice, memory.fixes()) == ("", ())
+    memory.close()
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.mkdir(),
+    lambda path: path.symlink_to("/proc/nowhere/memory.db"),
+])
+def test_a_file_that_cannot_be_opened_leaves_a_memory_that_is_not_kept(
+    tmp_path: Path, fix: Making, spoil: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "memory.db"
+    spoil(path)
+    memory = open_memory(path)
+    assert str(path) in memory.notice and "not kept" in memory.notice
+    memory.remember(fix())
+    assert len(memory.fixes()) == 1
+    memory.close()
+
+
+def test_a_full_disk_is_a_fault_that_says_so(tmp_path: Path, fix: Making) -> None:
+    memory = Memory(tmp_path / "memory.db")
+    pages = memory._db.execute("pragma page_count").fetchone()[0]
+    memory._db.execute(f"pragma max_page_count={pages}")
+    with pytest.raises(MemoryFault, match=r"memory\.db cannot be used: .* full"):
+        for number in range(50):
+            memory.remember(fix(f"s{number}", before="def f(a, b):\n    return a + b\n" * 99))
+    memory.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from agent.domain import Lesson
+from agent.memory import Failure, Fix, Memory
+memory = Memory(Path(sys.argv[1]))
+for number in range(40):
+    name = f"{sys.argv[2]}{number}"
+    failure = Failure(signature=name, exception="wrong result")
+    memory.remember(Fix(failure=failure, before="a = 1\\n", after="a = 2\\n", proof="E1"))
+    memory.learn(Lesson(text=name, category="crash"))
+memory.close()
+"""
+
+
+def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    put(path, VERSION_1)  # and both of them find an old version
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    memory = Memory(path)
+    assert (len(memory.fixes()), len(memory.lessons())) == (81, 81)
+    memory.close()

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.domain import Lesson
+from agent.memory import Failure, Fix, Memory, Symptom, offers
+from agent.memory.edits import contexts
+from agent.memory.offers import MOST_OFFERS
+
+Making = Callable[..., Fix]
+OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
+LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
+
+
+def texts(memory: Memory, failure: Failure, text: str) -> list[str]:
+    return [one for offer in offers(memory, failure, text) for one in offer.texts]
+
+
+def test_a_remembered_fix_is_found_by_its_signature_alone(memory: Memory, fix: Making) -> None:
+    memory.remember(fix())
+    (known,) = memory.exact(fix().failure)
+    assert known.fix == fix()
+    assert memory.exact(LIKE) == ()
+
+
+def test_the_same_fix_again_takes_its_newest_proof_and_keeps_its_record(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    memory.credit(memory.fixes()[0], helped=True)
+    memory.remember(fix().model_copy(update={"proof": "E2"}))
+    (known,) = memory.fixes()
+    assert (known.fix.proof, known.successes) == ("E2", 1)
+
+
+def test_a_fix_that_fails_its_replay_is_no_longer_offered(memory: Memory, fix: Making) -> None:
+    memory.remember(fix())
+    memory.credit(memory.fixes()[0], helped=False)
+    assert memory.exact(fix().failure) == ()
+
+
+def test_an_edit_that_misfits_elsewhere_is_still_offered_at_home(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    memory.credit(memory.fixes()[0], helped=False, elsewhere=True)
+    assert memory.alike(LIKE, contexts(OTHER)) == ()
+    assert len(memory.exact(fix().failure)) == 1
+
+
+def test_the_fix_with_the_better_record_comes_first(memory: Memory, fix: Making) -> None:
+    memory.remember(fix(after="def f(a, b):\n    return a * b\n"))
+    memory.remember(fix())
+    memory.credit(memory.fixes()[1], helped=True)
+    assert [known.successes for known in memory.exact(fix().failure)] == [1, 0]
+
+
+def test_what_comes_from_elsewhere_ranks_last_until_it_is_trusted(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix(after="def f(a, b):\n    return a * b\n"), origin="x", trusted=False)
+    memory.remember(fix())
+    memory.credit(memory.fixes()[1], helped=True)
+    assert [known.origin for known in memory.exact(fix().failure)] == ["own", "x"]
+
+
+def test_a_program_that_fails_alike_is_offered_the_edit_and_keeps_the_rest(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    assert texts(memory, LIKE, OTHER) == [OTHER.replace("+", "-")]
+
+
+def test_another_failure_or_another_form_is_offered_nothing(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    assert texts(memory, LIKE.model_copy(update={"exception": "KeyError"}), OTHER) == []
+    assert texts(memory, LIKE, OTHER.replace("price + rebate", "price + 1")) == []
+
+
+def test_the_very_program_is_offered_the_whole_text_and_another_layout_the_edit_alone(
+    memory: Memory, fix: Making
+) -> None:
+    known = fix()
+    memory.remember(known)
+    assert texts(memory, known.failure, known.before) == [known.after]
+    noted = "# mine\n" + known.before.replace("a + b", "a+b  # why")
+    assert texts(memory, known.failure, noted) == [noted.replace("a+b", "a - b")]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def f(x, y):\n    return 10\n",
+        "import random\n\n\ndef g():\n    return random.random()\n",
+        "def f(a, b):\n    return {(2, 5): -3, (1, 1): 0}[a, b]\n",
+        "",
+    ],
+)
+def test_a_program_is_never_replaced_by_another_one(
+    memory: Memory, fix: Making, tmp_path: Path, after: str
+) -> None:
+    memory.remember(fix())
+    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
+        poisoning.execute("update fixes set after = ?", (after,))
+    poisoning.close()
+    assert texts(memory, fix().failure, fix().before) == []
+    assert texts(memory, LIKE, OTHER) == []
+
+
+def test_a_signature_that_lies_does_not_replace_an_unrelated_program(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    unrelated = "def f(a, b):\n    return max(a, b)\n"
+    assert texts(memory, fix().failure, unrelated) == []
+
+
+def test_an_edit_that_was_tampered_with_is_not_used(
+    memory: Memory, fix: Making, tmp_path: Path
+) -> None:
+    memory.remember(fix())
+    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
+        poisoning.execute("update fixes set edit = replace(edit, '-', '**')")
+    poisoning.close()
+    assert texts(memory, LIKE, OTHER) == [OTHER.replace("+", "-")]
+
+
+def test_the_programs_own_tests_are_never_edited_away(memory: Memory, fix: Making) -> None:
+    before = "def f(a, b):\n    return a + b\n\n\nassert f(3, 1) == 2\n"
+    memory.remember(fix(before=before, after=before.replace("assert f(3, 1) == 2\n", "")))
+    assert texts(memory, fix().failure, before) == []
+
+
+def test_the_replays_of_one_failure_are_few(memory: Memory, fix: Making) -> None:
+    for number in range(9):
+        operator = "*" * (number % 2 + 1)
+        memory.remember(fix(f"s{number}", after=f"def f(a, b):\n    return a {operator} b\n"))
+        memory.remember(fix("s", after=f"def f(a, b):\n    return a + b + {number}\n"))
+    many = "".join(f"def f{name}(a, b):\n    return a + b\n\n\n" for name in range(9))
+    assert len(texts(memory, fix().failure, fix().before)) == MOST_OFFERS
+    assert len(texts(memory, LIKE, many)) == MOST_OFFERS
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "proof_after = 'E9'", "successes = -1", "successes = 'many'", "before = after",
+        "alike = 'x'", "created = 'then'", "after = x'ff00'",
+    ],
+)
+def test_a_row_that_makes_no_sense_is_skipped_and_counted(
+    memory: Memory, fix: Making, tmp_path: Path, change: str
+) -> None:
+    other = "def g():\n    return 0\n"
+    memory.remember(fix("kept", before=other, after=other.replace("0", "1")))
+    memory.remember(fix())
+    with sqlite3.connect(tmp_path / "memory.db") as meddling:
+        meddling.execute(f"update fixes set {change} where signature = 's'")
+    meddling.close()
+    kept = [known.fix.failure.signature for known in memory.fixes()]
+    assert (kept, memory.skipped) == (["kept"], 1)
+
+
+def test_forgotten_is_forgotten(memory: Memory, fix: Making) -> None:
+    memory.remember(fix("a"))
+    memory.remember(fix("b"))
+    memory.learn(Lesson(text="guard the end of a list", category="crash"))
+    newest, oldest = memory.fixes()
+    memory.forget([newest.number])
+    assert memory.fixes() == (oldest,)
+    memory.forget_all()
+    assert (memory.fixes(), memory.lessons()) == ((), ())
+    assert memory.lessons_for(Symptom(message="list")) == ()
+
+
+# Lessons.
+
+
+def test_a_lesson_is_kept_once(memory: Memory) -> None:
+    for _ in range(2):
+        memory.learn(Lesson(text="a", category="crash"))
+    assert [row.lesson.text for row in memory.lessons()] == ["a"]
+
+
+LESSONS = {
+    "range ends before its second number": Symptom(
+        category="crash", exception="IndexError", message="list index out of range",
+        names=("items", "total"),
+    ),
+    "a dictionary was asked for a key that it lacks": Symptom(
+        category="crash", exception="KeyError", message="'…'", names=("prices", "currency"),
+    ),
+    "the name was misspelt": Symptom(
+        category="name", exception="NameError", message="name '…' is not defined",
+        names=("subtotal",),
+    ),
+    "the base case of the recursion was missing": Symptom(
+        category="endless", exception="RecursionError",
+        message="maximum recursion depth exceeded", names=("walk", "node"),
+    ),
+    "integers were divided with / instead of //": Symptom(
+        category="wrong_result", exception="", message="", names=("average", "half"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "first"),
+    [
+        (Symptom(exception="IndexError", message="tuple index out of range"), 0),
+        (Symptom(exception="KeyError", names=("currencies",)), 1),
+        (Symptom(category="name", exception="NameError"), 2),
+        (Symptom(cause="the function recurses for ever"), 3),
+        (Symptom(category="wrong_result", names=("halves",)), 4),
+    ],
+)
+def test_a_failure_calls_the_closest_lesson_to_mind(
+    memory: Memory, symptom: Symptom, first: int
+) -> None:
+    for text, shown in LESSONS.items():
+        memory.learn(Lesson(text=text, category=shown.category), shown)
+    assert memory.lessons_for(symptom)[0].text == list(LESSONS)[first]
+
+
+def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Memory) -> None:
+    for number in range(9):
+        memory.learn(
+            Lesson(text=f"guard the index, way {number}", category="crash"),
+            Symptom(exception="IndexError"),
+        )
+    assert len(memory.lessons_for(Symptom(exception="IndexError"))) == 5
+    assert memory.lessons_for(Symptom(exception="UnicodeDecodeError", names=("guard",))) == ()
+    assert memory.lessons_for(Symptom()) == ()
+
+
+def test_a_question_full_of_query_language_is_only_words(memory: Memory) -> None:
+    memory.learn(Lesson(text="close the bracket", category="syntax"))
+    hostile = 'AND OR NOT NEAR( "bracket" words:* ^ { } -close'
+    assert [one.text for one in memory.lessons_for(Symptom(message=hostile))] == [
+        "close the bracket"
+    ]

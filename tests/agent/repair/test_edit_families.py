@@ -1,0 +1,310 @@
+"""One pair of programs for each family of edits: what was written, and what was meant."""
+
+import re
+
+import pytest
+
+from agent.repair.edits import EDITS, single_edits
+from agent.repair.facts import Crash
+from agent.repair.program import Program, spliced
+
+MARK = re.compile("«([^»]*)»«([^»]*)»")
+ABOVE = "größe = 'ä'  # kept\n"
+
+FAMILIES = [
+    ("alternatives", None, """
+def primary(color):
+    return «color == 'red' or 'blue'»«color == 'red' or color == 'blue'»
+"""),
+    ("chain", None, """
+def ordered(a, b, c):
+    return «a < b and c»«a < b < c»
+"""),
+    ("parentheses", None, """
+def odd_one(a, b):
+    return «not a and b»«not (a and b)»
+"""),
+    ("type test", None, """
+def total(items):
+    result = 0
+    for one in items:
+        if «type(one) == int»«isinstance(one, (int, float))»:
+            result += one
+    return result
+"""),
+    ("late binding", None, """
+def adders():
+    return [lambda x«»«, i=i»: x + i for i in range(3)]
+"""),
+    ("repeated list", None, """
+def grid(w, h):
+    return «[[0] * w] * h»«[[0] * w for _ in range(h)]»
+"""),
+    ("copy", None, """
+def extended(items, x):
+    out = «items»«items[:]»
+    out.append(x)
+    return out
+"""),
+    ("used once", None, """
+def lengths(words):
+    return «map(len, words)»«list(map(len, words))»
+"""),
+    ("shadowed name", Crash("TypeError", "'int' object is not callable", 6), """
+def stats(items):
+    «max»«max_» = 0
+    for one in items:
+        if one > «max»«max_»:
+            «max»«max_» = one
+    return «max»«max_», max(len(str(i)) for i in items)
+"""),
+    ("nothing kept", None, """
+def ordered(items):
+    «items = items.sort()»«items.sort()»
+    return items
+"""),
+    ("nothing returned", None, """
+def ordered(items):
+    return «items.sort()»«sorted(items)»
+"""),
+    ("dropped result", None, """
+def tidy(text):
+    «text.strip()»«text = text.strip()»
+    return text.upper()
+"""),
+    ("method not called", None, """
+def shout(text):
+    return text.upper«»«()»
+"""),
+    ("function not called", None, """
+class Base:
+    def area(self):
+        return 2
+
+class Wide(Base):
+    def area(self):
+        return «super»«super()».area() * 2
+"""),
+    ("joined or unique", None, """
+def unique(items):
+    return «list(set(items))»«list(dict.fromkeys(items))»
+"""),
+    ("tuple of one", None, """
+def wrapped(x):
+    return «(x)»«(x,)»
+"""),
+    ("format string", None, """
+def label(n):
+    return «'no {n}'»«f'no {n}'»
+"""),
+    ("date format", None, """
+from datetime import datetime
+def parsed(text):
+    return datetime.strptime(text, «'%H:%m'»«'%H:%M'»).minute
+"""),
+    ("expected exception", Crash("ValueError", "invalid literal for int()", 3), """
+def number(text):
+    try:
+        return int(text)
+    except «TypeError»«ValueError»:
+        return 0
+"""),
+    ("attempt", Crash("ValueError", "invalid literal for int()", 2), """
+def number(text):
+    «return int(text)»«try:
+        return int(text)
+    except ValueError:
+        return None»
+"""),
+    ("end of a loop", None, """
+def contains(items, x):
+    for one in items:
+        if one == x:
+            return True
+«        else:
+            return False»«    return False»
+"""),
+    ("reset in a loop", None, """
+def total(rows):
+«    for row in rows:
+        result = 0
+»«    result = 0
+    for row in rows:
+»        result += row
+    return result
+"""),
+    ("exchange", None, """
+def turn(a, b):
+    «a = b
+    b = a»«a, b = b, a»
+    return a, b
+"""),
+    ("loop by index", None, """
+def doubled(items):
+    for i in «items»«range(len(items))»:
+        items[i] *= 2
+    return items
+"""),
+    ("both bounds", None, """
+def primes(n):
+    out = []
+    for k in range(«1»«2», «n»«n + 1»):
+        if all(k % d for d in range(2, k)):
+            out.append(k)
+    return out
+"""),
+    ("self", None, """
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+    def bump(self):
+        «count»«self.count» += 1
+        return self.count
+"""),
+    ("field", None, """
+class Account:
+    def __init__(self, owner):
+        «owner»«self.owner» = owner
+
+    def name(self):
+        return self.owner
+"""),
+    ("constructor", None, """
+class Account:
+    def __init__(self, owner, balance):
+        self.owner = owner«»«
+        self.balance = balance»
+
+    def rich(self):
+        return self.balance > 10
+"""),
+    ("parent's method", None, """
+class Base:
+    def __init__(self, size):
+        self.size = size
+
+class Wide(Base):
+    def __init__(self, size):
+        super().__init__(«self, size»«size»)
+"""),
+    ("kind of method", None, """
+class Temperature:
+    «»«@staticmethod
+    »def warm(degrees):
+        return degrees > 20
+"""),
+    ("shared field", None, """
+class Bag:
+    «items = []
+
+    def __init__(self):
+        self.size = 0»«def __init__(self):
+        self.size = 0
+        self.items = []»
+
+    def put(self, x):
+        self.items.append(x)
+        return len(self.items)
+"""),
+    ("order", None, """
+def best(scores):
+    return max(scores«»«, key=scores.get»)
+"""),
+    ("tie break", None, """
+def ordered(words):
+    return sorted(words, key=«len»«lambda x: (len(x), x)»)
+"""),
+    ("library field", None, """
+from datetime import date
+def days(a, b):
+    return (b - a).«seconds»«days»
+"""),
+    ("factory", None, """
+from collections import Counter
+def commonest(text):
+    return Counter(text).most_common(«»«1»)
+"""),
+    ("default of a dictionary", Crash("KeyError", "'a'", 5), """
+from collections import defaultdict
+def tally(words):
+    counts = «{}»«defaultdict(int)»
+    for word in words:
+        counts[word] += 1
+    return dict(counts)
+"""),
+    ("qualified name", Crash("NameError", "name 'sqrt' is not defined", 3), """
+import math
+def root(x):
+    return «sqrt(x)»«math.sqrt(x)»
+"""),
+    ("class and module",
+     Crash("AttributeError", "module 'datetime' has no attribute 'strptime'", 3), """
+«import datetime»«from datetime import datetime»
+def year(text):
+    return datetime.strptime(text, '%Y').year
+"""),
+    ("twin", None, """
+def swap_ends(a, b):
+    a = a.strip()
+«»«    b = b.strip()
+»    return b + a
+"""),
+    ("else branch", None, """
+def parts(items):
+    small, big = [], []
+    for one in items:
+        if one < 5:
+            small.append(one)
+«»«        else:
+            big.append(one)
+»    return small, big
+"""),
+    ("check after", None, """
+def balanced(text):
+    depth = 0
+    for c in text:
+        if c == '(':
+            depth += 1
+        elif c == ')':
+            depth -= 1
+«»«            if depth < 0:
+                return False
+»    return depth == 0
+"""),
+    ("reach of not", None, """
+def odd_one(a, b):
+    return «not (a and b)»«not a and b»
+"""),
+    ("comma", None, """
+def names():
+    return ['änn'«»«,» 'bob', 'cy']
+"""),
+    ("outer variable", None, """
+count = 0
+def bump():
+    «»«global count
+    »count += 1
+    return count
+"""),
+]
+"""An operator, how the program ended, and the program: «what was written»«what was meant»."""
+
+
+@pytest.mark.parametrize(
+    ("operator", "crash", "marked"), FAMILIES, ids=[one[0] for one in FAMILIES]
+)
+def test_a_family_reaches_what_was_meant_and_keeps_the_rest(
+    operator: str, crash: Crash | None, marked: str
+) -> None:
+    text = marked.removeprefix("\n")
+    buggy = ABOVE + MARK.sub(lambda match: match[1], text)
+    meant = ABOVE + MARK.sub(lambda match: match[2], text)
+    if crash is not None and crash.line is not None:
+        crash = Crash(crash.exception, crash.message, crash.line + 1)
+    only = tuple(one for one in EDITS if one.name == operator)
+    program = Program(buggy, crash=crash)
+
+    edits = single_edits(program, {}, operators=only)
+
+    assert meant in {spliced(program.data, [edit.splice]) for edit in edits}

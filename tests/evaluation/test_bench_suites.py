@@ -1,0 +1,109 @@
+"""The project's own suites: every row is what its fields say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.suite import Row, read_suite
+
+BENCH = Path(__file__).parents[2] / "evaluation" / "bench"
+SUITES = sorted(BENCH.glob("*.jsonl"))
+FIELDS = {
+    "id", "kind", "author", "licence", "entry_point", "setup", "buggy", "fixed", "tests",
+    "held_out",
+}
+KINDS = {
+    "logic", "crash", "syntax", "spec", "two-edit", "three-edit", "class", "recursion",
+    "generator", "string", "date", "parsing",
+}
+LONGEST_S = 0.5
+
+
+class TooLong(BaseException):
+    """No program's own `except` stops it."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def failures(row: dict[str, Any], program: str, codes: list[str]) -> list[str]:
+    """Those of the tests that a program of ours does not pass, each on the program afresh."""
+    failed = []
+    for code in codes:
+        try:
+            with _at_most(LONGEST_S):
+                space: dict[str, Any] = {"__name__": "solution"}
+                exec(compile(f"{row['setup']}\n{program}", row["id"], "exec"), space)
+                exec(compile(code, row["id"], "exec"), space)
+        except (Exception, TooLong):
+            failed.append(code)
+    return failed
+
+
+def compiles(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def problems(row: dict[str, Any], stem: str) -> Iterator[str]:
+    if row.keys() != FIELDS:
+        yield f"its fields are {sorted(row)}"
+        return
+    if row["kind"] not in KINDS or row["author"] != stem or row["licence"] != "MIT":
+        yield "its kind, author or licence"
+    if not row["id"].startswith(f"{stem}/"):
+        yield "its id"
+    if not 3 <= len(row["tests"]) <= 6 or len(row["held_out"]) < 5:
+        yield "the number of its tests"
+    if set(row["tests"]) & set(row["held_out"]):
+        yield "a test that is held out is shown too"
+    if (row["kind"] == "syntax") == compiles(row["buggy"]):
+        yield "whether the broken program compiles"
+    if not failures(row, row["buggy"], row["tests"]):
+        yield "the broken program passes its tests"
+    yield from failures(row, row["fixed"], [*row["tests"], *row["held_out"]])
+
+
+def test_both_suites_are_there() -> None:
+    assert [path.stem for path in SUITES] == ["seen", "unseen"]
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
+def test_every_row_is_what_its_fields_say(path: Path) -> None:
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    assert len(found) >= 45
+    assert {row["kind"] for row in found} == KINDS
+    assert not [f"{row['id']}: {said}" for row in found for said in problems(row, path.stem)]
+    assert all(isinstance(row, Row) for row in read_suite(path))
+
+
+def test_no_two_rows_are_about_the_same_program() -> None:
+    names = Counter(
+        json.loads(line)["entry_point"]
+        for path in SUITES for line in path.read_text(encoding="utf-8").splitlines()
+    )
+    assert not [name for name, count in names.items() if count > 1]

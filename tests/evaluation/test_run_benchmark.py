@@ -1,0 +1,302 @@
+"""The benchmark's command: rows in, lines out, and the truth never before the repair."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain import Behaviour, File, Rivals, Solution
+from agent.events import from_jsonl
+from agent.result import Result
+from evaluation import run_benchmark
+from evaluation.figures import figures, grouped, table
+from evaluation.healing import Line, Measured, first_patch_s, line_of, measured
+from evaluation.results import KEYS, BadResults, Results
+from evaluation.run_benchmark import main, run, settings_for
+from evaluation.suite import BadRow, Broken, Row, Truth
+
+AREA = "def area(width, height):\n    return width + height\n"
+TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
+ROW: dict[str, Any] = {
+    "id": "shapes/area", "entry_point": "area", "setup": "", "buggy": AREA, "tests": list(TESTS),
+    "held_out": ["assert area(7, 8) == 56"], "kind": "logic", "author": "seen",
+}
+SECRET = 4_815_162_342
+
+
+def suite(folder: Path, *rows: object) -> str:
+    path = folder / "suite.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def lines(folder: Path) -> list[Line]:
+    text = (folder / "results.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+@pytest.fixture(autouse=True)
+def _without_a_dotenv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_benchmark, "read_dotenv", lambda: None)
+
+
+# The command.
+
+
+def test_rows_in_lines_and_figures_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = suite(
+        tmp_path, ROW, {**ROW, "id": "wrong", "held_out": ["assert area(7, 8) == 1"]},
+        {**ROW, "id": "odd", "tests": ["assert ("]}, {**ROW, "id": "odder", "buggy": 3},
+    )
+    out = tmp_path / "out"
+
+    assert main(["--suite", path, "--provider", "mock", "--out", str(out)]) == 0
+
+    first, second, third, fourth = lines(out)
+    assert first.keys() == KEYS
+    assert (first["id"], first["outcome"], first["proof"]) == ("shapes/area", "healed", "E1")
+    assert first["files"] == {"solution.py": AREA.replace("+", "*")}
+    assert "+    return width * height" in first["diff"]
+    assert first["candidates"] > 0
+    assert (first["rank1_held_out"], second["rank1_held_out"]) == (True, False)
+    assert first["files"] == second["files"]
+    assert [third["outcome"], third["rank1_held_out"]] == ["refused", False]
+    assert [fourth["outcome"], fourth["rank1_held_out"]] == ["refused", None]
+    said = capsys.readouterr()
+    assert "the tests do not parse" in said.err.lower() or "tests[0] does not parse" in said.err
+    assert "`buggy` must be a text" in said.err
+    assert "no model" in said.err
+    assert "outcomes: healed 2, refused 2" in said.out
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert summary["figures"]["all"]["correct"] == 1
+    assert summary["budget_s"] == 10
+    log = from_jsonl((out / "logs" / "shapes%2Farea.jsonl").read_text(encoding="utf-8"))
+    assert log[-1].event.kind == "run_finished"
+    assert 0 < (first_patch_s(log) or 0) < first["seconds"] + 1
+
+
+def test_a_provider_that_is_not_built_in_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    given = ["--suite", suite(tmp_path, ROW), "--provider", "openai", "--out", str(out)]
+
+    assert main(given) == 2
+    assert "'openai' is not built into this version" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_malformed_suite_names_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(suite(tmp_path, ROW))
+    path.write_text(path.read_text(encoding="utf-8") + "{oh\n", encoding="utf-8")
+
+    assert main(["--suite", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert f"{path}, line 2 is not JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--budget-s", "0"], ["--limit", "0"], ["--workers", "x"]])
+def test_numbers_that_mean_nothing_are_usage(tmp_path: Path, given: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--suite", "s", "--out", str(tmp_path), *given])
+    assert ended.value.code == 2
+
+
+def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
+    monkeypatch.delenv("HEAL_MAX_CANDIDATES", raising=False)
+    found = settings_for("mock", 3.5, 70)
+    assert (found.budget_s, found.search_s, found.max_candidates) == (3.5, 3.5, 70)
+    assert found.autonomy_level == "full_auto"
+    assert settings_for("mock", 3.5, None).max_candidates == 60_000
+
+
+# What a repair is brought.
+
+
+async def test_nothing_of_the_truth_reaches_the_run() -> None:
+    truth = Truth(
+        held_out=(f"assert area(1, {SECRET}) == {SECRET}",), entry_point="area",
+        fixed=f"def area(w, h):\n    return w * h  # {SECRET}\n", inputs=([SECRET, 1],),
+    )
+    row = Row("a", Broken(AREA, TESTS), truth)
+    settings = settings_for("mock", 10, None)
+
+    with_truth = await measured(row, settings)
+    without = await measured(Row("a", row.broken, Truth()), settings)
+
+    assert with_truth.line["rank1_held_out"] is True
+    assert without.line["rank1_held_out"] is None
+    assert with_truth.line["files"] == without.line["files"]
+    assert len(with_truth.log) > 10
+    assert not [entry for entry in with_truth.log if str(SECRET) in entry.to_json()]
+
+
+async def test_rows_do_not_help_each_other() -> None:
+    row = Row("a", Broken(AREA, TESTS), Truth())
+    settings = settings_for("mock", 10, None)
+
+    first, second = [await measured(row, settings) for _ in range(2)]
+
+    assert first.line["candidates"] == second.line["candidates"] > 0
+
+
+async def test_a_program_that_is_not_healed_is_not_right() -> None:
+    hopeless = Broken(AREA, ("assert area(1, 1) == 'a'", "assert area(1, 1) == 'b'"))
+    row = Row("a", hopeless, Truth(held_out=("assert area(1, 1) == 2",)))
+
+    found = await measured(row, settings_for("mock", 10, 5))
+
+    assert found.line["outcome"] not in ("healed", "healthy")
+    assert (found.line["rank1_held_out"], found.line["any_held_out"]) == (False, False)
+
+
+# Going on.
+
+
+def healing(row: Row | BadRow) -> Measured:
+    return Measured(line_of(row.id, "unresolved"))
+
+
+def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Row | BadRow], Measured]) -> list[str]:
+    """Puts a double in the place of the healing; returns the ids it was asked for."""
+    asked: list[str] = []
+
+    async def measured(row: Row | BadRow, settings: object) -> Measured:
+        asked.append(row.id)
+        await asyncio.sleep(0)
+        return act(row)
+
+    monkeypatch.setattr(run_benchmark, "measured", measured)
+    return asked
+
+
+def rows(*ids: str) -> list[BadRow]:
+    return [BadRow(key, "") for key in ids]
+
+
+async def go(folder: Path, *ids: str, fresh: bool = False, workers: int = 1) -> None:
+    results = Results(folder, fresh)
+    settings = settings_for("mock", 10, None)
+    await run(rows(*ids), settings, results, workers, lambda text: None)
+
+
+async def test_rows_that_are_done_are_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = doubled(monkeypatch, healing)
+    await go(tmp_path, "a", "b")
+    with (tmp_path / "results.jsonl").open("ab") as file:
+        file.write(json.dumps(line_of("c", "healed")).encode()[:40])
+
+    await go(tmp_path, "a", "b", "c", "d", workers=2)
+
+    assert asked == ["a", "b", "c", "d"]
+    assert [line["id"] for line in lines(tmp_path)] == ["a", "b", "c", "d"]
+    await go(tmp_path, "a", fresh=True)
+    assert [line["id"] for line in lines(tmp_path)] == ["a"]
+
+
+async def test_a_fault_costs_its_own_row_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def act(row: Row | BadRow) -> Measured:
+        if row.id == "b":
+            raise ZeroDivisionError("of ours")
+        return healing(row)
+
+    doubled(monkeypatch, act)
+    await go(tmp_path, "a", "b", "c")
+
+    assert [line["outcome"] for line in lines(tmp_path)] == ["unresolved", "failed", "unresolved"]
+    assert "ZeroDivisionError: of ours" in capsys.readouterr().err
+
+
+async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = []
+
+    async def measured(row: Row | BadRow, settings: object) -> Measured:
+        try:
+            await asyncio.sleep(0 if row.id == "a" else 60)
+        finally:
+            ended.append(row.id)
+        return healing(row)
+
+    monkeypatch.setattr(run_benchmark, "measured", measured)
+    task = asyncio.create_task(go(tmp_path, "a", "b"))
+    while not (tmp_path / "results.jsonl").exists():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [line["id"] for line in lines(tmp_path)] == ["a"]
+    assert ended == ["a", "b"]
+
+
+def test_results_of_others_are_not_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
+    with pytest.raises(BadResults, match="line 1 is no line of results"):
+        Results(tmp_path)
+
+
+# Figures.
+
+
+def line(key: str, outcome: str = "healed", **changes: object) -> Line:
+    return {**line_of(key, outcome), **changes}  # type: ignore[typeddict-item]
+
+
+def test_figures_count_what_is_right_by_what_can_be_told() -> None:
+    found = figures(
+        [
+            line("a", proof="E2", seconds=1.0, rank1_held_out=True, any_held_out=True),
+            line("b", proof="E2", seconds=2.0, rank1_held_out=False, any_held_out=True),
+            line("c", proof="E1", seconds=3.0),
+            line("d", "unresolved", seconds=10.0, rank1_held_out=False, any_held_out=False),
+        ],
+        {"a": 0.1, "b": 0.3}.get,
+    )
+    assert found == {
+        "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "plausible": 3,
+        "correct": 1, "any": 2, "healed_with_truth": 2,
+        "by_proof": {"E2": {"healed": 2, "correct": 1}}, "seconds_median": 2.5,
+        "seconds_p90": 10.0, "first_patch_s_median": 0.2, "candidates_median": 0,
+    }
+
+
+def test_groups_are_told_apart_and_shown() -> None:
+    found = grouped(
+        [line("a"), line("b", "refused")],
+        {"a": (("kind", "logic"), ("author", "me")), "b": (("author", "me"),)},
+        lambda key: None,
+    )
+    assert list(found) == ["all", "kind logic"]
+    shown = "\n".join(table(found))
+    assert "kind logic     1      1/1 100%" in shown
+    assert "outcomes: healed 1, refused 1" in shown
+
+
+def test_behaviours_that_were_shown_stand_in_the_line() -> None:
+    solution = Solution(files=(File(path="solution.py", text="x = 1\n"),), entry="solution.py")
+    rivals = Rivals(
+        call="f(3, [])",
+        behaviours=(Behaviour(label="A", gives="0", solution=solution, note="n", diff="d"),),
+    )
+    assert line_of("a", "healed", Result(rivals=rivals))["clusters"] == {
+        "call": "f(3, [])",
+        "behaviours": [
+            {"label": "A", "gives": "0", "note": "n", "diff": "d",
+             "files": {"solution.py": "x = 1\n"}},
+        ],
+    }
