@@ -116,6 +116,8 @@ class Searched(Value):
     best_passed: int
     total: int
     wall_s: float
+    cut_after: float | None = None
+    """Seconds after which its budget cut the search; `None` while it runs, or where it ended."""
     note: str = ""
 
 

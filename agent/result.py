@@ -74,6 +74,8 @@ class Result:
     critique: Critiqued | None = None
     partial: PartialFound | None = None
     """The best partial patch of an unresolved run: not a fix."""
+    cut_after: float | None = None
+    """Seconds after which the last search was cut by its budget."""
     rivals: Rivals | None = None
     """Repairs that the tests did not tell apart, where there were several."""
     waiting: Waiting | None = None
@@ -135,6 +137,14 @@ def document(result: Result) -> dict[str, object]:
         "refused": list(ending.refused) if ending is not None else [],
         "iterations": result.iterations,
         "candidates": result.candidates,
+        "cut_after": result.cut_after,
+        "rivals": None if result.rivals is None else {
+            "call": result.rivals.call,
+            "behaviours": [
+                {"label": one.label, "gives": one.gives, "note": one.note, "diff": one.diff}
+                for one in result.rivals.behaviours
+            ],
+        },
         "tokens": result.tokens,
         "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
@@ -188,7 +198,10 @@ def _step(result: Result, event: Event) -> Result:
         case Diagnosed():
             return replace(result, diagnosis=event.diagnosis)
         case Searched():
-            return replace(result, candidates=max(result.candidates, event.candidates))
+            return replace(
+                result, candidates=max(result.candidates, event.candidates),
+                cut_after=event.cut_after,
+            )
         case PartialFound():
             return replace(result, partial=event)
         case Ambiguous():

@@ -7,12 +7,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import trace
-from agent.domain import Report, Solution, Task, TestCase
+from agent.domain import Behaviour, Report, Rivals, Solution, Task, TestCase
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -21,10 +21,14 @@ from agent.repair.facts import (
     Facts,
     Findings,
     Offer,
+    Probe,
+    Probed,
     Question,
     Screen,
     Screened,
 )
+from agent.repair.rivals import MOST as MOST_RIVALS
+from agent.repair.rivals import clusters, telling_call
 from agent.repair.search import search
 from agent.repair.syntax import compiles
 from sandbox.sandbox import Sandbox
@@ -45,6 +49,7 @@ class SearchProgress:
     best_passed: int
     total: int
     wall_s: float
+    cut_after: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,10 @@ class SearchResult:
     partial_passed: int = 0
     note: str = ""
     operator: str = ""
+    rivals: Rivals | None = None
+    """Other behaviours that pass every test too."""
+    cut_after: float | None = None
+    """Seconds after which the budget cut the search; `None` where it came to its end."""
 
 
 Progress = Callable[[SearchProgress], Awaitable[None] | None]
@@ -79,7 +88,9 @@ async def heal_by_search(
 
     A base that does not compile is screened against the same tests as any other.
     """
-    shell = _Shell(task, base, tests, sandbox, time.monotonic() + budget_s, progress, verify)
+    shell = _Shell(
+        task, base, tests, report, sandbox, time.monotonic() + budget_s, progress, verify
+    )
     facts = Facts(
         tests=tuple(test.code for test in tests), protected=_own_asserts(base.text)
     )
@@ -93,8 +104,8 @@ class _Shell:
     """One search's surroundings and what came of it."""
 
     def __init__(
-        self, task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, end: float,
-        progress: Progress, verify: Verify,
+        self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
+        sandbox: Sandbox, end: float, progress: Progress, verify: Verify,
     ) -> None:
         self.task = task
         self.base = base
@@ -105,17 +116,24 @@ class _Shell:
         self.progress = progress
         self.verify = verify
         self.told = 0.0
+        self.cut_after: float | None = None
         self.judged: set[str] = set()
         """Texts the judge has seen."""
         self.found: SearchResult | None = None
         self.latest = Findings()
+        timeouts = {one.test for one in report.verdicts if one.status == "timeout"}
+        self.hanging = frozenset(
+            place for place, test in enumerate(tests) if test.name in timeouts
+        )
 
     async def run(self, facts: Facts, budget: Budget) -> SearchResult:
         steps = search(self.base.text, facts, budget)
         answer: Answer = None
         async with AsyncExitStack() as stack:
             screener = await stack.enter_async_context(
-                screening(self.task, self.base, self.tests, self.sandbox)
+                screening(
+                    self.task, self.base, self.tests, self.sandbox, hanging=self.hanging
+                )
             )
             while self.found is None:
                 question = await asyncio.to_thread(_advanced, steps, answer)
@@ -125,19 +143,26 @@ class _Shell:
                 self.latest = question.so_far
                 await self._tell()
                 if time.monotonic() > self.end:
+                    self.cut_after = round(time.monotonic() - self.started, 3)
                     break
                 answer = await self._answered(screener, question)
         await self._tell(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
-        return self.found or self._unfound()
+        found = self.found or self._unfound()
+        return replace(found, cut_after=self.cut_after)
 
     async def _answered(self, screener: Screener, question: Question) -> Answer:
         match question:
             case Examine(text=text):
                 solution = self.base.with_text(text)
-                return await trace(solution, self.tests, self.task, self.sandbox)
+                return await trace(
+                    solution, self.tests, self.task, self.sandbox,
+                    hanging=self.hanging if text == self.base.text else frozenset(),
+                )
+            case Probe(texts=texts, calls=calls):
+                return Probed(await screener.probe(texts, calls))
             case Screen():
                 return await self._screened(screener, question)
             case Offer(so_far=findings):
@@ -160,16 +185,51 @@ class _Shell:
         """Whether the judge confirms one of the best candidates."""
         fresh = [one for one in findings.plausible if one.text not in self.judged]
         for candidate in fresh[:MOST_VERIFIED]:
-            self.judged.add(candidate.text)
-            solution = self._solution(candidate)
-            report = await self.verify(solution)
+            report = await self._judged(candidate)
             if report.passed:
+                solution = self._solution(candidate)
                 self.found = SearchResult(
                     solution, report, findings.tried, note=solution.note,
-                    operator=candidate.operator,
+                    operator=candidate.operator, rivals=await self._rivals(findings, candidate),
                 )
                 return True
         return False
+
+    async def _judged(self, candidate: Candidate) -> Report:
+        self.judged.add(candidate.text)
+        return await self.verify(self._solution(candidate))
+
+    async def _rivals(self, findings: Findings, chosen: Candidate) -> Rivals | None:
+        """Other behaviours that the judge confirms too, and what tells them apart."""
+        found = clusters(findings.plausible, chosen.text)
+        if not found:
+            return None
+        own, *others = found
+        confirmed = [own]
+        for cluster in others:
+            if len(confirmed) == MOST_RIVALS or time.monotonic() > self.end:
+                break
+            known = telling_call(findings.calls, [own.answers, cluster.answers]) is not None
+            if known and (await self._judged(cluster.best)).passed:
+                confirmed.append(cluster)
+        place = telling_call(findings.calls, [one.answers for one in confirmed])
+        if len(confirmed) < 2 or place is None:
+            return None
+        return Rivals(
+            call=findings.calls[place],
+            behaviours=tuple(
+                self._behaviour(label, one.best, one.answers[place])
+                for label, one in zip("ABC", confirmed, strict=False)
+            ),
+        )
+
+    def _behaviour(self, label: str, candidate: Candidate, answer: str) -> Behaviour:
+        solution = self._solution(candidate)
+        gives = f"raises {answer[1:]}" if answer.startswith("!") else answer
+        return Behaviour(
+            label=label, gives=gives, solution=solution, note=candidate.note,
+            diff=solution.diff(self.base),
+        )
 
     def _solution(self, candidate: Candidate) -> Solution:
         return self.base.with_text(candidate.text, origin="search", note=candidate.note)
@@ -196,7 +256,10 @@ class _Shell:
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )
         waiting = self.progress(
-            SearchProgress(seen.tried, len(seen.plausible), best, seen.total, now - self.started)
+            SearchProgress(
+                seen.tried, len(seen.plausible), best, seen.total,
+                now - self.started, self.cut_after,
+            )
         )
         if waiting is not None:
             await waiting

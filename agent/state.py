@@ -47,7 +47,9 @@ class State(TypedDict, total=False):
     strategy: str
     note: str
     proposals: Annotated[list[str], operator.add]
-    """`iteration:solution address`, in the order of the strategies."""
+    """`iteration:strategy:solution address:rivals address`, the last empty without rivals."""
+    rivals_id: str
+    """What else would have passed the tests; empty where nothing is known to."""
     candidates: Annotated[int, operator.add]
     recalled: bool
     transferred: str

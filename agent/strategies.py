@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.context import Context
-from agent.domain import Diagnosis, Report, Solution, TestCase
+from agent.domain import Diagnosis, Report, Rivals, Solution, TestCase
 from agent.domain import Strategy as StrategyName
 from agent.events import PartialFound, Searched
 from agent.searching import SearchProgress, heal_by_search
@@ -31,6 +30,8 @@ class Proposal:
     solution: Solution | None
     note: str
     candidates: int = 0
+    rivals: Rivals | None = None
+    """Repairs that pass the visible tests too and behave otherwise."""
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
@@ -41,21 +42,20 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             Searched(
                 candidates=seen.candidates, plausible=seen.plausible,
                 best_passed=seen.best_passed, total=seen.total, wall_s=seen.wall_s,
+                cut_after=seen.cut_after,
             )
         )
 
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
 
-    budget_s = min(ctx.settings.search_s, ctx.seconds_left)
-    started = time.monotonic()
     found = await heal_by_search(
         ctx.task,
         attempt.solution,
         attempt.tests,
         attempt.report,
         ctx.sandbox,
-        budget_s=budget_s,
+        budget_s=min(ctx.settings.search_s, ctx.seconds_left),
         max_candidates=ctx.settings.max_candidates,
         progress=progress,
         verify=verify,
@@ -70,12 +70,11 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             )
         )
     if found.solution is not None:
-        return Proposal(found.solution, found.note, found.candidates)
-    cut = time.monotonic() - started >= budget_s
+        return Proposal(found.solution, found.note, found.candidates, found.rivals)
     if found.candidates == 0:
         return Proposal(None, "the search found nothing to try")
     note = f"the search found no repair among {found.candidates:,} candidates" + (
-        f" and was cut after {round(budget_s, 1):g} seconds" if cut else ""
+        f" and was cut after {round(found.cut_after, 1):g} seconds" if found.cut_after else ""
     )
     return Proposal(None, note, found.candidates)
 

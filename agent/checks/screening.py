@@ -11,8 +11,10 @@ asked for one by one, and the guilty one alone is lost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, cast
@@ -26,13 +28,22 @@ from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Job, Json, Limits, Lost
 
 STEPS_BASELINE = 2_000_000
+STEPS_SHORT = 20_000
+"""For a test that is known to hang."""
 STEPS_LEAST = 2_000
 STEPS_MOST = 4_000_000
 STEPS_FACTOR = 20
 """A candidate may take this many times the steps of the base's longest test that ended."""
 CPU_LEAST_S = 0.15
+PATIENT, PATIENT_S = 100.0, 1.5
+"""From so much patience on, a candidate gets so many seconds more."""
+MOST_WORKERS = 2
 CHUNK = 40
 """Candidates a child is asked for at once."""
+PROBED = 4
+"""Candidates a child is asked to probe at once."""
+PROBE_PATIENCE = 4
+PROBE_WALL_S = 6.0
 SLICE_S = 0.3
 """After this time a child answers for the candidates it has finished."""
 KILL_S = 2.0
@@ -73,10 +84,14 @@ class Baseline:
 class Screener:
     """Screens candidate texts of one program against its tests; see `screening`."""
 
-    def __init__(self, batch: Batch, base: str, count: int) -> None:
-        self._batch = batch
+    def __init__(
+        self, batches: Sequence[Batch], base: str, count: int,
+        hanging: Collection[int] = frozenset(),
+    ) -> None:
+        self._batches = batches
         self._base = base
         self._count = count
+        self._hanging = sorted(hanging)
         self._baseline: Baseline | None = None
 
     async def baseline(self) -> Baseline:
@@ -101,7 +116,7 @@ class Screener:
             pending, alone = [], []
             items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
             wall_s = SLICE_S + _cpu_s(patience) * 10 + KILL_S
-            async for number, reply in self._batch.replies(items, wall_s):
+            async for number, reply in shared_out(self._batches, items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, Lost):
                     if len(chunk) == 1:
@@ -118,6 +133,38 @@ class Screener:
                 for index, answer in zip(chunk, answers, strict=False):
                     yield index, _screened(answer, self._count)
                 pending += chunk[len(answers) :]
+
+    async def probe(
+        self, texts: Sequence[str], calls: Sequence[str]
+    ) -> tuple[tuple[str, ...] | None, ...]:
+        """What each text answers to each call, see `programs.probing`; `None` for a text that
+        ended its process."""
+        limit = (await self.baseline()).step_limit
+        found: list[tuple[str, ...] | None] = [None] * len(texts)
+        chunks = [
+            [*range(first, min(first + PROBED, len(texts)))]
+            for first in range(0, len(texts), PROBED)
+        ]
+        while chunks:
+            items: list[Json] = [
+                {
+                    "kind": "probes", "texts": [texts[one] for one in chunk],
+                    "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
+                    "cpu_s": CPU_LEAST_S, "wall_s": CPU_LEAST_S * 5,
+                }
+                for chunk in chunks
+            ]
+            again: list[list[int]] = []
+            async for number, reply in shared_out(self._batches, items, PROBE_WALL_S):
+                chunk = chunks[number]
+                rows = _probed(reply, len(chunk), len(calls))
+                if rows is not None:
+                    for one, row in zip(chunk, rows, strict=True):
+                        found[one] = row
+                elif len(chunk) > 1:
+                    again += [[one] for one in chunk]
+            chunks = again
+        return tuple(found)
 
     def _item(
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
@@ -138,13 +185,10 @@ class Screener:
         }
 
     async def _measured(self) -> Baseline:
-        item: Json = {
-            "kind": "baseline", "text": self._base, "steps": STEPS_BASELINE, "cpu_s": 1.0,
-            "wall_s": 3.0,
-        }
+        item = _baseline_item(self._base, STEPS_BASELINE, 1.0, 3.0, self._hanging)
         lost = Screened(passed=(False,), ended="lost")
         measured = Baseline((lost,) * self._count, (0,) * self._count, None)
-        async for _, reply in self._batch.replies([item], 3.0 * self._count + KILL_S):
+        async for _, reply in self._batches[0].replies([item], 3.0 * self._count + KILL_S):
             rows = _baseline_rows(reply, self._count)
             if isinstance(reply, dict) and rows is not None:
                 output = reply.get("output")
@@ -161,12 +205,63 @@ class Screener:
 
 @asynccontextmanager
 async def screening(
-    task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox
+    task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
+    hanging: Collection[int] = frozenset(),
 ) -> AsyncIterator[Screener]:
-    """A screener for candidates of `base`; leaving the context ends its processes."""
+    """A screener for candidates of `base`; leaving the context ends its processes.
+
+    `hanging` are the places of tests that the base is known not to end.
+    """
     ours = await shipped(sandbox, task, base, tests)
-    async with sandbox.batch(job(task, base, tests, "screen", ours)) as batch:
-        yield Screener(batch, base.text, len(tests) or 1)
+    ordered = job(task, base, tests, "screen", ours)
+    async with AsyncExitStack() as stack:
+        batches = [
+            await stack.enter_async_context(sandbox.batch(ordered)) for _ in range(workers())
+        ]
+        yield Screener(batches, base.text, len(tests) or 1, hanging)
+
+
+def workers() -> int:
+    """How many processes screen side by side: one a core, at most two."""
+    return min(MOST_WORKERS, os.cpu_count() or 1)
+
+
+async def shared_out(
+    batches: Sequence[Batch], items: Sequence[Json], wall_s: float
+) -> AsyncGenerator[tuple[int, Json | Lost], None]:
+    """The replies of several processes to items that they share; any process suits any item."""
+    if len(batches) == 1 or len(items) == 1:
+        async for number, reply in batches[0].replies(items, wall_s):
+            yield number, reply
+        return
+    heard: asyncio.Queue[tuple[int, Json | Lost] | None] = asyncio.Queue()
+
+    async def ask(share: Sequence[int], batch: Batch) -> None:
+        try:
+            async for number, reply in batch.replies([items[one] for one in share], wall_s):
+                heard.put_nowait((share[number], reply))
+        finally:
+            heard.put_nowait(None)
+
+    count = len(batches)
+    shares = [range(first, len(items), count) for first in range(count)]
+    asking = [
+        asyncio.create_task(ask(share, batch))
+        for share, batch in zip(shares, batches, strict=True) if share
+    ]
+    try:
+        ended = 0
+        while ended < len(asking):
+            said = await heard.get()
+            if said is None:
+                ended += 1
+            else:
+                yield said
+        await asyncio.gather(*asking)
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
 
 async def run_in_process(
@@ -186,10 +281,7 @@ async def run_in_process(
         ours = await shipped(sandbox, task, solution, [test])
         alone = job(task, changed, [test], "screen", ours, manner=manner, strict=True)
         async with sandbox.batch(alone) as batch:
-            item: Json = {
-                "kind": "baseline", "text": changed.text, "steps": STEPS_BASELINE * 50,
-                "cpu_s": wall_s, "wall_s": wall_s,
-            }
+            item = _baseline_item(changed.text, STEPS_BASELINE * 50, wall_s, wall_s, [])
             async for _, reply in batch.replies([item], wall_s + KILL_S):
                 if isinstance(reply, Lost):
                     ended: Literal["timeout", "lost"] = (
@@ -243,13 +335,22 @@ def job(
     )
 
 
+def _baseline_item(
+    text: str, steps: int, cpu_s: float, wall_s: float, hanging: Sequence[int]
+) -> Json:
+    return {
+        "kind": "baseline", "text": text, "steps": steps, "cpu_s": cpu_s, "wall_s": wall_s,
+        "hanging": list(hanging), "short_steps": STEPS_SHORT,
+    }
+
+
 def _cpu_s(patience: float) -> float:
     """The timer stands behind the budget of steps and grows more slowly."""
-    return CPU_LEAST_S * min(patience, 4.0)
+    return CPU_LEAST_S * min(patience, 4.0) + (PATIENT_S if patience >= PATIENT else 0.0)
 
 
 def _rows(reply: Json) -> list[list[Json]] | None:
-    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 6 for row in reply):
+    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 8 for row in reply):
         return cast(list[list[Json]], reply)
     return None
 
@@ -258,7 +359,7 @@ _PASSED = {"1": True, "0": False, "-": None}
 
 
 def _screened(row: list[Json], count: int) -> Screened:
-    ended, passed, exception, message, line, types = row
+    ended, passed, exception, message, line, types, near, did = row
     # Our own program wrote the row in the candidate's process: its shape is checked, not its word.
     if not isinstance(passed, str) or ended not in ("ok", "failed", "syntax", "timeout"):
         return Screened((None,) * count, "lost", message="the reply made no sense")
@@ -272,7 +373,22 @@ def _screened(row: list[Json], count: int) -> Screened:
         message=str(message),
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
+        near=near if isinstance(near, float) else 0.0,
+        did=str(did),
     )
+
+
+def _probed(
+    reply: Json | Lost, texts: int, calls: int
+) -> list[tuple[str, ...]] | None:
+    if not isinstance(reply, list) or len(reply) != texts:
+        return None
+    rows = []
+    for row in reply:
+        if not isinstance(row, list) or len(row) != calls:
+            return None
+        rows.append(tuple(str(one) for one in row))
+    return rows
 
 
 def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]] | None:
@@ -283,13 +399,16 @@ def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]]
     rows = []
     for run in runs:
         match run:
-            case [bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t)]:
+            case [
+                bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t),
+                float(near),
+            ]:
                 ended: Literal["ok", "timeout", "failed"] = (
                     "ok" if passed else "timeout" if timeout else "failed"
                 )
                 rows.append((Screened(
                     (passed,), ended, said, message, line if isinstance(line, int) else None,
-                    types=tuple(map(str, t)),
+                    types=tuple(map(str, t)), near=near,
                 ), steps))
             case _:
                 return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from agent.checks.screening import KILL_S, job, shipped
@@ -12,6 +12,7 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Lost
 
 STEPS = 100_000
+STEPS_HANGING = 5_000
 CPU_S = 0.6
 WALL_S = 3.0
 SLOW_TESTS = 3
@@ -19,11 +20,15 @@ SLOW_TESTS = 3
 
 
 async def trace(
-    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
+    hanging: Collection[int] = frozenset(),
 ) -> Trace:
-    """Runs each test once under a tracer; a test that ends its process is seen as failed."""
+    """Runs each test once under a tracer; a test that ends its process is seen as failed.
+
+    `hanging` are the places of tests known not to end: a few of their steps show enough.
+    """
     ours = await shipped(sandbox, task, solution, tests)
-    watched = job(task, solution, tests, "trace", ours, limits=[STEPS, CPU_S, WALL_S])
+    watched = job(task, solution, tests, "trace", ours, cpu_s=CPU_S, wall_s=WALL_S)
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}
     hits: dict[int, int] = {}
@@ -34,7 +39,8 @@ async def trace(
             if slow >= SLOW_TESTS:
                 seen.append(Traced(passed=False, exception="TimeoutError"))
                 continue
-            async for _, reply in batch.replies([index], WALL_S + KILL_S):
+            item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
+            async for _, reply in batch.replies([item], WALL_S + KILL_S):
                 one = _traced(reply, types, hits, moments)
                 slow += one.exception == "TimeoutError"
                 seen.append(one)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Solution, Strategy
-from agent.events import CodeWritten, PatchProposed
+from agent.domain import Rivals, Solution, Strategy
+from agent.events import Ambiguous, CodeWritten, PatchProposed
 from agent.state import State
 from agent.strategies import STRATEGIES
 
 
 async def select(state: State, ctx: Context) -> State:
     """Takes this iteration's proposals, by the strategies' order, and counts the iteration."""
-    found: dict[Strategy, str] = {}
+    found: dict[Strategy, tuple[str, str]] = {}
     for proposal in state.get("proposals", []):
         iteration, _, rest = proposal.partition(":")
-        name, _, key = rest.partition(":")
+        name, key, rivals = rest.split(":")
         if int(iteration) == state["iteration"]:
-            found.update({strategy: key for strategy in STRATEGIES if strategy == name})
+            found.update({strategy: (key, rivals) for strategy in STRATEGIES if strategy == name})
     winner = next((name for name in STRATEGIES if name in found), None)
     if winner is None:
         if ctx.seconds_left <= 0:
@@ -25,7 +25,8 @@ async def select(state: State, ctx: Context) -> State:
                 "reason": f"the run's {ctx.settings.budget_s:g} seconds are over",
             }
         return {"outcome": "unresolved", "reason": state.get("reason", "")}
-    solution = ctx.store.get(found[winner], Solution)
+    key, rivals = found[winner]
+    solution = ctx.store.get(key, Solution)
     base = ctx.store.get(state["base_id"], Solution)
     iteration_now = state["iteration"] + 1
     ctx.emit(CodeWritten(iteration=iteration_now, solution=solution))
@@ -35,7 +36,9 @@ async def select(state: State, ctx: Context) -> State:
             diff=solution.diff(base),
         )
     )
+    if rivals:
+        ctx.emit(Ambiguous(iteration=iteration_now, rivals=ctx.store.get(rivals, Rivals)))
     return {
-        "solution_id": found[winner], "iteration": iteration_now, "strategy": winner,
-        "note": solution.note,
+        "solution_id": key, "iteration": iteration_now, "strategy": winner,
+        "note": solution.note, "rivals_id": rivals,
     }

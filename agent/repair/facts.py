@@ -28,6 +28,10 @@ class Screened:
     """The last line of the entry file on the traceback."""
     types: tuple[str, ...] = ()
     """`got/expected` for each comparison that held though the types differ."""
+    near: float = 0.0
+    """One for each test that passed, and less for each that failed, the nearer the more."""
+    did: str = ""
+    """Candidates that failed in the same way have the same; empty where that is not known."""
 
     @property
     def score(self) -> int:
@@ -127,6 +131,10 @@ class Candidate:
     types: tuple[str, ...] = ()
     blind: bool = False
     """Its answer no longer depends on the arguments."""
+    answers: tuple[str, ...] = ()
+    """What it gives for each of the findings' calls; empty where it was not asked."""
+    penalty: float = 0.0
+    """What its behaviour beyond the tests adds to its cost."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,8 @@ class Findings:
 
     plausible: tuple[Candidate, ...] = ()
     """Pass every test, best first."""
+    calls: tuple[str, ...] = ()
+    """Calls beyond the tests', to which plausible candidates were put."""
     partial: Candidate | None = None
     """The best that passes more tests than the base, but not all."""
     tried: int = 0
@@ -162,11 +172,30 @@ class Screen:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """Asks what each text gives for each call; answered by `Probed`."""
+
+    texts: tuple[str, ...]
+    calls: tuple[str, ...]
+    so_far: Findings
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One row of answers for each text, `None` where it ended its process.
+
+    An answer is a value in words, `!` and an exception's name, `~` for no end, or nothing.
+    """
+
+    rows: tuple[tuple[str, ...] | None, ...]
+
+
+@dataclass(frozen=True)
 class Offer:
     """Shows the findings; answered by whether one was accepted, and the search goes on if not."""
 
     so_far: Findings
 
 
-Question = Examine | Screen | Offer
-Answer = Trace | None | tuple[Screened | None, ...] | bool
+Question = Examine | Screen | Probe | Offer
+Answer = Trace | None | tuple[Screened | None, ...] | Probed | bool

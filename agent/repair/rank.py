@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import difflib
 import io
+import math
 import re
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
+ALIKE = 0.5
+"""Cost of answering otherwise than the candidates that are likely by their edits."""
+CRASHING = 3.0
+"""Cost of an exception on every call to which the base gave a value."""
+CHANGED = 0.5
+"""Cost of another answer than the base's on every call."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -27,7 +35,44 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def weight(candidate: Candidate) -> float:
-    return candidate.cost + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
+    return (
+        candidate.cost + candidate.penalty + WRONG_TYPE * bool(candidate.types)
+        + BLIND * candidate.blind
+    )
+
+
+def behaved(
+    candidates: Sequence[Candidate], answers: Sequence[tuple[str, ...] | None]
+) -> tuple[Candidate, ...]:
+    """The candidates with what they answer beyond the tests, and what that adds to their cost.
+
+    The first of the answers are the base's. Candidates that answer alike speak for each other;
+    an exception where the base gave a value speaks against.
+    """
+    base, *others = answers
+    mass: dict[tuple[str, ...], float] = {}
+    for candidate, own in zip(candidates, others, strict=True):
+        if own is not None:
+            mass[own] = mass.get(own, 0.0) + math.exp(-weight(candidate))
+    whole = sum(mass.values())
+    found = []
+    for candidate, own in zip(candidates, others, strict=True):
+        if own is None:
+            found.append(replace(candidate, penalty=CRASHING))
+            continue
+        penalty = -ALIKE * math.log(mass[own] / whole)
+        if base is not None:
+            pairs = list(zip(base, own, strict=True))
+            worse = sum(is_failure(now) and not is_failure(was) for was, now in pairs)
+            changed = sum(was != now for was, now in pairs)
+            penalty += CRASHING * worse / len(pairs) + CHANGED * changed / len(pairs)
+        found.append(replace(candidate, answers=own, penalty=penalty))
+    return tuple(found)
+
+
+def is_failure(answer: str) -> bool:
+    """Whether a call ended in an exception or not at all."""
+    return answer.startswith(("!", "~"))
 
 
 def described(before: str, after: str) -> str:

@@ -17,11 +17,12 @@ goes on. Within its budget the result depends on the input alone.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from agent.repair.answers import blindness
-from agent.repair.blame import crash_of, ochiai
+from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.edits.statements import deliberate_ends
 from agent.repair.facts import (
@@ -33,23 +34,28 @@ from agent.repair.facts import (
     Findings,
     Mode,
     Offer,
+    Probe,
+    Probed,
     Question,
     Screen,
     Screened,
     Trace,
 )
-from agent.repair.program import Program, spliced
-from agent.repair.rank import described, ranked, weight
+from agent.repair.probes import probes
+from agent.repair.program import Function, Program, spliced
+from agent.repair.rank import behaved, described, ranked, weight
 from agent.repair.syntax import compiles, mended
 
 Steps = Generator[Question, Answer, None]
 
-FIRST_CHUNK, CHUNK = 40, 200
+FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 1.2
 """After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
 MOST_BEYOND = 1_500
 SLOW, PATIENCE = 240, 20.0
 """How many candidates that did not end are tried again, with how many times the steps."""
+SLOWEST, LONG_PATIENCE = 24, 1_000.0
+"""And of those, where the base told nothing of how long a healthy run takes."""
 PARTIALS = 12
 PER_PARTIAL = 1_500
 CHEAP, CHEAP_COUNT = 4.5, 140
@@ -102,6 +108,7 @@ class _State:
     partials: list[_Partial] = field(default_factory=list)
     base_passed: int = 0
     total: int = 0
+    calls: tuple[str, ...] = ()
 
     @property
     def spent(self) -> bool:
@@ -121,6 +128,7 @@ class _State:
         partial = best if best is not None and best.passed > self.base_passed else None
         return Findings(
             plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
+            calls=self.calls,
             partial=None if partial is None else self._told(partial),
             tried=self.tried,
             base_passed=self.base_passed,
@@ -142,11 +150,7 @@ class _State:
         )
 
     def _told(self, candidate: Candidate) -> Candidate:
-        return Candidate(
-            candidate.text, candidate.cost, candidate.operator,
-            described(self.source, candidate.text), candidate.passed, candidate.types,
-            candidate.blind,
-        )
+        return replace(candidate, note=described(self.source, candidate.text))
 
 
 def _repair(state: _State, base: Candidate) -> Steps:
@@ -188,7 +192,12 @@ def _repair(state: _State, base: Candidate) -> Steps:
     yield from _offer(state)
     if state.accepted or state.spent:
         return
-    yield from _screen_slow(state, failing, passing)
+    ends = [test.exception for place, test in enumerate(trace.tests) if place in failing]
+    unknown = sum(exception not in WRONG_ANSWERS for exception in ends)
+    rounds = [(SLOW, PATIENCE)]
+    if 2 * unknown > len(failing):
+        rounds.append((SLOWEST, LONG_PATIENCE))
+    yield from _screen_slow(state, failing, passing, rounds)
     yield from _offer(state)
     if state.accepted or state.spent:
         return
@@ -265,12 +274,33 @@ def _examine(state: _State, text: str) -> Generator[Question, Answer, Trace | No
 
 
 def _offer(state: _State) -> Steps:
-    """Shows what is plausible and was not shown before."""
-    findings = state.findings(fresh_only=True)
-    if findings.plausible:
-        accepted = yield Offer(findings)
-        state.offered.update(one.text for one in findings.plausible)
-        state.accepted = accepted is True
+    """Shows what is plausible and was not shown before, once it is known how it behaves."""
+    fresh = [one for one in state.plausible.values() if one.text not in state.offered]
+    if not fresh:
+        return
+    kept = ranked(fresh)[:KEPT]
+    calls = probes(_offered_names(state.source), state.facts.tests)
+    if len(kept) > 1 and calls:
+        texts = (state.source, *(one.text for one in kept))
+        answer = yield Probe(texts, calls, state.progress())
+        assert isinstance(answer, Probed)
+        kept = behaved(kept, answer.rows)
+        state.plausible.update({one.text: one for one in kept})
+        state.calls = calls
+    accepted = yield Offer(state.findings(fresh_only=True))
+    state.offered.update(one.text for one in fresh)
+    state.accepted = accepted is True
+
+
+def _offered_names(source: str) -> frozenset[str]:
+    """The functions and classes that tests of a program can call."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset(re.findall(r"^(?:def|class|async def)\s+(\w+)", source, re.MULTILINE))
+    return frozenset(
+        node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)
+    )
 
 
 def _screen(
@@ -302,20 +332,32 @@ def _screen(
         size = CHUNK
 
 
-def _screen_slow(state: _State, failing: set[int], passing: set[int]) -> Steps:
-    """Gives candidates that did not end another chance with more steps, the cheapest first."""
-    slow, state.slow = state.slow[:SLOW], []
-    for first in range(0, len(slow), FIRST_CHUNK):
-        chunk = slow[first : first + FIRST_CHUNK]
-        texts = tuple(one.text for one, _ in chunk)
-        answers = yield Screen(texts, "early", state.progress(), patience=PATIENCE)
-        assert isinstance(answers, tuple)
-        for (candidate, edit), answer in zip(chunk, answers, strict=True):
-            state.tried += 1
-            if answer is not None and answer.ended != "timeout":
-                _note(state, candidate, edit, answer, failing, passing)
-        if any(text not in state.offered for text in state.plausible):
-            return
+def _screen_slow(
+    state: _State, failing: set[int], passing: set[int], rounds: Iterable[tuple[int, float]]
+) -> Steps:
+    """Gives candidates that did not end more steps: many a little, then a few a lot.
+
+    Those come first that passed most tests before the one they did not end.
+    """
+    slow, state.slow = state.slow, []
+    for most, patience in rounds:
+        slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
+        slow, asked = [], slow[:most]
+        for first in range(0, len(asked), FIRST_CHUNK):
+            chunk = asked[first : first + FIRST_CHUNK]
+            texts = tuple(one.text for one, _ in chunk)
+            answers = yield Screen(texts, "early", state.progress(), patience=patience)
+            assert isinstance(answers, tuple)
+            for (candidate, edit), answer in zip(chunk, answers, strict=True):
+                state.tried += 1
+                if answer is None:
+                    continue
+                if answer.ended == "timeout":
+                    slow.append((replace(candidate, passed=answer.score), edit))
+                else:
+                    _note(state, candidate, edit, answer, failing, passing)
+            if any(text not in state.offered for text in state.plausible):
+                return
 
 
 def _chunk(
@@ -353,7 +395,7 @@ def _note(
             state.plausible[told.text] = replace(told, blind=bool(blind))
         return
     if answer.ended == "timeout":
-        state.slow.append((candidate, edit))
+        state.slow.append((told, edit))
     gained = sum(1 for index in failing if index < len(answer.passed) and answer.passed[index])
     if gained:
         kept = all(answer.passed[index] for index in passing if index < len(answer.passed))

@@ -21,6 +21,7 @@ from typing import Any
 
 from agent.checks.canary import DISARM, SPOILER
 from agent.checks.programs.disarming import Disarming
+from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.programs.ticks import Spliced, Steps
@@ -78,6 +79,10 @@ class Run:
     message: str = ""
     line: int | None = None
     types: list[str] = field(default_factory=list)
+    near: float = 0.0
+    """How near the comparison that failed came to holding."""
+    got: str = ""
+    """What it got, in words."""
     steps: int = 0
     error: BaseException | None = None
 
@@ -234,8 +239,13 @@ class Room:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
             name, message = type(error).__name__, _words(error)
+        near, got = 0.0, ""
+        if name == "AssertionError" and self.differed is not None:
+            near, got = nearness(*self.differed), told(self.differed[0])
         return Run(
             False,
+            near=near,
+            got=got,
             timeout=timeout,
             exception=name,
             message=message,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import time
 import types
 import warnings
 from typing import Any
 
 from agent.checks.programs.namesakes import give_way
+from agent.checks.programs.probing import probed
 from agent.checks.programs.running import Limits, Room, Run
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
+SLOW_TESTS = 2
+HOPELESS = 3
+"""A candidate that passes none of so many failing tests is no partial fix worth more runs."""
 
 
 def main(jail: Any) -> None:
@@ -34,15 +39,17 @@ def _serve(jail: Any, room: Any) -> None:
             return
         limits = Limits(item["steps"], item["cpu_s"], item["wall_s"])
         if item["kind"] == "baseline":
-            jail.send(_baseline(room, item["text"], limits))
+            jail.send(_baseline(room, item, limits))
+        elif item["kind"] == "probes":
+            jail.send(probed(room, item, limits))
         else:
             room.base_output = item["base_output"]
             jail.send(_answers(room, item, limits))
 
 
-def _baseline(room: Any, text: str, limits: Any) -> dict[str, Any]:
+def _baseline(room: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
     """Every test of the base: what passed, and the steps each took."""
-    runs = _all(room, text, limits)
+    runs = _all(room, item, limits)
     return {"runs": [_row(run) for run in runs], "output": room.base_output}
 
 
@@ -58,48 +65,69 @@ def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
 
 
 def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
-    """[ended, passed, exception, message, line, types], `passed` as a string of 1, 0 and -."""
+    """[ended, passed, exception, message, line, types, near, did], `passed` as 1, 0 and -."""
     try:
         code = room.compiled(text)
     except BROKEN as error:
         return ["syntax", "", type(error).__name__, str(error)[:200],
-                getattr(error, "lineno", None), []]
+                getattr(error, "lineno", None), [], 0.0, ""]
     order: list[int] = item["order"]
     failing: int = item["failing"]
     passed = ["-"] * room.count
     gained = 0
     first: Run | None = None
     seen: list[str] = []
+    near = 0.0
+    did: list[str] = []
     for position, index in enumerate(order):
         run = room.run(code, index, limits)
         passed[index] = "1" if run.passed else "0"
         gained += run.passed and position < failing
         seen += run.types
         if run.passed:
+            near += 1.0
             continue
+        near += run.near
+        did.append(f"{index} {run.exception} {run.got or run.message}")
         if first is None or (run.timeout and not first.timeout):
             first = run
         if item["mode"] == "early":
             break
-        if item["mode"] == "fit" and (
-            run.timeout or position >= failing or (gained == 0 and position >= 3)
-        ):
+        if item["mode"] == "fit" and (run.timeout or position >= failing):
+            break
+        if item["mode"] == "fit" and gained == 0 and position + 1 >= min(failing, HOPELESS):
             break
     if first is None:
-        return ["ok", "".join(passed), "", "", None, sorted(set(seen))]
+        return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
     ended = "timeout" if first.timeout else "failed"
-    return [ended, "".join(passed), first.exception, first.message, first.line, []]
+    known = "" if first.timeout else _short("\n".join(did))
+    return [
+        ended, "".join(passed), first.exception, first.message, first.line, [], near, known
+    ]
 
 
-def _all(room: Any, text: str, limits: Any) -> list[Run]:
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
+    """Tests known to hang, and all after a few that did not end, get a short budget."""
     try:
-        code: types.CodeType = room.compiled(text)
+        code: types.CodeType = room.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
         broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * room.count
-    return [room.run(code, index, limits) for index in range(room.count)]
+    short = Limits(min(item["short_steps"], limits.steps), limits.cpu_s, limits.wall_s)
+    runs: list[Run] = []
+    for index in range(room.count):
+        hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
+        runs.append(room.run(code, index, short if hanging else limits))
+    return runs
 
 
 def _row(run: Run) -> list[Any]:
-    return [run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types]
+    return [
+        run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
+        run.near,
+    ]

@@ -20,7 +20,7 @@ _DEFINITIONS = (ModuleType, FunctionType, BuiltinFunctionType, type)
 
 
 def main(jail: Any) -> None:
-    """Answers each item, the number of a test, with what was seen of it."""
+    """Answers each item, the number of a test and its steps, with what was seen of it."""
     warnings.simplefilter("ignore")
     give_way(jail.files)
     room = Room(jail.payload, jail.folder)
@@ -28,12 +28,13 @@ def main(jail: Any) -> None:
 
 
 def _serve(jail: Any, room: Any) -> None:
-    limits = Limits(*jail.payload["limits"])
     while True:
         item = jail.receive()
-        if not isinstance(item, int):
+        if not isinstance(item, list):
             return
-        jail.send(_seen(room, item, limits))
+        index, steps = item
+        limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
+        jail.send(_seen(room, index, limits))
 
 
 class Watcher:

@@ -44,7 +44,7 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert base.passed == (False, True, True, True)
     assert base.ended == "failed"
     assert base.exception == "AssertionError"
-    assert healed == Screened((True, True, True, True), "ok")
+    assert healed == Screened((True, True, True, True), "ok", near=4.0)
     assert broken.ended == "syntax"
 
 
@@ -231,3 +231,18 @@ async def test_a_program_that_writes_over_our_channel_is_no_fault_of_ours(messag
     assert (alone.passed, alone.message) == ((False,), "the reply made no sense")
     seen = await trace(program(text), TESTS[:1], Task(), open_sandbox())
     assert [(t.passed, t.message) for t in seen.tests] == [(False, "the reply made no sense")]
+
+
+async def test_probes_tell_values_exceptions_and_endless_calls_apart() -> None:
+    base = "def f(n):\n    return 1\n"
+    texts = (
+        base,
+        "def f(n):\n    return 10 // n\n",
+        "def f(n):\n    while n > 1:\n        pass\n    return [n]\n",
+        "def f(n):\n    import os\n    os._exit(0)\n",
+        "f = None + 1\n",
+    )
+    tests = [Example(name="f", origin="user", call="f(5)", expected="2")]
+    async with screening(Task(), program(base), tests, open_sandbox()) as screener:
+        rows = await screener.probe(texts, ["f(0)", "f(2)"])
+    assert rows == (("1", "1"), ("!ZeroDivisionError", "5"), ("[0]", "~"), None, ("!", "!"))

@@ -1,0 +1,56 @@
+"""Calls candidates with other arguments than the tests', to see where they differ.
+
+Nobody knows here which answer is right; what counts is who answers alike.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any
+
+from agent.checks.programs.nearness import told
+from agent.checks.programs.running import Limits
+
+LOST_AFTER = 6
+"""After so many calls that do not end, the rest of a candidate's are not made."""
+
+
+def probed(room: Any, item: dict[str, Any], limits: Any) -> list[list[str]]:
+    """What each text of the item answers to each call: a value, `!` and an exception, `~` for
+    no end, or nothing where it was not asked."""
+    calls = [compile(call, "<call>", "eval") for call in item["calls"]]
+    return [_answers(room, text, calls, limits) for text in item["texts"]]
+
+
+def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[str]:
+    code = room.compiled(text)
+    loaded: list[ModuleType] = []
+    load = functools.partial(_load, room, code, loaded)
+    told_of: list[str] = []
+    lost = 0
+    # One module serves all calls: a candidate that keeps state keeps it alike in all others.
+    if not room.guarded(load, Limits(limits.steps, limits.cpu_s, limits.wall_s)).passed:
+        return ["!" for _ in calls]
+    for call in calls:
+        if lost >= LOST_AFTER:
+            told_of.append("")
+            continue
+        answer: list[str] = []
+        run = room.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
+        if run.passed:
+            told_of.append(answer[0])
+        elif run.timeout:
+            lost += 1
+            told_of.append("~")
+        else:
+            told_of.append(f"!{run.exception}")
+    return told_of
+
+
+def _load(room: Any, code: Any, loaded: list[ModuleType]) -> None:
+    loaded.append(room.module(code, room.stem))
+
+
+def _ask(module: ModuleType, call: Any, answer: list[str]) -> None:
+    answer.append(told(eval(call, module.__dict__)))

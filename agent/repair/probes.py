@@ -1,0 +1,351 @@
+"""Calls like the tests' own with other arguments, to see where candidates differ.
+
+Arguments keep their types, and near the values seen at their place: a count stays a count, a
+text keeps to the letters of its neighbours. Otherwise most calls would only show how programs
+behave outside their contract.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+PROBES = 128
+MOST_SEEDS = 24
+LONGEST = 300
+"""Characters of a call."""
+MOST_ELEMENTS = 24
+LARGEST = 10_000_000
+MIXED = 0.3
+"""Share of the arguments that are first taken from another call."""
+SMALL = 0.3
+"""Share of the calls that come from making an argument as small as it can be."""
+
+Call = tuple[ast.expr, tuple[ast.expr, ...]]
+"""An expression and the literals in it that may be changed."""
+
+
+def probes(names: Iterable[str], tests: Sequence[str], most: int = PROBES) -> tuple[str, ...]:
+    """Up to `most` calls of the program's `names`, none of them a test's own, the shortest first.
+
+    The same names and tests give the same calls.
+    """
+    seeds = _seeds(frozenset(names), tests)
+    if not seeds:
+        return ()
+    chance = random.Random(0)
+    pools = _pools(seeds)
+    known = {ast.unparse(call) for call, _ in seeds}
+    found: dict[str, None] = {}
+    for text in _smallest(seeds, pools):
+        if len(found) < most * SMALL and text not in known and len(text) <= LONGEST:
+            found[text] = None
+    for turn in range(most * 8):
+        call, literals = seeds[turn % len(seeds)]
+        if len(found) >= most or not literals:
+            break
+        text = _changed(call, literals, pools, chance)
+        if text not in known and len(text) <= LONGEST:
+            found[text] = None
+    return tuple(sorted(found, key=lambda one: (len(one), one)))
+
+
+def _seeds(names: frozenset[str], tests: Sequence[str]) -> list[Call]:
+    """The tests' calls whose arguments are all literals, each once."""
+    found: dict[str, Call] = {}
+    for test in tests:
+        try:
+            tree = ast.parse(test)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        inner: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            if node in inner or not isinstance(node, ast.Call):
+                continue
+            literals = _literals(node, names)
+            if literals is not None:
+                inner.update(ast.walk(node))
+                found.setdefault(ast.unparse(node), (node, literals))
+    return list(found.values())[:MOST_SEEDS]
+
+
+def _literals(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | None:
+    """The literals of a chain of calls that begins at one of the names, or `None`."""
+    match node:
+        case ast.Name(id=name):
+            return () if name in names else None
+        case ast.Attribute(value=owner):
+            return _literals(owner, names)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            before = _literals(func, names)
+            given = [*args, *(keyword.value for keyword in keywords)]
+            if before is None or any(keyword.arg is None for keyword in keywords):
+                return None
+            return (*before, *given) if all(map(_is_literal, given)) else None
+    return None
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+class _Pool:
+    """What was seen at one place of one function's calls."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.letters: set[str] = set()
+        self.numbers: list[float] = []
+
+    def add(self, value: Any) -> None:
+        self.values.append(value)
+        for atom in _atoms(value):
+            if isinstance(atom, str):
+                self.letters.update(atom)
+            elif isinstance(atom, int | float):
+                self.numbers.append(atom)
+
+    @property
+    def least(self) -> float:
+        """Numbers below this were never seen: none is made negative that was not."""
+        return min(self.numbers, default=0.0)
+
+
+def _atoms(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _atoms(key)
+            yield from _atoms(one)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from _atoms(one)
+    else:
+        yield value
+
+
+def _key(call: ast.expr, place: int) -> tuple[str, int]:
+    """Calls of the same shape share what was seen at a place."""
+    return _shape(call), place
+
+
+def _shape(call: ast.expr) -> str:
+    match call:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=owner, attr=name):
+            return f"{_shape(owner)}.{name}"
+        case ast.Call(func=func, args=args, keywords=keywords):
+            return f"{_shape(func)}({len(args) + len(keywords)})"
+    return ""
+
+
+def _pools(seeds: Sequence[Call]) -> dict[tuple[str, int], _Pool]:
+    pools: dict[tuple[str, int], _Pool] = {}
+    for call, literals in seeds:
+        for place, literal in enumerate(literals):
+            pools.setdefault(_key(call, place), _Pool()).add(ast.literal_eval(literal))
+    return pools
+
+
+def _with(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -> str:
+    """The call's text with other literals at some places."""
+    replaced = {id(literals[place]): text for place, text in texts.items()}
+
+    def shown(node: ast.expr) -> str:
+        if id(node) in replaced:
+            return replaced[id(node)]
+        match node:
+            case ast.Attribute(value=owner, attr=name):
+                return f"{shown(owner)}.{name}"
+            case ast.Call(func=func, args=args, keywords=keywords):
+                given = [shown(one) for one in args]
+                given += [f"{one.arg}={shown(one.value)}" for one in keywords]
+                return f"{shown(func)}({', '.join(given)})"
+        return ast.unparse(node)
+
+    return shown(call)
+
+
+def _text(value: Any) -> str:
+    """`repr`, but sets in an order that is the same in every process."""
+    match value:
+        case set() | frozenset():
+            inner = ", ".join(sorted(map(_text, value)))
+            shown = f"{{{inner}}}" if value else "set()"
+            return shown if isinstance(value, set) else f"frozenset({shown if value else ''})"
+        case list():
+            return f"[{', '.join(map(_text, value))}]"
+        case tuple():
+            inner = ", ".join(map(_text, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        case dict():
+            return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+        case float() if not math.isfinite(value):
+            return f"float('{value}')"
+    return repr(value)
+
+
+def _smallest(seeds: Sequence[Call], pools: dict[tuple[str, int], _Pool]) -> Iterator[str]:
+    """Calls with one argument as small as it can be, and with two seeds' arguments mixed."""
+    for call, literals in seeds:
+        for place, literal in enumerate(literals):
+            pool = pools[_key(call, place)]
+            for value in _small(ast.literal_eval(literal), pool):
+                yield _with(call, literals, {place: _text(value)})
+            for other in pool.values[:4]:
+                yield _with(call, literals, {place: _text(other)})
+
+
+def _small(value: Any, pool: _Pool) -> Iterator[Any]:
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield from (one for one in (0, 1, 2) if one >= pool.least - 1)
+        case float():
+            yield from (one for one in (0.0, 1.0, 0.5) if one >= pool.least - 1)
+        case str() | bytes():
+            yield value[:0]
+            yield value[:1]
+            yield value[:2]
+        case list() | tuple():
+            yield value[:0]
+            yield value[:1]
+            yield value[:2]
+            yield value[-1:]
+        case dict():
+            yield {}
+            yield dict(list(value.items())[:1])
+        case set():
+            yield set()
+
+
+def _changed(
+    call: ast.expr, literals: Sequence[ast.expr], pools: dict[tuple[str, int], _Pool],
+    chance: random.Random,
+) -> str:
+    places = [chance.randrange(len(literals))]
+    if len(literals) > 1 and chance.random() < 0.4:
+        places.append(chance.randrange(len(literals)))
+    texts = {}
+    for place in places:
+        pool = pools[_key(call, place)]
+        value = ast.literal_eval(literals[place])
+        if chance.random() < MIXED:
+            value = chance.choice(pool.values)
+        for _ in range(chance.choice((0, 1, 1, 2, 3))):
+            value = _mutated(value, pool, chance)
+        texts[place] = _text(value)
+    return _with(call, literals, texts)
+
+
+def _mutated(value: Any, pool: _Pool, chance: random.Random) -> Any:
+    """A value of the same type, a step away."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return _number(value, pool, chance)
+        case float():
+            other = chance.choice(
+                (value + 1.0, value - 1.0, value * 2, value / 2, value + 0.1, round(value), -value)
+            )
+            return float(other if other >= min(0.0, pool.least) else abs(other))
+        case str():
+            return "".join(_elements(list(value), pool, chance, text=True))
+        case bytes():
+            return bytes(_elements(list(value), pool, chance))
+        case list():
+            return _elements(list(value), pool, chance)
+        case tuple():
+            # A pair or a record keeps its length; a longer one may be a sequence.
+            return tuple(_elements(list(value), pool, chance, fixed=len(value) <= 3))
+        case set():
+            return {*_elements(sorted(value, key=repr), pool, chance)}
+        case dict():
+            return _items(value, pool, chance)
+    return value
+
+
+def _number(value: int, pool: _Pool, chance: random.Random) -> int:
+    seen = [int(one) for one in pool.numbers if isinstance(one, int)]
+    other = chance.choice(
+        (value + 1, value - 1, value + 2, value * 2, value // 2, value + 10, value - 10, -value,
+         value * 10 + 1, chance.choice(seen) if seen else value + 3)
+    )
+    if other < min(0, pool.least):
+        other = abs(other)
+    return other if abs(other) <= LARGEST else value - 1
+
+
+def _elements(
+    values: list[Any], pool: _Pool, chance: random.Random, *, text: bool = False,
+    fixed: bool = False,
+) -> list[Any]:
+    """A sequence with one element changed, added, dropped, repeated or moved."""
+    if not values:
+        return [_new(pool, chance, text)] if not fixed else values
+    place = chance.randrange(len(values))
+    kinds = ["change", "change", "swap"]
+    if not fixed:
+        kinds += ["drop", "repeat", "add", "reverse", "cut", "sort"]
+    kind = chance.choice(kinds)
+    if kind == "drop":
+        return values[:place] + values[place + 1 :]
+    if kind == "repeat" and len(values) < MOST_ELEMENTS:
+        return [*values[:place], values[place], *values[place:]]
+    if kind == "add" and len(values) < MOST_ELEMENTS:
+        return [*values[:place], _like(values[place], pool, chance, text), *values[place:]]
+    if kind == "reverse":
+        return values[::-1]
+    if kind == "cut":
+        return values[: max(1, len(values) // 2)]
+    if kind == "sort":
+        try:
+            return sorted(values)
+        except TypeError:
+            return values[::-1]
+    if kind == "swap":
+        other = chance.randrange(len(values))
+        if not fixed or type(values[place]) is type(values[other]):
+            values[place], values[other] = values[other], values[place]
+        return values
+    values[place] = _like(values[place], pool, chance, text)
+    return values
+
+
+def _like(value: Any, pool: _Pool, chance: random.Random, text: bool) -> Any:
+    if text:
+        if value.isalpha() and chance.random() < 0.3:
+            return value.swapcase()
+        return chance.choice(sorted(pool.letters)) if pool.letters else value
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255:
+        # An element of bytes or a small count: stays what it is.
+        return min(255, _number(value, pool, chance)) if value else chance.choice((0, 1))
+    return _mutated(value, pool, chance)
+
+
+def _new(pool: _Pool, chance: random.Random, text: bool) -> Any:
+    if text:
+        return chance.choice(sorted(pool.letters)) if pool.letters else "a"
+    atoms = [one for value in pool.values for one in (value if isinstance(value, list) else ())]
+    return chance.choice(atoms) if atoms else 1
+
+
+def _items(value: dict[Any, Any], pool: _Pool, chance: random.Random) -> dict[Any, Any]:
+    items = list(value.items())
+    if not items:
+        return value
+    place = chance.randrange(len(items))
+    key, one = items[place]
+    if chance.random() < 0.3:
+        return dict(items[:place] + items[place + 1 :])
+    items[place] = (key, _mutated(one, pool, chance))
+    return dict(items)

@@ -1,0 +1,48 @@
+"""Probes: calls beyond the tests', of the same types and scale, the same each time."""
+
+from __future__ import annotations
+
+import ast
+
+from agent.repair.probes import probes
+
+TESTS = (
+    "assert longest(['pear', 'fig'], 3) == 'pear'",
+    "assert longest(['kiwi'], 2) == 'kiwi'",
+    "assert longest([], 0) is None",
+)
+
+
+def arguments(call: str) -> list[object]:
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+    return [ast.literal_eval(one) for one in node.args]
+
+
+def test_a_hundred_calls_and_more_come_from_a_few_tests() -> None:
+    found = probes(["longest"], TESTS)
+    assert len(found) == len(set(found)) == 128
+    assert not set(found) & {"longest(['pear', 'fig'], 3)", "longest([], 0)"}
+    assert found == probes(["longest"], TESTS)
+
+
+def test_arguments_keep_their_types_and_counts_stay_counts() -> None:
+    for words, count in map(arguments, probes(["longest"], TESTS)):
+        assert isinstance(words, list) and all(isinstance(word, str) for word in words)
+        assert isinstance(count, int) and count >= 0
+
+
+def test_the_smallest_arguments_are_among_them_and_short_calls_come_first() -> None:
+    found = probes(["longest"], TESTS)
+    assert "longest([], 3)" in found
+    assert [len(call) for call in found] == sorted(len(call) for call in found)
+
+
+def test_chains_on_objects_are_probed_as_a_whole() -> None:
+    found = probes(["Stack"], ["assert Stack([1, 2]).pushed(3).items() == [1, 2, 3]"])
+    assert found and all(call.startswith("Stack([") for call in found)
+    assert all(call.endswith(".items()") for call in found)
+
+
+def test_calls_with_variables_or_of_other_names_are_left_alone() -> None:
+    assert probes(["f"], ["x = 3\nassert f(x) == 1", "assert g(2) == 1", "not python"]) == ()
