@@ -227,7 +227,9 @@ def _step(result: Result, event: Event) -> Result:
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
                 reason=event.reason, diff=event.diff, code=event.code or result.code,
-                stdout=event.stdout, iterations=event.iterations, candidates=event.candidates,
+                stdout=event.stdout, iterations=event.iterations,
+                # A step that was cut short told how far it came, and then left no count.
+                candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
                 waiting=None, error="",
             )

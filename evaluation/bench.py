@@ -36,7 +36,7 @@ from agent.session import Session, Settings, open_session
 from agent.state import State
 from evaluation.figures import figures
 from evaluation.results import Results
-from evaluation.run_benchmark import run
+from evaluation.run_benchmark import run, settings_for
 from evaluation.suite import read_suite, spread
 from sandbox import Job, SandboxUnavailable, open_sandbox
 
@@ -333,7 +333,7 @@ def search() -> Iterator[str]:
 
 def healing() -> Iterator[str]:
     """A few programs of each of our suites; `evaluation.run_benchmark` heals them all."""
-    settings = Settings(provider="mock", budget_s=HEALING_S, search_s=HEALING_S)
+    settings = settings_for("mock", HEALING_S, None)
     for path in sorted((ROOT / "evaluation" / "bench").glob("*.jsonl")):
         rows = read_suite(path)
         few = spread(rows, HEALING_ROWS)

@@ -27,6 +27,9 @@ from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from llm import NoProvider
 from sandbox import SandboxError
 
+SEARCH_SHARE = 0.9
+"""Of the budget, what one search may take; the rest is for the verdict on what it found."""
+
 Tell = Callable[[str], None]
 
 
@@ -74,8 +77,8 @@ async def _benchmark(
 def settings_for(provider: str, budget_s: float, candidates: int | None) -> Settings:
     """The agent's settings for one row; those not named here come from the environment."""
     return Settings.from_env(
-        provider=provider, budget_s=budget_s, search_s=budget_s, max_candidates=candidates,
-        autonomy_level="full_auto",
+        provider=provider, budget_s=budget_s, search_s=budget_s * SEARCH_SHARE,
+        max_candidates=candidates, autonomy_level="full_auto",
     )
 
 

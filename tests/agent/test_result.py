@@ -14,6 +14,7 @@ from agent.events import (
     RunFailed,
     RunFinished,
     RunStarted,
+    Searched,
     Stamped,
     StepStarted,
     TestInfo,
@@ -209,3 +210,11 @@ def test_the_document_lists_each_verdict() -> None:
         "id": "a", "origin": "user", "status": "failed", "integrity": "outside",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
+
+
+def test_candidates_of_a_search_that_was_cut_short_count() -> None:
+    searched = Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
+    cut = FINISHED.model_copy(update={"outcome": "budget", "proof": None, "candidates": 0})
+
+    assert fold(stamped(STARTED, searched, cut)).candidates == 700
+    assert fold(stamped(STARTED, searched, FINISHED)).candidates == 700

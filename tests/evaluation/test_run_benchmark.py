@@ -113,10 +113,10 @@ def test_numbers_that_mean_nothing_are_usage(tmp_path: Path, given: list[str]) -
 def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     monkeypatch.delenv("HEAL_MAX_CANDIDATES", raising=False)
-    found = settings_for("mock", 3.5, 70)
-    assert (found.budget_s, found.search_s, found.max_candidates) == (3.5, 3.5, 70)
+    found = settings_for("mock", 4.0, 70)
+    assert (found.budget_s, found.search_s, found.max_candidates) == (4.0, 3.6, 70)
     assert found.autonomy_level == "full_auto"
-    assert settings_for("mock", 3.5, None).max_candidates == 60_000
+    assert settings_for("mock", 4.0, None).max_candidates == 60_000
 
 
 # What a repair is brought.
