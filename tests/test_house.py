@@ -33,6 +33,8 @@ INSIDE_AGENT = [
     {"graph"},
     {"session"},
     {"commands", "library"},
+    {"memory_commands"},
+    {"memory_cli"},
     {"cli", "__init__"},
     {"__main__"},
 ]

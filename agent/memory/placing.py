@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
 from typing import cast
@@ -25,11 +26,10 @@ _KEPT = re.compile(r"__kept_(\d+)__")
 
 def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
     """Up to `limit` texts: the program with the edit at each place that it fits."""
-    try:
-        program = Program(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    parts = _parts(text)
+    if parts is None:
         return ()
-    protected = frozenset(protected_lines(text))
+    program, protected = parts
     found: dict[str, None] = {}
     ways = _ways(program, edit.hunks, Match())
     for splices in islice(ways, MOST_PLACES):
@@ -41,6 +41,15 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
         if len(found) == limit:
             break
     return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _parts(text: str) -> tuple[Program, frozenset[int]] | None:
+    """The program and its lines that are never edited; kept, since many edits are tried on it."""
+    try:
+        return Program(text), frozenset(protected_lines(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def returned(before: str, after: str, text: str) -> str | None:
