@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
@@ -18,7 +19,9 @@ from agent.repair.program import Program, Splice, spliced
 MOST_NAMES_TRIED = 4
 """Names of the new place that are tried where the edit brings one in from elsewhere."""
 MOST_PLACES = 40
-"""Ways to place an edit that are looked at."""
+"""Ways to place a whole edit that are looked at."""
+MOST_COMPARED = 20_000
+"""Statements that are held against the patterns of one edit, all its hunks together."""
 
 _STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
 _KEPT = re.compile(r"__kept_(\d+)__")
@@ -29,9 +32,10 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
     parts = _parts(text)
     if parts is None:
         return ()
-    program, protected = parts
+    program, protected, statements = parts
+    place = _Ground(program, statements, iter(range(MOST_COMPARED)))
     found: dict[str, None] = {}
-    ways = _ways(program, edit.hunks, Match())
+    ways = _ways(place, edit.hunks, Match())
     for splices in islice(ways, MOST_PLACES):
         if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
             continue
@@ -44,12 +48,37 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _parts(text: str) -> tuple[Program, frozenset[int]] | None:
-    """The program and its lines that are never edited; kept, since many edits are tried on it."""
+def _parts(text: str) -> tuple[Program, frozenset[int], tuple[ast.stmt, ...]] | None:
+    """The program, its lines that are never edited, and its statements in the order of the text;
+    kept, since many edits are tried on it."""
     try:
-        return Program(text), frozenset(protected_lines(text))
+        program = Program(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
+    found.sort(key=lambda node: (node.lineno, node.col_offset))
+    return program, frozenset(protected_lines(text)), tuple(found)
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """A program that is searched for places, and how much more of it may be looked at."""
+
+    program: Program
+    statements: tuple[ast.stmt, ...]
+    steps: Iterator[int]
+
+    def tried(self) -> Iterator[ast.stmt]:
+        """The statements, until the search has looked at enough."""
+        return (one for one in self.statements if next(self.steps, None) is not None)
+
+    def windows(self, length: int) -> Iterator[tuple[list[ast.stmt], bool]]:
+        """Neighbouring statements, and whether they are a whole block."""
+        for block in _all_blocks(self.program.tree):
+            for start in range(len(block) - length + 1):
+                if next(self.steps, None) is None:
+                    return
+                yield block[start : start + length], len(block) == length
 
 
 def returned(before: str, after: str, text: str) -> str | None:
@@ -64,36 +93,32 @@ def returned(before: str, after: str, text: str) -> str | None:
     )
 
 
-def _ways(program: Program, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
+def _ways(ground: _Ground, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
     """The splices of all hunks, for each way to place them with one meaning of the words."""
     if not hunks:
         yield []
         return
-    for splice, seen in _places(program, hunks[0], bound):
-        for rest in _ways(program, hunks[1:], seen):
+    for splice, seen in _places(ground, hunks[0], bound):
+        for rest in _ways(ground, hunks[1:], seen):
             yield [splice, *rest]
 
 
-def _places(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+def _places(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
     match hunk.kind:
         case "import":
-            yield from _imports(program, hunk, bound)
+            yield from _imports(ground.program, hunk, bound)
         case "expression":
-            yield from _expressions(program, hunk, bound)
+            yield from _expressions(ground, hunk, bound)
         case "statements":
-            yield from _replaced(program, hunk, bound)
+            yield from _replaced(ground, hunk, bound)
         case "before" | "after":
-            yield from _put_in(program, hunk, bound)
+            yield from _put_in(ground, hunk, bound)
 
 
-def _statements(program: Program) -> list[ast.stmt]:
-    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
-
-
-def _expressions(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+def _expressions(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program = ground.program
     pattern, old = _statement(hunk.context), _expression(hunk.old)
-    for statement in _statements(program):
+    for statement in ground.tried():
         outer = matched(pattern, header(statement), bound)
         if outer is None or outer.edited is None:
             continue
@@ -105,28 +130,26 @@ def _expressions(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[S
             yield program.replace(outer.edited, text, 0.0), seen
 
 
-def _replaced(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    patterns = ast.parse(hunk.old).body
-    for block in _all_blocks(program.tree):
-        for start in range(len(block) - len(patterns) + 1):
-            window = block[start : start + len(patterns)]
-            seen: Match | None = bound
-            for pattern, statement in zip(patterns, window, strict=True):
-                seen = matched(pattern, statement, seen) if seen is not None else None
-            if seen is None or (not hunk.new and len(block) == len(window)):
-                continue
-            if not all(program.alone(one) for one in window):
-                continue
-            span = program.between(program.start(window[0]), program.end(window[-1]))
-            if "#" in span or getattr(window[0], "decorator_list", None):
-                continue
-            for new, filled in _filled(program, hunk.new, seen, window[0]):
-                yield _splice(program, window, new, filled), filled
+def _replaced(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program, patterns = ground.program, ast.parse(hunk.old).body
+    for window, whole in ground.windows(len(patterns)):
+        seen: Match | None = bound
+        for pattern, statement in zip(patterns, window, strict=True):
+            seen = matched(pattern, statement, seen) if seen is not None else None
+        if seen is None or (whole and not hunk.new):
+            continue
+        if not all(program.alone(one) for one in window):
+            continue
+        span = program.between(program.start(window[0]), program.end(window[-1]))
+        if "#" in span or getattr(window[0], "decorator_list", None):
+            continue
+        for new, filled in _filled(program, hunk.new, seen, window[0]):
+            yield _splice(program, window, new, filled), filled
 
 
-def _put_in(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    pattern = _statement(hunk.context)
-    for statement in _statements(program):
+def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program, pattern = ground.program, _statement(hunk.context)
+    for statement in ground.tried():
         seen = matched(pattern, header(statement), bound)
         if seen is None or not program.alone(statement):
             continue
@@ -188,7 +211,6 @@ def _words(pattern: ast.AST) -> Iterator[str]:
         for name, value in ast.iter_fields(node):
             if isinstance(value, str) and name != "value" and PLACEHOLDER.match(value):
                 yield value
-
 
 
 class _Worded(ast.NodeTransformer):
