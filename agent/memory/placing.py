@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,18 +12,14 @@ from typing import cast
 
 from agent.intake import protected_lines
 from agent.memory.edits import Edit, Hunk, edit_between
-from agent.memory.patterns import PLACEHOLDER, Match, header, matched
+from agent.memory.patterns import Match, header, matched
+from agent.memory.wording import block_text, filled, rendered
 from agent.repair.program import Program, Splice, spliced
 
-MOST_NAMES_TRIED = 4
-"""Names of the new place that are tried where the edit brings one in from elsewhere."""
 MOST_PLACES = 40
 """Ways to place a whole edit that are looked at."""
 MOST_COMPARED = 20_000
 """Statements that are held against the patterns of one edit, all its hunks together."""
-
-_STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
-_KEPT = re.compile(r"__kept_(\d+)__")
 
 
 def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
@@ -125,8 +120,8 @@ def _expressions(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Sp
         inner = matched(old, outer.edited, outer)
         if inner is None or "#" in program.code(outer.edited):
             continue
-        for new, seen in _filled(program, hunk.new, inner, statement):
-            text = _rendered(program, new.body[0], seen)
+        for new, seen in filled(program, hunk.new, inner, statement):
+            text = rendered(program, new.body[0], seen)
             yield program.replace(outer.edited, text, 0.0), seen
 
 
@@ -143,8 +138,8 @@ def _replaced(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splic
         span = program.between(program.start(window[0]), program.end(window[-1]))
         if "#" in span or getattr(window[0], "decorator_list", None):
             continue
-        for new, filled in _filled(program, hunk.new, seen, window[0]):
-            yield _splice(program, window, new, filled), filled
+        for new, known in filled(program, hunk.new, seen, window[0]):
+            yield _splice(program, window, new, known), known
 
 
 def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
@@ -153,10 +148,10 @@ def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice,
         seen = matched(pattern, header(statement), bound)
         if seen is None or not program.alone(statement):
             continue
-        for new, filled in _filled(program, hunk.new, seen, statement):
-            lines = _block_text(program, new, filled).split("\n")
+        for new, known in filled(program, hunk.new, seen, statement):
+            lines = block_text(program, new, known).split("\n")
             put = program.insert_before if hunk.kind == "before" else program.insert_after
-            yield put(statement, lines, 0.0), filled
+            yield put(statement, lines, 0.0), known
 
 
 def _imports(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
@@ -185,72 +180,6 @@ def _is_opening(statement: ast.stmt, index: int) -> bool:
     return False
 
 
-def _filled(
-    program: Program, new: str, match: Match, place: ast.stmt
-) -> Iterator[tuple[ast.Module, Match]]:
-    """What is put in, in this program's words. A name that the edit brought in from elsewhere
-    is tried as each of the nearest names of the place."""
-    pattern = ast.parse(new)
-    free = [
-        word for word in dict.fromkeys(_words(pattern)) if word not in match.words
-    ]
-    if not free:
-        yield pattern, match
-        return
-    if len(free) > 1 or not free[0].startswith("NAME"):
-        return
-    taken = set(match.words.values())
-    names = [name for name in program.variables(place) if name not in taken]
-    for name in names[:MOST_NAMES_TRIED]:
-        words = {**match.words, free[0]: name}
-        yield ast.parse(new), Match(words, match.edited, match.seen)
-
-
-def _words(pattern: ast.AST) -> Iterator[str]:
-    for node in ast.walk(pattern):
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, str) and name != "value" and PLACEHOLDER.match(value):
-                yield value
-
-
-class _Worded(ast.NodeTransformer):
-    """Puts a program's own words, and its own text where an expression is the same."""
-
-    def __init__(self, program: Program, match: Match) -> None:
-        self._program = program
-        self._match = match
-        self.kept: list[str] = []
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Subscript | ast.List
-                      | ast.Dict | ast.JoinedStr):
-            own = self._match.seen.get(ast.dump(node))
-            code = self._program.code(own) if own is not None else ""
-            if code and "\n" not in code:
-                self.kept.append(code)
-                return ast.Name(f"__kept_{len(self.kept) - 1}__", ast.Load())
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, str) and name != "value" and value in self._match.words:
-                word = self._match.words[value]
-                if isinstance(word, ast.Constant):
-                    return word
-                setattr(node, name, word)
-        return self.generic_visit(node)
-
-
-def _rendered(program: Program, node: ast.AST, match: Match) -> str:
-    """The text of one pattern's node in this program."""
-    worded = _Worded(program, match)
-    text = ast.unparse(ast.fix_missing_locations(worded.visit(node)))
-    return _KEPT.sub(lambda found: worded.kept[int(found[1])], text)
-
-
-def _block_text(program: Program, new: ast.Module, match: Match) -> str:
-    """Statements of a pattern in this program, not yet indented."""
-    text = "\n".join(_rendered(program, one, match) for one in new.body)
-    return _STEPS.sub(lambda found: program.step * (len(found[0]) // 4), text)
-
-
 def _splice(
     program: Program, window: Sequence[ast.stmt], new: ast.Module, match: Match
 ) -> Splice:
@@ -259,7 +188,7 @@ def _splice(
         start, _ = program.whole_lines(first)
         _, end = program.whole_lines(last)
         return Splice(start, end, "", 0.0, first.lineno)
-    text = indent(_block_text(program, new, match), program.indent(first))
+    text = indent(block_text(program, new, match), program.indent(first))
     text = text.removeprefix(program.indent(first)).replace("\n", program.newline)
     return Splice(program.start(first), program.end(last), text, 0.0, first.lineno)
 
