@@ -118,6 +118,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("chain", (ast.BoolOp,), logic.chained),
     Operator("parentheses", (ast.BoolOp,), logic.grouped),
     Operator("reach of not", (ast.UnaryOp,), logic.isolated),
+    Operator("any order", (ast.Compare, ast.BoolOp), logic.any_order),
     Operator("type test", (ast.Compare, ast.Call), logic.kind_tests),
     Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
     Operator("repeated list", (ast.BinOp,), sharing.repeated),

@@ -77,6 +77,7 @@ PRIORS: dict[str, tuple[int, int]] = {
     "chain": (0, 1),
     "parentheses": (0, 1),
     "reach of not": (0, 1),
+    "any order": (0, 1),
     "type test": (0, 8),
     "late binding": (0, 1),
     "repeated list": (0, 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from agent.repair.edits.blocks import (
     COMPOUND,
@@ -227,9 +226,7 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
     answers = [(name, cost) for name in program.variables(node.body[0])]
     answers += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
     for answer, dearer in answers:
-        # A loop's last line may never have run: what leads to the end is the loop itself.
-        after = program.insert_after(last, [f"return {answer}"], dearer, indent)
-        yield replace(after, line=last.lineno)
+        yield program.insert_after(last, [f"return {answer}"], dearer, indent)
 
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
