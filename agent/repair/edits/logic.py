@@ -7,7 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterator
 
-from agent.repair.program import AND, ATOM, COMPARE, COMPARISONS, NOT, OR, Program, Splice
+from agent.repair.program import AND, ATOM, COMPARE, COMPARISONS, NOT, NUMBERS, OR, Program, Splice
 
 _NUMBER_KINDS = ("int", "float")
 _ONE_OF = ("==", "!=")
@@ -173,7 +173,8 @@ def any_order(program: Program, node: ast.expr) -> Iterator[Splice]:
         one.id for one in ast.walk(known[0]) if isinstance(one, ast.Name)
         and one.id in program.variables(node)
     ))
-    if len(names) != 3 or len({program.seen(name) for name in names}) != 1:
+    kinds = {program.seen(name) for name in names}
+    if len(names) != 3 or (len(kinds) > 1 and not all(kind & NUMBERS for kind in kinds)):
         return
     seen = {_shape(one) for one in known}
     missing = []
