@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+from agent.memory_cli import memory_app
 
 if TYPE_CHECKING:
     from agent.commands import Face, Inputs, OpenSession
@@ -297,6 +298,9 @@ def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> N
     if faults.path is not None:
         face.terminal.say(f"The details are in {faults.path}.")
     raise typer.Exit(code)
+
+
+app.add_typer(memory_app(_conclude), name="memory")
 
 
 def _ended(work: Callable[[Face], int], face: Face) -> int:

@@ -44,6 +44,10 @@ class Settings:
     """Let a public server run code below level L2, which it then says on every page."""
     data_dir: Path = Path()
     """Runs, checkpoints and the fix memory; empty means the user's data folder."""
+    hf_token: str = field(default="", repr=False)
+    """The key by which lessons are shared through the Hub; nothing else uses it."""
+    hf_lessons_repo: str = ""
+    """The dataset that lessons are shared through, `owner/name`."""
     drafts: Mapping[str, str] = field(default_factory=dict)
     """Scripted first drafts of the plan without a model: a task's words to program text."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -78,6 +82,8 @@ ENVIRONMENT: dict[str, str] = {
     "sandbox": "HEAL_SANDBOX",
     "allow_weak": "SANDBOX_ALLOW_WEAK",
     "data_dir": "HEAL_DATA_DIR",
+    "hf_token": "HF_TOKEN",
+    "hf_lessons_repo": "HF_LESSONS_REPO",
 }
 """Field name to the environment variable that sets it."""
 

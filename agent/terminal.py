@@ -315,7 +315,8 @@ def event_words(event: Event) -> str:
             return f"iteration {event.iteration}: {report_words(event.report)}"
         case Recalled():
             return "\n".join([
-                f"memory: {event.note}", *(f"seen before: {one}" for one in event.lessons)
+                f"memory: {event.note.removeprefix('from memory: ')}",
+                *(f"seen before: {one}" for one in event.lessons)
             ])
         case Diagnosed():
             return f"diagnosis: {event.diagnosis.cause}"

@@ -111,13 +111,23 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
-        """Fixes of that very failure, best record first, those from elsewhere last."""
+    def exact(self, failure: Failure, *, demoted: bool = False) -> tuple[Remembered, ...]:
+        """Fixes of that very failure, best record first, those from elsewhere last.
+
+        One that failed more often than it helped is shown only with `demoted`.
+        """
         return self._fixes(
-            "where signature = ? and failures <= successes "
+            "where signature = ? and (failures <= successes or ?) "
             "order by trusted desc, successes - failures desc, created desc",
-            (failure.signature,),
+            (failure.signature, demoted),
         )
+
+    def knows_alike(self, failure: Failure) -> bool:
+        """Whether there is any fix of a failure like that one."""
+        with working(self._name):
+            return self._db.execute(
+                "select 1 from fixes where alike = ? limit 1", (failure.alike,)
+            ).fetchone() is not None
 
     def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
@@ -129,8 +139,14 @@ class Memory:
             (failure.alike, failure.signature, json.dumps(contexts), MOST_ALIKE),
         )
 
-    def remember(self, fix: Fix, *, origin: str = OWN, trusted: bool = True) -> None:
-        """Keeps a proven fix; the same one again takes its newest proof and note."""
+    def remember(
+        self, fix: Fix, *, origin: str = OWN, trusted: bool = True,
+        record: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Keeps a proven fix; the same one again takes its newest proof and note.
+
+        `record` is how often it helped and failed elsewhere, where that is believed.
+        """
         failure, edit = fix.failure, fix.edit
         values = {
             **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
@@ -138,6 +154,7 @@ class Memory:
             "edit": edit.to_json() if edit is not None else "",
             "before": fix.before, "after": fix.after, "note": fix.note,
             "proof_before": failure.passed, "proof_after": fix.proof,
+            "successes": record[0], "failures": record[1],
             "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
         }
         with working(self._name):

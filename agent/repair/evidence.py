@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,35 +24,65 @@ class Unknown(Exception):
     """The condition cannot be told from these values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a condition was, just before a line: in failing and in passing runs."""
-
-    true_in_failing: bool = False
-    false_in_failing: bool = False
-    true_in_passing: bool = False
-    false_in_passing: bool = False
-
-    @property
-    def known(self) -> bool:
-        return self.true_in_failing or self.false_in_failing
+Vector = tuple[bool | None, ...]
+"""A condition's value at each moment; `None` where it cannot be told."""
 
 
-def told(condition: str, moments: Sequence[Moment]) -> Told:
-    """A condition's values over the moments of one line; nothing where it cannot be read."""
+def held(condition: str, moments: Sequence[Moment]) -> Vector:
+    """What a condition was at each moment."""
     read = reader(condition)
     if read is None:
-        return Told()
-    seen: set[tuple[bool, bool]] = set()
-    for moment in moments:
-        try:
-            seen.add((bool(read(plain(moment))), moment.passed))
-        except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
+        return (None,) * len(moments)
+    return tuple(_asked(read, moment) for moment in moments)
+
+
+def _asked(read: Read, moment: Moment) -> bool | None:
+    try:
+        return bool(read(plain(moment)))
+    except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
+        return None
+
+
+NO_USE, HARM, USE, WHOLE = 2.0, 0.2, -1.0, -1.3
+"""What it adds to a cost that a condition changes nothing where tests fail, that it changes
+something where they pass, that it tells the two apart, and that it does so at every moment."""
+
+
+def worth(before: Vector, after: Vector, moments: Sequence[Moment]) -> float:
+    """What moments say of a changed condition, as an addition to its cost."""
+    failing, passing, whole, known = False, False, True, {True: False, False: False}
+    for old, new, moment in zip(before, after, moments, strict=True):
+        if old is None or new is None:
             continue
-        if len(seen) == 4:
-            break
-    return Told((True, False) in seen, (False, False) in seen, (True, True) in seen,
-                (False, True) in seen)
+        known[moment.passed] = True
+        if old != new:
+            passing |= moment.passed
+            failing |= not moment.passed
+        else:
+            whole &= moment.passed
+    if not known[False]:
+        return 0.0
+    if not failing:
+        return NO_USE
+    if passing:
+        return HARM
+    return (WHOLE if whole else USE) if known[True] else USE / 4
+
+
+def both(first: Vector, second: Vector) -> Vector:
+    """`and`, moment by moment."""
+    return tuple(
+        False if a is False or b is False else None if a is None or b is None else True
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def either(first: Vector, second: Vector) -> Vector:
+    """`or`, moment by moment."""
+    return tuple(
+        True if a or b else None if a is None or b is None else False
+        for a, b in zip(first, second, strict=True)
+    )
 
 
 @lru_cache(maxsize=4_000)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from agent.repair.evidence import Told, picked, told
+from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -66,7 +66,7 @@ class Program:
         self.crash = crash
         self.importable = names
         self.answers = answers
-        self._moments = moments
+        self.all_moments = moments
         self.newline = "\r\n" if "\r\n" in text else "\n"
         self._starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\r|\n", self.data))]
         self.lines = [
@@ -79,7 +79,7 @@ class Program:
                 self.parents[child] = node
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
-        self._told: dict[tuple[str, int], Told] = {}
+        self._held: dict[tuple[str, int], Vector] = {}
 
     # Places
 
@@ -268,6 +268,11 @@ class Program:
         )
 
     @cached_property
+    def defined(self) -> tuple[Function, ...]:
+        """All functions, wherever they are defined, in the order of a walk."""
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+    @cached_property
     def imported(self) -> tuple[str, ...]:
         return tuple(
             (alias.asname or alias.name).split(".")[0]
@@ -303,7 +308,7 @@ class Program:
     @cached_property
     def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
         lines: dict[int, list[Moment]] = {}
-        for moment in self._moments:
+        for moment in self.all_moments:
             lines.setdefault(moment.line, []).append(moment)
         return {line: picked(moments) for line, moments in lines.items()}
 
@@ -311,12 +316,12 @@ class Program:
         """A few moments just before a line ran, those of failing tests first."""
         return self._picked.get(line, ())
 
-    def told(self, condition: str, line: int) -> Told:
-        """What a condition was before a line, in failing and in passing tests."""
+    def held(self, condition: str, line: int) -> Vector:
+        """What a condition was at each of the moments before a line."""
         key = condition, line
-        if key not in self._told:
-            self._told[key] = told(condition, self.moments(line))
-        return self._told[key]
+        if key not in self._held:
+            self._held[key] = held(condition, self.moments(line))
+        return self._held[key]
 
     def seen(self, name: str) -> frozenset[str]:
         """Types seen in a variable; empty is unknown."""

@@ -14,7 +14,7 @@ def test_every_environment_name_sets_its_field() -> None:
         "HEAL_BUDGET_S": "9.5", "HEAL_SEARCH_S": "3", "HEAL_MAX_CANDIDATES": "11",
         "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "jail",
         "SANDBOX_ALLOW_WEAK": "1",
-        "HEAL_DATA_DIR": "/somewhere",
+        "HEAL_DATA_DIR": "/somewhere", "HF_TOKEN": "t", "HF_LESSONS_REPO": "anna/lessons",
     }
     settings = Settings.from_env(values)
     assert values.keys() == set(ENVIRONMENT.values())
@@ -22,7 +22,12 @@ def test_every_environment_name_sets_its_field() -> None:
         "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
         "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
         "hold_out": False, "sandbox": "jail", "allow_weak": True, "data_dir": Path("/somewhere"),
+        "hf_token": "t", "hf_lessons_repo": "anna/lessons",
     }
+
+
+def test_a_key_is_not_shown_with_the_settings() -> None:
+    assert "hf_secret" not in repr(Settings.from_env({"HF_TOKEN": "hf_secret"}))
 
 
 def test_every_plain_setting_has_an_environment_name() -> None:

@@ -19,6 +19,7 @@ from agent.repair.edits import (
     logic,
     loops,
     names,
+    observed,
     operators,
     results,
     sequences,
@@ -155,6 +156,14 @@ EDITS: tuple[Operator, ...] = (
     Operator("twin", (ast.stmt,), twins.repeated),
     Operator("else branch", (ast.If,), twins.otherwise),
     Operator("check after", (ast.AugAssign, ast.Assign), twins.checked),
+    Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
+    Operator("spelling of answers", _FUNCTIONS, constants.spelt),
+    Operator("another variable converted", (ast.Name,), expressions.converted),
+    Operator("observed case", (ast.stmt,), statements.answered),
+    Operator("observed bound", (ast.Compare,), observed.threshold),
+    Operator("observed difference", (ast.Constant,), observed.difference),
+    Operator("observed term", (ast.Return, ast.Assign), observed.constant_term),
+    Operator("observed word", (ast.Constant,), observed.key),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 

@@ -146,6 +146,10 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     if not kinds:
         views.update(dict.fromkeys(_UNKNOWN))
     text = program.code(node)
+    if "str" in kinds:
+        views.update(dict.fromkeys(("{}.swapcase()", "{}.title()", "{}.capitalize()")))
+    if kinds & {"list", "tuple", "str"} and not isinstance(node, ast.Name):
+        views.update(dict.fromkeys(("{}[1:]", "{}[:-1]", "{}[:1]")))
     for view in views:
         called = view.endswith("({})")
         inner = text if called or view == "[{}]" else program.grouped(node, ATOM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
@@ -12,6 +13,8 @@ _BRACKETS = {
     "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),
     "-": ("+", "_"), "*": ("/",), "/": ("*",), ",": (", ", ";"), ", ": (",",), "_": ("-",),
 }
+_MARKS = (" ", ",", ".", ":", "!", "?", "-", "'")
+_WORD = re.compile(r"\w+")
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
 
 
@@ -37,6 +40,8 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         tenth = value / 10 if isinstance(value, float) else value // 10
         for scaled in (value * 2, half, value * 10, tenth):
             yield program.replace(node, repr(scaled), 4.0)
+        if isinstance(value, float) and abs(value) < 1:
+            yield program.replace(node, repr(round(1 / value, 9)), 3.0)
     if value in (0, 1, -1):
         for text in ("float('inf')", "float('-inf')"):
             yield program.replace(node, text, 4.2)
@@ -101,13 +106,15 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     for text in program.constants(node, str):
         yield put(str(text), 3.0)
     for other in (
-        value[::-1], value + " ", " " + value, value[:-1], value[1:], value.title(),
-        value.capitalize(), value + "\n", value + value, ", ", ",", "-", "_", "0", "1", ".", "\n",
+        value + value.upper(), value + value.lower(), value[::-1], value + " ", " " + value,
+        value[:-1], value[1:], value.title(), value.capitalize(), value + "\n", value + value,
+        ", ", ",", "-", "_", "0", "1", ".", "\n",
     ):
         yield put(other, 4.0)
     for name in program.variables(node):
         if program.may_be(name, frozenset({"str"})):
             yield program.replace(node, name, 4.2)
+    yield from _marked(program, node, value)
     if 3 <= len(value) <= 40:
         for alphabet in _ALPHABETS:
             if sum(letter in value for letter in alphabet) >= len(alphabet) / 2:
@@ -119,6 +126,59 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
         for index in range(len(value) - 1):
             swapped = value[:index] + value[index + 1] + value[index] + value[index + 2 :]
             yield put(swapped, 4.6)
+
+
+def _marked(program: Program, node: ast.Constant, value: str) -> Iterator[Splice]:
+    """A mark put in or a word left out, where the answers are texts."""
+    if not 0 < len(value) <= 40 or not all(one[:1] in "'\"" for _, one in program.answers):
+        return
+    ends = {match.end() for match in _WORD.finditer(value)}
+    places = sorted({0, len(value)} | ends | {match.start() for match in _WORD.finditer(value)})
+    for place in places[:8]:
+        for mark in _MARKS:
+            text = value[:place] + mark + value[place:]
+            yield program.replace(node, quoted(text, program.code(node)), 4.4)
+    words = value.split(" ")
+    for place in range(len(words) if 1 < len(words) <= 8 else 0):
+        text = " ".join(words[:place] + words[place + 1 :])
+        yield program.replace(node, quoted(text, program.code(node)), 4.4)
+
+
+def exchanged(program: Program, node: Function) -> Iterator[Splice]:
+    """`True` and `False` exchanged in all returns, or in the whole function."""
+    for inside in ((ast.Return,), (ast.Return, ast.Assign)):
+        places = [
+            one for one in ast.walk(node) if isinstance(one, ast.Constant)
+            and isinstance(one.value, bool) and isinstance(program.parents.get(one), inside)
+        ]
+        if len({one.value for one in places}) == 2:
+            edits = [
+                (program.start(one), program.end(one), repr(not one.value)) for one in places
+            ]
+            yield together(program, edits, 2.6, places[0].lineno)
+
+
+def spelt(program: Program, node: Function) -> Iterator[Splice]:
+    """All texts that are answers written in another way: capitals, small letters, no blanks."""
+    places = [
+        (one.value, one) for statement in ast.walk(node) if isinstance(statement, ast.Return)
+        for one in ast.walk(statement)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        and one not in program.hidden
+        and isinstance(program.parents.get(one), ast.Return | ast.IfExp)
+    ]
+    if len(places) < 2:
+        return
+    line = places[0][1].lineno
+    for change in (str.capitalize, str.upper, str.lower, str.title, str.strip, str.swapcase):
+        groups: dict[str, list[tuple[int, int, str]]] = {}
+        for value, one in places:
+            new = quoted(change(value), program.code(one))
+            groups.setdefault(value, []).append((program.start(one), program.end(one), new))
+        yield together(program, [one for alike in groups.values() for one in alike], 2.8, line)
+        for alike in groups.values():
+            if len(alike) > 1:
+                yield together(program, alike, 3.2, line)
 
 
 def everywhere(program: Program, node: Function) -> Iterator[Splice]:

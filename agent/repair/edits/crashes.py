@@ -308,6 +308,7 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
         if isinstance(node.ctx, ast.Load):
             for rank, neutral in enumerate(("0", "None", "[]", "''", "{}", "False", "1")):
                 yield program.replace(node, f"{base}.get({key}, {neutral})", 0.8 + 0.05 * rank)
+            yield program.replace(node, f"{base}.get({key})", 0.82)
             parent = program.parents.get(node)
             if isinstance(parent, ast.Attribute):
                 for neutral in ("[]", "set()", "{}"):

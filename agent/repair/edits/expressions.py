@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from agent.repair.edits.observed import separators
+from agent.repair.evidence import both, either, worth
 from agent.repair.program import (
     AND,
     ATOM,
@@ -115,6 +117,8 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
     if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
         for name in program.variables(node):
             yield program.replace(node, name, 4.0)
+            if program.seen(name) & NUMBERS and not isinstance(parent, ast.Attribute):
+                yield program.replace(node, f"-{name}", 5.0)
     if not isinstance(node, ast.Constant) and isinstance(
         parent, ast.Assign | ast.Return | ast.Call | ast.AugAssign | ast.Compare | ast.Subscript
     ):
@@ -133,22 +137,33 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     text = program.code(node)
     extra = 0.5 * returned
+    line = program.statement(node).lineno
+    moments, before = program.moments(line), program.held(text, line)
     for atom, cost in atoms(program, node):
         if atom == text:
             continue
-        both = f"({atom})" if _LOOSE.search(atom) else atom
-        yield program.replace(node, f"{program.grouped(node, NOT)} and {both}", 4.8 + cost + extra)
-        yield program.replace(node, f"{program.grouped(node, AND)} or {both}", 4.8 + cost + extra)
-        yield program.replace(node, f"{both} and {program.grouped(node, NOT)}", 5.1 + cost + extra)
-        yield program.replace(node, atom, 5.0 + cost + extra)
+        part = f"({atom})" if _LOOSE.search(atom) else atom
+        now = program.held(atom, line)
+        narrow = 4.8 + cost + extra + worth(before, both(before, now), moments)
+        wide = 4.8 + cost + extra + worth(before, either(before, now), moments)
+        yield program.replace(node, f"{program.grouped(node, NOT)} and {part}", narrow)
+        yield program.replace(node, f"{program.grouped(node, AND)} or {part}", wide)
+        yield program.replace(node, f"{part} and {program.grouped(node, NOT)}", narrow + 0.3)
+        yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
 
 
 def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
     """Conditions that could be asked at a place, with how far-fetched each is."""
     names = program.variables(node)
+    numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
+    divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
+    asked = _askers(program, node)
     for text in program.conditions(program.scope(node)):
         if len(text) < 60:
             yield text, 0.0
+    for text, opposite, cost in separators(program, program.statement(node).lineno):
+        yield text, cost - 0.5
+        yield opposite, cost - 0.5
     for name in names:
         seen = program.seen(name)
         yield f"not {name}", 0.2
@@ -168,8 +183,15 @@ def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, fl
                 if other != name:
                     yield f"{other} in {name}", 0.7
                     yield f"{other} not in {name}", 0.7
-            yield f"len({name}) == 1", 0.9
-            yield f"len({name}) > 1", 0.9
+            for test in ("== 0", "== 1", "> 1"):
+                yield f"len({name}) {test}", 0.9
+        if seen & {"int"}:
+            for divisor in dict.fromkeys((2, *divisors)):
+                yield f"{name} % {divisor} == 0", 0.9
+                yield f"{name} % {divisor} != 0", 0.9
+        for function in asked:
+            yield f"{function}({name})", 0.8
+            yield f"not {function}({name})", 0.9
         if "str" in seen:
             for test in ("isdigit()", "isalpha()", "isupper()", "islower()"):
                 yield f"{name}.{test}", 0.9
@@ -179,6 +201,55 @@ def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, fl
                 yield f"{name}.{attribute}", 0.9
                 yield f"not {name}.{attribute}", 0.9
                 yield f"{name}.{attribute} is None", 0.9
+
+
+def _askers(program: Program, node: ast.AST) -> list[str]:
+    """Functions of the program that take one value and answer with `True` or `False`."""
+    return [
+        one.name for one in program.defined
+        if len(one.args.args) == 1 and not isinstance(program.parents.get(one), ast.ClassDef)
+        and one is not program.scope(node)
+        and any(
+            isinstance(left, ast.Return) and left.value is not None
+            and program.type_of(left.value) == {"bool"} for left in ast.walk(one)
+        )
+    ]
+
+
+def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """Another variable, seen as a value of the type that is wanted here."""
+    parent = program.parents.get(node)
+    own = program.seen(node.id)
+    if not isinstance(node.ctx, ast.Load) or _is_called(parent, node) or not own:
+        return
+    for name in program.variables(node):
+        seen = program.seen(name)
+        if name == node.id:
+            continue
+        unread = 0.8 * (not program.reads.get(name))
+        lambda_own = not seen and name in _lambda_names(program, node)
+        views: tuple[str, ...] = ()
+        if own & NUMBERS and "str" in seen:
+            views = ("int", "len", "ord")
+        elif own & NUMBERS and seen & {"list", "tuple", "set", "dict"}:
+            views = ("len", "sum", "max", "min")
+        elif "str" in own and seen & NUMBERS:
+            views = ("str",)
+        elif "list" in own and seen & {"str", "tuple", "set"}:
+            views = ("list", "sorted")
+        elif lambda_own and not own & NUMBERS:
+            views = ("str", "bin", "list", "set")
+        for view in views:
+            yield program.replace(node, f"{view}({name})", 4.8 - unread)
+
+
+def _lambda_names(program: Program, node: ast.AST) -> tuple[str, ...]:
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        if isinstance(at, ast.Lambda):
+            return tuple(one.arg for one in at.args.args)
+        at = program.parents.get(at)
+    return ()
 
 
 def negative(program: Program, node: ast.expr) -> Iterator[Splice]:

@@ -144,11 +144,20 @@ def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
         a = program.grouped(node.left.left, inner[1])
         b, c = program.code(node.left.right), program.code(node.right)
         yield program.replace(node, f"{a} {inner[0]} ({b} {sign} {c})", 3.4)
+        # The middle left out, with either sign.
+        for mark, level in (inner, (sign, need)):
+            first = program.grouped(node.left.left, level + (mark == "**"))
+            last = program.grouped(node.right, UNARY if mark == "**" else level + 1)
+            yield program.replace(node, f"{first} {mark} {last}", 3.8)
     if isinstance(node.right, ast.BinOp):
         inner = BINARY[type(node.right.op)]
         a, b = program.code(node.left), program.code(node.right.left)
         c = program.grouped(node.right.right, inner[1] + 1)
         yield program.replace(node, f"({a} {sign} {b}) {inner[0]} {c}", 3.4)
+        first = program.grouped(node.left, inner[1])
+        if inner[1] > need:
+            text = f"{first} {inner[0]} {c} {sign} {program.grouped(node.right.left, need + 1)}"
+            yield program.replace(node, text, 3.6)
 
 
 def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:

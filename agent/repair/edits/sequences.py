@@ -78,6 +78,7 @@ def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
         yield part(lower, upper, "-1", 4.0)
         yield part(lower, upper, "2", 4.0)
     if lower and upper:
+        yield part(lower, f"{lower} + {upper}", step, 3.4)
         yield part(upper, lower, step, 3.5)
     elif lower:
         yield part("", lower, step, 3.2)
@@ -105,6 +106,8 @@ def display(program: Program, node: ast.List | ast.Tuple) -> Iterator[Splice]:
         for i in range(len(parts)):
             if len(parts) > 1 or not bare:
                 yield shown(parts[:i] + parts[i + 1 :], 4.0)
+        for i in range(1, len(parts) - 1):
+            yield shown(parts[:i], 4.6)
     if len(parts) <= 5:
         for i in range(len(parts)):
             for j in range(i + 1, len(parts)):

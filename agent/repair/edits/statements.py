@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agent.repair.edits.blocks import (
     COMPOUND,
@@ -19,10 +20,14 @@ from agent.repair.edits.blocks import (
     neighbour,
 )
 from agent.repair.edits.expressions import atoms
-from agent.repair.program import NUMBERS, Function, Program, Splice
+from agent.repair.edits.observed import separators
+from agent.repair.evidence import worth
+from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 """Values a guard may answer with; never one taken from a test."""
+MOST_ANSWERS = 20
+"""What is tried under one condition."""
 
 
 def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -139,6 +144,9 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if any(isinstance(inner, ast.Raise) or _ends_the_program(inner) for inner in ast.walk(node)):
         return
     yield Splice(start, end, text, 3.2 if single else 4.2, node.lineno)
+    after = neighbour(program, node, 1)
+    if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
+        yield Splice(start, program.whole_lines(after)[1], "", 4.8, node.lineno)
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -213,13 +221,15 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
         return
     cost = 2.0 if not any(isinstance(one, ast.Return) for one in ast.walk(node)) else 3.0
     last = node.body[-1]
-    if not isinstance(last, ast.Return | ast.Raise):
-        for name in program.variables(node.body[0]):
-            yield program.insert_after(last, [f"return {name}"], cost, program.indent(node.body[0]))
-        for neutral in NEUTRAL[1:]:
-            yield program.insert_after(
-                last, [f"return {neutral}"], cost + 0.6, program.indent(node.body[0])
-            )
+    if isinstance(last, ast.Return | ast.Raise):
+        return
+    indent = program.indent(node.body[0])
+    answers = [(name, cost) for name in program.variables(node.body[0])]
+    answers += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
+    for answer, dearer in answers:
+        # A loop's last line may never have run: what leads to the end is the loop itself.
+        after = program.insert_after(last, [f"return {answer}"], dearer, indent)
+        yield replace(after, line=last.lineno)
 
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
@@ -256,14 +266,41 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     inner = indented(program, lines_of(program, node), program.indent(node) + program.step)
     leaves = ["continue", "break"] if in_loop(program, node) else []
     leaves += ["return False", "return True", "return None"]
+    line = node.lineno
+    moments = program.moments(line)
+    never, always = (False,) * len(moments), (True,) * len(moments)
     for test, cost in atoms(program, node):
+        now = program.held(test, line)
         head = f"{program.indent(node)}if {test}:{program.newline}"
-        yield Splice(start, end, head + inner, 5.4 + cost, node.lineno)
+        kept = 5.4 + cost + worth(always, now, moments)
+        yield Splice(start, end, head + inner, kept, node.lineno)
         if cost < 0.7:
+            left = 5.8 + cost + worth(never, now, moments)
             for leave in leaves:
-                yield program.insert_before(
-                    node, [f"if {test}:", f"{program.step}{leave}"], 5.8 + cost
-                )
+                yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)
+
+
+def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Something the function does elsewhere, done here where failing runs differ."""
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+        return
+    scope = program.scope(node)
+    tests = separators(program, node.lineno)[:4]
+    if scope is program.tree or not tests or is_docstring(node):
+        return
+    texts = dict.fromkeys(
+        program.code(one) for one in ast.walk(scope)
+        if isinstance(one, SIMPLE) and one is not node and one.lineno == one.end_lineno
+        and not is_docstring(one)
+        and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
+    )
+    parameters = [one.arg for one in scope.args.args] if isinstance(scope, Function) else []
+    neutral = [f"return {value}" for value in (*NEUTRAL, *parameters)]
+    for test, _, cost in tests:
+        for place, text in enumerate((*texts, *neutral)):
+            if place < MOST_ANSWERS:
+                lines = [f"if {test}:", f"{program.step}{text}"]
+                yield program.insert_before(node, lines, 3.9 + cost + 0.02 * place)
 
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -300,6 +337,9 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
                 texts.setdefault(f"{name} += {other_name}", 5.8)
             if "list" in seen:
                 texts.setdefault(f"{name}.append({other_name})", 5.4)
+                if there & SEQUENCES:
+                    texts.setdefault(f"{name}.append({other_name}[-1])", 5.8)
+                    texts.setdefault(f"{name}.append({other_name}[0])", 5.9)
             if "set" in seen:
                 texts.setdefault(f"{name}.add({other_name})", 5.4)
     last = block_of(program, node)[-1] is node

@@ -87,7 +87,7 @@ def test_another_exception_place_or_outcome_is_not_alike(message: str, status: s
         ("f() takes 2 positional arguments but 3 were given",
          "f() takes # positional arguments but # were given"),
         ("<Thing object at 0x7f00aa> has no len()", "<Thing object at @> has no len()"),
-        ("cannot open /home/anna/data.csv", "cannot open /…"),
+        ("cannot open /data/anna/prices.csv", "cannot open /…"),
     ],
 )
 def test_what_varies_in_a_message_is_left_out(message: str, kept: str) -> None:

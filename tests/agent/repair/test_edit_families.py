@@ -280,6 +280,36 @@ def odd_one(a, b):
 def names():
     return ['änn'«»«,» 'bob', 'cy']
 """),
+    ("True and False exchanged", None, """
+def all_even(items):
+    for one in items:
+        if one % 2:
+            return «True»«False»  # «a»«a»
+    return «False»«True»
+"""),
+    ("spelling of answers", None, """
+def check(a, b):
+    if a > b:
+        return «"yes"»«"Yes"»  # bigger
+    return «'no'»«'No'»
+"""),
+    ("slice", None, """
+def windows(items, k):
+    return [items[i:«k»«i + k»] for i in range(len(items) - k + 1)]
+"""),
+    ("operands", None, """
+def middle(items):
+    return items[«len(items) - 1 // 2»«len(items) // 2 - 1»]
+"""),
+    ("condition", None, """
+def is_small(n):
+    return n < 10
+
+def kind(n):
+    if n > 0«»« and is_small(n)»:
+        return 'digit'
+    return 'no'
+"""),
     ("outer variable", None, """
 count = 0
 def bump():

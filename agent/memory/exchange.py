@@ -1,0 +1,236 @@
+"""Fixes and lessons as JSON lines, to be read, edited and given to others.
+
+    BadExchange    what is read is no export of ours; the message says why
+
+The first line names the format and its version. What comes in is untrusted: each line must be
+of its schema and within the limits, edits are derived anew, and its origin is kept. What looks
+like a key or a home folder does not go out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from agent.domain import Lesson, ProofLevel, Value
+from agent.memory.failures import LONGEST_MESSAGE, Failure
+from agent.memory.file import FORMAT
+from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered
+from agent.memory.lessons import Symptom
+from agent.memory.locality import is_local
+
+LARGEST_FILE = 20_000_000
+"""Characters of a file that is read."""
+MOST_LINES = 10_000
+LONGEST_NOTE = 1_000
+LONGEST_LESSON = 600
+
+_KEY = re.compile(
+    r"\b(?:sk|hf|ghp|gho|github_pat|xox[abp]|AKIA|AIza)[-_A-Za-z0-9]{12,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|(?:api_?key|token|secret|password|passwd)['\"]?\s*[:=]\s*['\"][^'\"\s]{6,}",
+    re.IGNORECASE,
+)
+_HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
+
+_Word = Annotated[str, Field(max_length=100)]
+_Program = Annotated[str, Field(max_length=LONGEST_PROGRAM)]
+
+
+class BadExchange(Exception):
+    """A file that is no export of ours, or one that is too large."""
+
+
+class Header(Value):
+    kind: Literal["heal-memory"] = "heal-memory"
+    version: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
+
+
+class FixLine(Value):
+    """A fix with the record that it has with its owner."""
+
+    kind: Literal["fix"] = "fix"
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    exception: _Word
+    message: Annotated[str, Field(max_length=LONGEST_MESSAGE)] = ""
+    place: _Word = ""
+    shape: _Word = ""
+    passed: _Word = ""
+    note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
+    proof: ProofLevel
+    successes: Count = 0
+    failures: Count = 0
+    before: _Program
+    after: _Program
+
+
+class LessonLine(Value):
+    kind: Literal["lesson"] = "lesson"
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON)]
+    category: _Word = ""
+
+
+Line = Annotated[FixLine | LessonLine, Field(discriminator="kind")]
+_LINE: TypeAdapter[FixLine | LessonLine] = TypeAdapter(Line)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The lines of an export, and how many rows stayed at home."""
+
+    text: str
+    fixes: int
+    lessons: int
+    held_back: int
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import took in."""
+
+    fixes: int = 0
+    lessons: int = 0
+    known: int = 0
+    """Lines that were here already and are left as they are."""
+    refused: tuple[str, ...] = ()
+    """Why a line was not taken, by its number."""
+
+
+def exported(memory: Memory) -> Exported:
+    """Everything remembered, as lines; rows with what looks like a key or a home are left out."""
+    fixes = [fix_line(known) for known in memory.fixes()]
+    lessons = [lesson_line(row.lesson) for row in memory.lessons()]
+    lines = [line for line in (*fixes, *lessons) if line is not None and is_public(line)]
+    return Exported(
+        text=as_text(lines),
+        fixes=sum(isinstance(line, FixLine) for line in lines),
+        lessons=sum(isinstance(line, LessonLine) for line in lines),
+        held_back=len(fixes) + len(lessons) - len(lines),
+    )
+
+
+def as_text(lines: Iterable[FixLine | LessonLine]) -> str:
+    """The lines of a file, its header first."""
+    return "".join(f"{json.dumps(line.model_dump())}\n" for line in (Header(), *lines))
+
+
+def fix_line(known: Remembered) -> FixLine | None:
+    """A fix as a line; `None` where it is over the limits of what others take in."""
+    fix = known.fix
+    try:
+        return FixLine(
+            **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,
+            after=fix.after, successes=known.successes, failures=known.failures,
+        )
+    except ValidationError:
+        return None
+
+
+def lesson_line(lesson: Lesson) -> LessonLine | None:
+    """A lesson as a line; `None` where it is over the limits of what others take in."""
+    try:
+        return LessonLine(text=lesson.text, category=lesson.category)
+    except ValidationError:
+        return None
+
+
+def is_public(line: FixLine | LessonLine) -> bool:
+    """Whether nothing in a line looks like a key or a person's folder."""
+    texts = [value for value in line.model_dump().values() if isinstance(value, str)]
+    return not any(_KEY.search(text) or _HOME.search(text) for text in texts)
+
+
+def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:
+    """Takes in what `text` holds, as imported from `source`; raises `BadExchange`.
+
+    A record counts only when it is trusted; what was learned here is never changed by what is
+    not.
+    """
+    found = Imported()
+    origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
+    for number, line in parsed(text):
+        if isinstance(line, str):
+            found = _with(found, refused=f"line {number}: {line}")
+        elif isinstance(line, LessonLine):
+            found = _take_lesson(memory, line, origin, found)
+        elif not is_local(line.before, line.after) or line.before == line.after:
+            found = _with(found, refused=f"line {number}: the fix is no small edit")
+        else:
+            found = _take_fix(memory, line, origin, found, trusted=trusted)
+    return found
+
+
+def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
+    """Each line with its number, as a value, or why it is refused; raises `BadExchange`."""
+    if len(text) > LARGEST_FILE:
+        raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) > MOST_LINES + 1:
+        raise BadExchange(f"it has more than {MOST_LINES:,} lines")
+    try:
+        Header.model_validate_json(lines[0][1] if lines else "")
+    except ValidationError as error:
+        raise BadExchange(
+            f"its first line is not the header of an export up to version {FORMAT}"
+        ) from error
+    return ((number, _line(line)) for number, line in lines[1:])
+
+
+def cleaned(text: str) -> str:
+    """`text` in one line, without characters that are not seen."""
+    return "".join(one for one in " ".join(text.split()) if one.isprintable())
+
+
+def _line(text: str) -> FixLine | LessonLine | str:
+    try:
+        line = _LINE.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return cleaned(f"{place}: {first['msg']}" if place else first["msg"])[:200]
+    return line if isinstance(line, FixLine) else line.model_copy(
+        update={"text": cleaned(line.text), "category": cleaned(line.category)}
+    )
+
+
+def _take_lesson(memory: Memory, line: LessonLine, origin: str, found: Imported) -> Imported:
+    lesson = Lesson(text=line.text, category=line.category)
+    if any(row.lesson == lesson for row in memory.lessons()):
+        return _with(found, known=1)
+    memory.learn(lesson, Symptom(), origin=origin)
+    return _with(found, lessons=1)
+
+
+def _take_fix(
+    memory: Memory, line: FixLine, origin: str, found: Imported, *, trusted: bool
+) -> Imported:
+    failure = Failure(
+        signature=line.signature, exception=cleaned(line.exception),
+        message=cleaned(line.message), place=cleaned(line.place), shape=cleaned(line.shape),
+        passed=cleaned(line.passed),
+    )
+    fix = Fix.made(failure, line.before, line.after, line.proof, cleaned(line.note))
+    if fix is None:
+        return _with(found, refused="a fix holds text that no file can hold")
+    here = next(
+        (one for one in memory.exact(failure, demoted=True) if one.fix.after == fix.after), None
+    )
+    if here is not None and (here.fix == fix or (here.origin == OWN and not trusted)):
+        return _with(found, known=1)
+    record = (line.successes, line.failures) if trusted else (0, 0)
+    memory.remember(fix, origin=origin, trusted=trusted, record=record)
+    return _with(found, fixes=1)
+
+
+def _with(
+    found: Imported, fixes: int = 0, lessons: int = 0, known: int = 0, refused: str = ""
+) -> Imported:
+    return Imported(
+        found.fixes + fixes, found.lessons + lessons, found.known + known,
+        found.refused + ((refused,) if refused else ()),
+    )

@@ -1,0 +1,250 @@
+"""Lessons shared through a dataset on the Hugging Face Hub.
+
+    HubFault    nothing was shared; the message says why, and never holds the token
+
+Lessons go out as words: code, quoted values and numbers are left out of them. Fixes are code,
+and go only where that was asked for. What comes in is as untrusted as any import. A dataset
+that is not there yet is made, private.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.domain import Lesson
+from agent.memory.exchange import (
+    BadExchange,
+    FixLine,
+    Imported,
+    LessonLine,
+    as_text,
+    fix_line,
+    import_lines,
+    is_public,
+    lesson_line,
+    parsed,
+)
+from agent.memory.fixes import OWN, Memory
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+LESSONS, FIXES = "lessons.jsonl", "fixes.jsonl"
+LARGEST_SHARED = 5_000_000
+"""Bytes of a shared file that is read."""
+ATTEMPTS = 3
+"""How often a push is begun anew because another one came between."""
+
+_CODE = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'|[\w.…]+\([^()]*\)|\b\w*_\w+\b|\b\d[\w.]*")
+CONFLICT = 412
+"""The status of a commit that does not follow the newest one."""
+
+
+class HubFault(Exception):
+    """The Hub cannot be used as it is set up."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which dataset, and by whose leave."""
+
+    repo: str
+    token: str
+    endpoint: str = ""
+    """The Hub's address; empty is the public one."""
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did."""
+
+    pulled: Imported
+    lessons: int
+    fixes: int
+    """Lines that were added to the dataset."""
+
+
+def without_code(text: str) -> str:
+    """A lesson's words alone: code, quoted values and numbers become `…`."""
+    shorter = _CODE.sub("…", text)
+    while shorter != text:  # a call may stand in a call
+        text, shorter = shorter, _CODE.sub("…", shorter)
+    return text
+
+
+def sync(memory: Memory, place: Place, *, with_fixes: bool = False) -> Synced:
+    """Takes in what others have shared, and shares what was learned here.
+
+    Raises `HubFault`, or `MemoryFault`.
+    """
+    api = _api(place)
+    with _explained(place):
+        pulled = Imported()
+        for _ in range(ATTEMPTS):
+            head = _head(api, place)
+            shared = {name: _read(api, place, head, name) for name in _names(with_fixes)}
+            pulled = _sum(pulled, _taken_in(memory, shared, place))
+            fresh = {name: _fresh(memory, name, text) for name, text in shared.items()}
+            if not any(fresh.values()) or _pushed(api, place, head, shared, fresh):
+                return Synced(pulled, len(fresh[LESSONS]), len(fresh.get(FIXES, ())))
+    raise HubFault(f"others keep writing to {place.repo}; try again in a moment")
+
+
+def _names(with_fixes: bool) -> tuple[str, ...]:
+    return (LESSONS, FIXES) if with_fixes else (LESSONS,)
+
+
+def _api(place: Place) -> HfApi:
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise HubFault(
+            'the package huggingface_hub is not installed: pip install "huggingface_hub>=2,<3"'
+        ) from error
+    return HfApi(endpoint=place.endpoint or None, token=place.token)
+
+
+def _head(api: HfApi, place: Place) -> str:
+    """The dataset's newest commit; a dataset that is not there is made."""
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    try:
+        found = api.repo_info(place.repo, repo_type="dataset")
+    except RepositoryNotFoundError:
+        api.create_repo(place.repo, repo_type="dataset", private=True, exist_ok=True)
+        found = api.repo_info(place.repo, repo_type="dataset")
+    if not found.sha:
+        raise HubFault(f"{place.repo} does not say which commit it is at")
+    return found.sha
+
+
+def _read(api: HfApi, place: Place, head: str, name: str) -> str:
+    """The text of a shared file; empty where it is not there yet."""
+    from huggingface_hub.errors import EntryNotFoundError
+
+    with tempfile.TemporaryDirectory(prefix="heal-hub-") as folder:
+        try:
+            seen = api.hf_hub_download(
+                place.repo, name, repo_type="dataset", revision=head, local_dir=folder,
+                dry_run=True,
+            )
+            if (seen.file_size or 0) > LARGEST_SHARED:
+                raise HubFault(f"{name} is larger than {LARGEST_SHARED:,} bytes")
+            path = api.hf_hub_download(
+                place.repo, name, repo_type="dataset", revision=head, local_dir=folder
+            )
+        except EntryNotFoundError:
+            return ""
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def _taken_in(memory: Memory, shared: dict[str, str], place: Place) -> Imported:
+    """What the shared files bring, without our own lessons as they come back from there."""
+    found = Imported()
+    own = {without_code(row.lesson.text) for row in memory.lessons() if row.origin == OWN}
+    for name, text in shared.items():
+        if not text:
+            continue
+        kind = LessonLine if name == LESSONS else FixLine
+        lines = [line for _, line in parsed(text) if isinstance(line, kind)]
+        wanted = [
+            line for line in lines if not (isinstance(line, LessonLine) and line.text in own)
+        ]
+        found = _sum(found, import_lines(memory, as_text(wanted), place.repo))
+    return found
+
+
+def _fresh(memory: Memory, name: str, shared: str) -> tuple[LessonLine | FixLine, ...]:
+    """Lines of ours that the shared file does not hold."""
+    there = {_key(line) for _, line in parsed(shared) if not isinstance(line, str)} \
+        if shared else set()
+    found: Iterable[LessonLine | FixLine | None]
+    if name == LESSONS:
+        found = (
+            lesson_line(Lesson(text=without_code(row.lesson.text), category=row.lesson.category))
+            for row in memory.lessons() if row.origin == OWN
+        )
+    else:
+        found = (fix_line(known) for known in memory.fixes() if known.origin == OWN)
+    lines = {_key(line): line for line in found if line is not None and is_public(line)}
+    return tuple(line for key, line in lines.items() if key not in there)
+
+
+def _key(line: LessonLine | FixLine) -> tuple[str, str]:
+    """What makes two lines the same, whatever else was edited."""
+    match line:
+        case LessonLine():
+            return line.category, line.text
+        case FixLine():
+            return line.signature, line.after
+
+
+def _pushed(
+    api: HfApi, place: Place, head: str, shared: dict[str, str],
+    fresh: dict[str, tuple[LessonLine | FixLine, ...]],
+) -> bool:
+    """Whether the lines were added; not where another push came between."""
+    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub.errors import HfHubHTTPError
+
+    count = sum(len(lines) for lines in fresh.values())
+    try:
+        api.create_commit(
+            place.repo,
+            [
+                CommitOperationAdd(name, _joined(shared[name], lines).encode())
+                for name, lines in fresh.items() if lines
+            ],
+            commit_message=f"Add {count} {'line' if count == 1 else 'lines'}",
+            repo_type="dataset", parent_commit=head,
+        )
+    except HfHubHTTPError as error:
+        if error.response is not None and error.response.status_code == CONFLICT:
+            return False
+        raise
+    return True
+
+
+def _joined(shared: str, lines: tuple[LessonLine | FixLine, ...]) -> str:
+    """A shared file with more lines; those of others stay as they are."""
+    text = as_text(lines)
+    return text if not shared else shared.rstrip("\n") + "\n" + text.split("\n", 1)[1]
+
+
+def _sum(one: Imported, other: Imported) -> Imported:
+    return replace(
+        one, fixes=one.fixes + other.fixes, lessons=one.lessons + other.lessons,
+        known=other.known, refused=other.refused,
+    )
+
+
+@contextmanager
+def _explained(place: Place) -> Iterator[None]:
+    """Names what goes wrong at the Hub, without the token."""
+    import httpx2
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+    )
+
+    try:
+        yield
+    except BadExchange as error:
+        raise HubFault(f"a file of {place.repo} is no export of ours: {error}") from error
+    except (
+        HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled,
+        httpx2.HTTPError,
+    ) as error:
+        response = getattr(error, "response", None)
+        status = f" (status {response.status_code})" if response is not None else ""
+        words = str(error).strip().split("\n")[0].replace(place.token, "[token]")
+        # The original is not chained: its request carries the token.
+        raise HubFault(f"{place.repo} at the Hub{status}: {words}") from None

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.domain import Lesson
+from agent.memory import Fix, Memory, Symptom
+from agent.memory.exchange import (
+    MOST_LINES,
+    BadExchange,
+    Imported,
+    exported,
+    import_lines,
+)
+
+Making = Callable[..., Fix]
+SIGNATURE = "0123456789abcdef"
+HEADER = '{"kind": "heal-memory", "version": 2}'
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def as_line(**changes: object) -> str:
+    fields = {
+        "kind": "fix", "signature": SIGNATURE, "exception": "wrong result", "proof": "E1",
+        "before": "def f(a, b):\n    return a + b\n", "after": "def f(a, b):\n    return a - b\n",
+    }
+    return json.dumps({**fields, **changes})
+
+
+def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: Path) -> None:
+    memory.remember(fix(SIGNATURE))
+    memory.credit(memory.fixes()[0], helped=True)
+    memory.learn(Lesson(text="guard the index", category="crash"), Symptom())
+    out = exported(memory)
+    other = Memory(tmp_path / "other.db")
+    found = import_lines(other, out.text, "friends.jsonl", trusted=True)
+    assert (found, exported(other).text) == (Imported(fixes=1, lessons=1), out.text)
+    assert import_lines(other, out.text, "x").known == 2
+    other.close()
+
+
+def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix(SIGNATURE))
+    header, line = lines(exported(memory).text)
+    assert header == {"kind": "heal-memory", "version": 2}
+    assert line.keys() == {
+        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "successes", "failures", "before", "after",
+    }
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["key = 'hf_" + "a" * 24 + "'", "password = 'correct-horse'", "open('/" + "home/anna/x')",
+     "# -----BEGIN RSA PRIVATE KEY-----", "open('C:\\\\Users\\\\anna')"],
+)
+def test_what_looks_like_a_key_or_a_home_stays_here(
+    memory: Memory, fix: Making, secret: str
+) -> None:
+    before = f"def f(a, b):\n    return a + b\n\n\n{secret}\n"
+    memory.remember(fix(SIGNATURE, before=before, after=before.replace("+", "-")))
+    memory.learn(Lesson(text=f"set {secret}"))
+    out = exported(memory)
+    assert (out.fixes, out.lessons, out.held_back, lines(out.text)[1:]) == (0, 0, 2, [])
+
+
+def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
+    memory.remember(fix(SIGNATURE))
+    edited = exported(memory).text.replace("changed + to -", "subtract")
+    memory.forget_all()
+    assert import_lines(memory, edited, "mine.jsonl").fixes == 1
+    (known,) = memory.fixes()
+    assert (known.fix.note, known.origin, known.trusted) == (
+        "subtract", "imported from mine.jsonl", False
+    )
+
+
+def test_a_record_counts_only_when_it_is_trusted(memory: Memory) -> None:
+    text = f"{HEADER}\n{as_line(successes=70)}\n"
+    import_lines(memory, text, "a")
+    assert memory.fixes()[0].successes == 0
+    memory.forget_all()
+    import_lines(memory, text, "a", trusted=True)
+    assert memory.fixes()[0].successes == 70
+
+
+def test_what_was_learned_here_is_not_changed_by_what_is_untrusted(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix(SIGNATURE))
+    text = exported(memory).text.replace("changed + to -", "pwned")
+    assert import_lines(memory, text, "x").known == 1
+    assert memory.fixes()[0].fix.note == "changed + to -"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("not json", "Invalid JSON"),
+        ('{"kind": "other"}', "tag"),
+        (as_line(signature="../../etc"), "signature"),
+        (as_line(proof="E9"), "proof"),
+        (as_line(extra=1), "extra"),
+        (as_line(successes=-1), "successes"),
+        (as_line(before=["x"]), "before"),
+        (as_line(before="x" * 200_001), "before"),
+        (as_line(note="x" * 1_001), "note"),
+        (as_line(after="import os\n"), "no small edit"),
+        (as_line(after="def f(a, b):\n    return a + b\n"), "no small edit"),
+        ('{"kind": "lesson", "text": "' + "x" * 601 + '"}', "text"),
+        ('{"kind": "lesson", "text": ""}', "text"),
+    ],
+)
+def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
+    memory: Memory, line: str, words: str
+) -> None:
+    found = import_lines(memory, f"{HEADER}\n{line}\n{as_line()}\n", "x")
+    assert (found.fixes, len(found.refused)) == (1, 1)
+    assert words in found.refused[0] and found.refused[0].startswith("line 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "header"),
+        (as_line(), "header"),
+        ('{"kind": "heal-memory", "version": 3}', "up to version 2"),
+        ("\n".join([HEADER, *["{}"] * (MOST_LINES + 1)]), "more than 10,000 lines"),
+        (HEADER + " " * 20_000_000, "larger"),
+    ],
+)
+def test_a_file_that_is_no_export_or_too_large_is_refused_whole(
+    memory: Memory, text: str, words: str
+) -> None:
+    with pytest.raises(BadExchange, match=words):
+        import_lines(memory, text, "x")
+    assert memory.fixes() == ()
+
+
+def test_words_from_elsewhere_cannot_move_a_cursor(memory: Memory) -> None:
+    hostile = "red\x1b[31m\u202e\nnext"
+    text = "\n".join([
+        HEADER, as_line(note=hostile, exception=hostile),
+        json.dumps({"kind": "lesson", "text": hostile}),
+    ])
+    import_lines(memory, text, "na\x1bme\n")
+    (known,), (row,) = memory.fixes(), memory.lessons()
+    shown = [known.fix.note, known.fix.failure.exception, known.origin, row.lesson.text, row.origin]
+    assert all(word.isprintable() for word in shown)
+    assert row.lesson.text == "red[31m next"

@@ -1,0 +1,96 @@
+"""Edits made from what the variables held: conditions, bounds and keys, never answers."""
+
+import pytest
+
+from agent.repair.edits import EDITS, single_edits
+from agent.repair.facts import Moment
+from agent.repair.program import Program, spliced
+
+
+def proposed(
+    operator: str, source: str, moments: tuple[Moment, ...] = (),
+    answers: tuple[tuple[str, str], ...] = (),
+) -> list[str]:
+    """The texts an operator proposes, the cheapest first."""
+    types = {name: frozenset({"int"}) for name in ("age", "price", "n")}
+    program = Program(source, types=types, moments=moments, answers=answers)
+    only = tuple(one for one in EDITS if one.name == operator)
+    return [
+        spliced(program.data, [edit.splice])
+        for edit in single_edits(program, {}, operators=only)
+    ]
+
+
+def ages(line: int, failing: tuple[int, ...], passing: tuple[int, ...]) -> tuple[Moment, ...]:
+    found = [(age, False) for age in failing] + [(age, True) for age in passing]
+    return tuple(Moment(line, passed, (("age", str(age)),)) for age, passed in found)
+
+
+FARE = "def fare(age):\n    if age < 6:  # small\n        return 0\n    return 10\n"
+
+
+def test_a_condition_that_tells_failing_runs_apart_comes_first() -> None:
+    edited = proposed("condition", FARE, ages(2, (66, 70), (3, 65)))
+
+    assert FARE.replace("age < 6", "age < 6 or age > 65") in edited[:3]
+
+
+def test_a_bound_moves_to_where_the_outcomes_part() -> None:
+    edited = proposed("observed bound", FARE, ages(2, (6, 7), (3, 8)))
+
+    assert edited[0] == FARE.replace("age < 6", "age < 8")
+
+
+def test_what_holds_in_failing_runs_alone_is_answered_by_a_neutral_value() -> None:
+    source = "def ticket(age, base):\n    return base * 2\n"
+    edited = proposed("observed case", source, ages(2, (3, 5), (6, 30)))
+
+    assert source.replace(
+        "    return base", "    if age < 6:\n        return 0\n    return base"
+    ) in edited
+    assert not any("return 5" in text or "return 3" in text for text in edited)
+
+
+def test_a_single_failing_value_is_no_condition() -> None:
+    source = "def ticket(age, base):\n    return base * 2\n"
+
+    assert not any("age == 17" in text for text in proposed(
+        "observed case", source, ages(2, (17,), (6, 30))
+    ))
+
+
+def test_a_number_is_off_by_what_the_answers_were_off() -> None:
+    source = "def fee(price):\n    return price + 12  # and more\n"
+    answers = (("112", "117"), ("12", "17"))
+
+    assert source.replace("12", "17") == proposed("observed difference", source, answers=answers)[0]
+    assert not proposed("observed difference", source, answers=(("112", "117"), ("1", "9")))
+
+
+def test_a_missing_term_needs_two_answers() -> None:
+    source = "def celsius(n):\n    return n\n"
+
+    assert proposed("observed term", source, answers=(("40", "8"), ("50", "18"))) == [
+        "def celsius(n):\n    return n - 32\n"
+    ]
+    assert proposed("observed term", source, answers=(("40", "8"),)) == []
+
+
+@pytest.mark.parametrize("expected", ["19", "'nineteen'"])
+def test_no_expected_value_is_returned(expected: str) -> None:
+    source = "def f(n):\n    if n > 3:\n        return 0\n    return 7\n"
+    moments = tuple(Moment(2, n > 3, (("n", str(n)),)) for n in (1, 2, 5, 6))
+    program = Program(source, moments=moments, answers=(("0", expected),))
+
+    texts = [spliced(program.data, [edit.splice]) for edit in single_edits(program, {})]
+
+    assert not any(f"return {expected}" in text for text in texts)
+
+
+def test_a_key_is_one_that_the_dictionaries_have() -> None:
+    source = "def oldest(people):\n    return max(people, key=lambda p: p[\"name\"])\n"
+    held = (("people", "[{'name': 'a', 'age': 2}]"),)
+
+    assert proposed("observed word", source, (Moment(2, False, held),)) == [
+        source.replace('"name"', '"age"')
+    ]
