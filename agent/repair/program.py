@@ -162,8 +162,8 @@ class Program:
         text = "".join(f"{indent}{line}{self.newline}" for line in lines)
         if end == len(self.data) and not self.data.endswith((b"\n", b"\r")):
             text = self.newline + text.removesuffix(self.newline)
-        assert node.end_lineno is not None
-        return Splice(end, end, text, cost, node.end_lineno)
+        # A block's last line may never have run: what leads to its end is its head.
+        return Splice(end, end, text, cost, node.lineno)
 
     def fit(self, node: ast.expr, text: str) -> str:
         """The text with parentheses if it binds looser than the node's place allows."""
