@@ -297,7 +297,7 @@ def test_once_nobody_waits_no_more_edits_are_listed() -> None:
         asked.append(True)
         return len(asked) > 10
 
-    findings, texts = drive(SOURCE, passing(), budget=Budget(over=over))
+    findings, _ = drive(SOURCE, passing(), budget=Budget(over=over))
 
     whole, _ = drive(SOURCE, passing())
     assert findings.tried < whole.tried
