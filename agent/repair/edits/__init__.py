@@ -29,6 +29,7 @@ from agent.repair.edits import (
     twins,
 )
 from agent.repair.edits.priors import prior
+from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
 Propose = Callable[[Program, Any], Iterator[Splice]]
@@ -183,10 +184,12 @@ def single_edits(
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
+    over: Callable[[], bool] = never,
 ) -> list[Edit]:
     """Every single edit once, as cheap as any operator has it, the cheapest edits first.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
+    Once it is `over`, what was found until then.
     """
     raising = program.crash.line if program.crash else None
     guarded = [
@@ -196,6 +199,8 @@ def single_edits(
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
     priors = {one.name: prior(one.name) for one in operators}
     for node in _walked(within or program.tree, closed):
+        if over():
+            break
         if node in program.hidden:
             continue
         if type(node) not in fitting:
