@@ -30,6 +30,7 @@ from agent.repair.edits import (
     twins,
     wholes,
 )
+from agent.repair.edits.priors import prior
 from agent.repair.program import Function, Program, Splice
 
 Propose = Callable[[Program, Any], Iterator[Splice]]
@@ -199,6 +200,7 @@ def single_edits(
     ]
     found: dict[tuple[int, int, str], Edit] = {}
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
+    priors = {one.name: prior(one.name) for one in operators}
     for node in _walked(within or program.tree, closed):
         if node in program.hidden:
             continue
@@ -213,7 +215,7 @@ def single_edits(
                 continue
             for splice in operator.propose(program, node):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
-                cost = splice.cost + PER_SUSPICION * (1.0 - known)
+                cost = splice.cost + priors[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)
                 if key not in found or cost < found[key].cost:

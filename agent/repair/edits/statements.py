@@ -146,7 +146,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     yield Splice(start, end, text, 3.2 if single else 4.2, node.lineno)
     after = neighbour(program, node, 1)
     if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
-        yield Splice(start, program.whole_lines(after)[1], "", 4.8, node.lineno)
+        yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -300,7 +300,7 @@ def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
         for place, text in enumerate((*texts, *neutral)):
             if place < MOST_ANSWERS:
                 lines = [f"if {test}:", f"{program.step}{text}"]
-                yield program.insert_before(node, lines, 3.9 + cost + 0.02 * place)
+                yield program.insert_before(node, lines, 4.8 + cost + 0.02 * place)
 
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:

@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from agent.repair.edits import EDITS, single_edits, unreached
+from agent.repair.edits.priors import PRIORS, prior
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice, rank, spliced
 
@@ -185,6 +186,11 @@ def test_a_shared_default_is_made_anew_in_each_call() -> None:
 
 def test_operators_have_names_of_their_own() -> None:
     assert len({operator.name for operator in EDITS}) == len(EDITS)
+
+
+def test_every_operator_has_a_prior_and_every_prior_an_operator() -> None:
+    assert [*PRIORS] == [operator.name for operator in EDITS]
+    assert prior("comparison") < prior("guard") < prior("condition")
 
 
 def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> None:
