@@ -55,6 +55,8 @@ class Pieces:
             return [*before, changed, *(self._piece(index) for index in range(after, last))]
         # The lines below moved, so their numbers are no longer those of the base.
         rest = data[self._cuts[after] + shift :]
+        if not rest:
+            return [*before, changed]
         line = self._lines[first] + middle.count(b"\n")
         return [*before, changed, self._code(rest, line)]
 
