@@ -46,7 +46,7 @@ from agent.repair.facts import (
 )
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program, Splice, spliced
-from agent.repair.rank import behaved, described, ranked, weight
+from agent.repair.rank import behaved, described, ranked
 from agent.repair.syntax import compiles, mended
 
 Steps = Generator[Question, Answer, None]
@@ -64,7 +64,7 @@ SLOWEST, LONG_PATIENCE = 12, 4_000.0
 """And of those, where the base told nothing of how long a healthy run takes."""
 BEAM = ((12, 1_500), (8, 800), (6, 500))
 """How many partial fixes are grown by a further edit in each round, each by how many edits."""
-SPLIT = 5.5
+SPLIT = 4.0
 """Single edits up to this cost come before the beam, dearer ones among it."""
 ADVANCE = 0.08
 """How much nearer the failing tests must come to passing, in tests, for a partial fix."""
@@ -106,6 +106,7 @@ class _Planned:
     cost: float
     operator: str
     edit: Edit
+    rarity: float
 
 
 @dataclass
@@ -304,7 +305,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
 
 def _edited(program: Program, base: Candidate, edit: Edit) -> _Planned:
     return _Planned(
-        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit
+        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit, edit.rarity
     )
 
 
@@ -414,7 +415,7 @@ def _screen(
             if answer is not None:
                 _note(state, candidate, edit, answer, failing, passing)
         if stop_cost is None and any(one not in state.offered for one in state.plausible):
-            best = min(weight(c) for t, c in state.plausible.items() if t not in state.offered)
+            best = min(c.cost for t, c in state.plausible.items() if t not in state.offered)
             stop_cost, stop_at = best + BEYOND, state.tried + MOST_BEYOND
         size = CHUNK
 
@@ -466,7 +467,8 @@ def _chunk(
         text = spliced(planned.data, planned.splices)
         if _mark(text) not in state.seen:
             state.seen.add(_mark(text))
-            chunk.append((Candidate(text, planned.cost, planned.operator), planned.edit))
+            candidate = Candidate(text, planned.cost, planned.operator, rarity=planned.rarity)
+            chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
                 break
     return chunk
@@ -487,9 +489,7 @@ def _note(
     failing: set[int],
     passing: set[int],
 ) -> None:
-    told = Candidate(
-        candidate.text, candidate.cost, candidate.operator, "", answer.score, answer.types
-    )
+    told = replace(candidate, passed=answer.score, types=answer.types)
     if answer.ended == "ok":
         blind = blindness(state.source, told.text, state.facts.tests)
         if blind != "refused":
@@ -560,7 +560,8 @@ def _grown(
     for edit in edits[:most]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.score
         operator = f"{seed.operator}, {edit.operator}"
-        found.append(_Planned(program.data, (edit.splice,), cost, operator, edit))
+        rarity = seed.candidate.rarity + edit.rarity
+        found.append(_Planned(program.data, (edit.splice,), cost, operator, edit, rarity))
     return found
 
 
@@ -576,7 +577,8 @@ def _cheap_pairs(
             if a.end <= b.start or b.end <= a.start:
                 cost = base.cost + first.cost + second.cost + 2.0
                 operator = f"{first.operator}, {second.operator}"
-                found.append(_Planned(program.data, (a, b), cost, operator, second))
+                rarity = first.rarity + second.rarity
+                found.append(_Planned(program.data, (a, b), cost, operator, second, rarity))
     return found
 
 
