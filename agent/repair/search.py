@@ -58,6 +58,10 @@ MOST_BEYOND = 1_500
 PROMISING = ((40, 20.0), (12, 4_000.0))
 """How many candidates that passed a failing test and then did not end are tried again, with how
 many times the steps."""
+CHANCE = ((8, 20.0),)
+"""The same of the cheapest that passed none."""
+BETWEEN = 5
+"""Chunks of candidates between two such trials."""
 SLOW, PATIENCE = 240, 20.0
 """The same of others that did not end."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
@@ -234,7 +238,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
         )
     )
     yield from _screen(state, singles[:first], failing, passing, state.budget.candidates)
-    yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+    yield from _screen_promising(state, failing, passing)
     yield from _offer(state)
     if state.accepted or state.spent:
         return
@@ -260,7 +264,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
         further.sort(key=lambda planned: planned.cost)
         limit = min(state.budget.candidates, state.tried + state.budget.pairs)
         yield from _screen(state, further, failing, passing, limit)
-        yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+        yield from _screen_promising(state, failing, passing)
         yield from _offer(state)
         if state.accepted or state.spent:
             return
@@ -402,10 +406,14 @@ def _screen(
     size = FIRST_CHUNK
     stop_cost: float | None = None
     stop_at = limit
+    chunks = 0
     while state.tried < min(limit, stop_at):
         chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
         if not chunk:
             return
+        chunks += 1
+        if chunks % BETWEEN == 0 and stop_cost is None:
+            yield from _screen_promising(state, failing, passing)
         mode: Mode = "fit" if stop_cost is None else "early"
         texts = tuple(one.text for one, _ in chunk)
         answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
@@ -420,20 +428,32 @@ def _screen(
         size = CHUNK
 
 
+def _screen_promising(state: _State, failing: set[int], passing: set[int]) -> Steps:
+    """Gives more steps to what passed a failing test before it did not end, and to a few more:
+    a test that goes through many cases passes all at once or not at all."""
+    yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+    if not any(text not in state.offered for text in state.plausible):
+        yield from _screen_slow(state, failing, passing, CHANCE, most=CHANCE[0][0])
+
+
 def _screen_slow(
     state: _State, failing: set[int], passing: set[int], rounds: Iterable[tuple[int, float]],
-    least: int = 0,
+    *, least: int = 0, most: int | None = None,
 ) -> Steps:
-    """Gives candidates that did not end more steps, if they passed `least` tests before.
+    """Gives candidates that did not end more steps, if they passed `least` tests before, and no
+    more than `most` of them; the others stay for another time.
 
     Those come first that passed most. Failing tests are run first, so one that passed any
     of its tests is a repair, or a part of one, that may only be slow.
     """
     slow = [one for one in state.slow if one[0].passed >= least]
-    state.slow = [one for one in state.slow if one[0].passed < least]
-    for most, patience in rounds:
+    slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
+    taken = slow[:most]
+    state.slow = [one for one in state.slow if one[0].passed < least] + slow[len(taken) :]
+    slow = taken
+    for count, patience in rounds:
         slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
-        slow, asked = [], slow[:most]
+        slow, asked = [], slow[:count]
         for first in range(0, len(asked), FIRST_CHUNK):
             chunk = asked[first : first + FIRST_CHUNK]
             texts = tuple(one.text for one, _ in chunk)
