@@ -55,6 +55,7 @@ class Options(Value):
 
     max_iterations: int
     budget_s: float
+    ask: bool = False
 
 
 class UnknownRun(KeyError):
@@ -99,6 +100,7 @@ class Session:
         run_id: str | None = None,
         max_iterations: int | None = None,
         budget_s: float | None = None,
+        ask: bool | None = None,
         notices: Sequence[str] = (),
     ) -> str:
         """Starts a run in the background and returns its id at once.
@@ -110,6 +112,7 @@ class Session:
         options = Options(
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
+            ask=self.settings.ask if ask is None else ask,
         )
         try:
             jail = await self.jail(task)
@@ -273,14 +276,7 @@ class Session:
                     durability="sync",
                 ):
                     for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
-                        question = cast("dict[str, str]", interrupt.value)
-                        emit(
-                            Waiting(
-                                interrupt=interrupt.id,
-                                question=question["question"],
-                                diff=question["diff"],
-                            )
-                        )
+                        emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
         except TimeoutError as error:
             if not clock.expired():
                 emit(RunFailed(error=f"TimeoutError: {error}"))
@@ -321,7 +317,8 @@ class Session:
             memory=self._memory,
             store=self._store,
             settings=replace(
-                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s
+                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s,
+                ask=options.ask,
             ),
             emit=self._voice(run),
             log=lambda: self._bus.log(run),

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from agent.domain import (
-    MEASURED_LEVELS,
     PROOF_ORDER,
     Diagnosis,
     Ending,
     Jail,
     Origin,
-    ProofLevel,
     Status,
     Verdict,
 )
@@ -487,20 +485,13 @@ def _proof(view: View) -> str:
         return ""
     reached = PROOF_ORDER.index(level)
     steps = "".join(
-        f'<li class="{_rung(step, index <= reached)}">'
+        f'<li class="{"reached" if index <= reached else "open"}">'
         f'<b>{step}</b><span>{_text(meaning(step))}</span></li>'
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
     why = f'<p class="note">{_text(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
     return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>", f" <small>{level}</small>")
-
-
-def _rung(step: ProofLevel, reached: bool) -> str:
-    """How a level stands in the ladder; those no run can reach yet say so."""
-    if reached:
-        return "reached"
-    return "open" if step in MEASURED_LEVELS else "open unbuilt"
 
 
 def _learned(view: View) -> str:
