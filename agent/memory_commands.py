@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from agent.commands import Face, Usage
-from agent.domain import unified
 from agent.exits import HEALED, NOT_HEALED, USAGE
-from agent.memory import LessonRow, Memory, MemoryFault, Remembered
-from agent.memory.exchange import LARGEST_FILE, BadExchange, Imported, exported, import_lines
+from agent.memory import Memory, MemoryFault
+from agent.memory.exchange import LARGEST_FILE, BadExchange, exported, import_lines
 from agent.memory.hub import HubFault, Place, sync
+from agent.memory_shown import (
+    age,
+    count_of,
+    facts,
+    fix_document,
+    fix_table,
+    import_document,
+    import_words,
+    lesson_document,
+    lesson_table,
+    patch_of,
+)
 from agent.settings import Settings, data_folder
-from agent.terminal import cut, printable
+from agent.terminal import printable
 from agent.writeback import write_new
 
 WHERE_TOKENS = "https://huggingface.co/settings/tokens"
@@ -40,18 +48,18 @@ def listed(face: Face) -> int:
         fixes, lessons = memory.fixes(), memory.lessons()
         if face.json:
             face.data({
-                "fixes": [_fix_document(known) for known in fixes],
-                "lessons": [_lesson_document(row) for row in lessons], "skipped": memory.skipped,
+                "fixes": [fix_document(known) for known in fixes],
+                "lessons": [lesson_document(row) for row in lessons], "skipped": memory.skipped,
             })
             return HEALED
         if not fixes and not lessons:
             face.terminal.say("Nothing is remembered yet.")
         if fixes:
-            face.terminal.out.print(_fix_table(fixes))
+            face.terminal.out.print(fix_table(fixes))
         if lessons:
-            face.terminal.out.print(_lesson_table(lessons))
+            face.terminal.out.print(lesson_table(lessons))
         if memory.skipped:
-            skipped = _count(memory.skipped, "row")
+            skipped = count_of(memory.skipped, "row")
             face.terminal.say(f"{skipped} made no sense and will not be used.")
     return HEALED
 
@@ -63,18 +71,18 @@ def show(key: str, face: Face) -> int:
         if keys.lessons:
             row = next(row for row in memory.lessons() if row.number == keys.lessons[0])
             if face.json:
-                face.data(_lesson_document(row))
+                face.data(lesson_document(row))
             else:
                 print(printable(row.lesson.text))
-                face.terminal.say(f"{row.lesson.category}, {_age(row.created)}, {row.origin}")
+                face.terminal.say(f"{row.lesson.category}, {age(row.created)}, {row.origin}")
             return HEALED
         known = memory.fix(keys.fixes[0])
     if face.json:
-        face.data(_fix_document(known, whole=True))
+        face.data(fix_document(known, whole=True))
         return HEALED
-    for label, text in _facts(known):
+    for label, text in facts(known):
         face.terminal.say(f"{label:<12}{text}")
-    face.terminal.patch(_patch(known))
+    face.terminal.patch(patch_of(known))
     return HEALED
 
 
@@ -93,7 +101,7 @@ def forget(keys: Sequence[str], face: Face, *, everything: bool, sure: bool) -> 
             found = _known(memory, keys)
             memory.forget(found.fixes, found.lessons)
             count = len(found.fixes) + len(found.lessons)
-    return _told(face, {"forgotten": count}, f"Forgot {_count(count, 'row')}.")
+    return _told(face, {"forgotten": count}, f"Forgot {count_of(count, 'row')}.")
 
 
 def export(target: str, face: Face, *, force: bool) -> int:
@@ -107,12 +115,12 @@ def export(target: str, face: Face, *, force: bool) -> int:
     else:
         write_new(Path(target), found.text.encode(), overwrite=force)
     words = (
-        f"Wrote {_count(found.fixes, 'fix', 'fixes')}, with the programs, and "
-        f"{_count(found.lessons, 'lesson')}."
+        f"Wrote {count_of(found.fixes, 'fix', 'fixes')}, with the programs, and "
+        f"{count_of(found.lessons, 'lesson')}."
     )
     if found.held_back:
-        words += (f" Left out {_count(found.held_back, 'row')}: too long, or with what looks like "
-                  "a key or a home folder.")
+        left = count_of(found.held_back, "row")
+        words += f" Left out {left}: too long, or with what looks like a key or a home folder."
     document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
     return _told(face, document, words)
 
@@ -132,7 +140,7 @@ def import_file(source: Path, face: Face, *, trusted: bool) -> int:
             raise Usage(f"{source} cannot be imported: {error}.") from error
     for refusal in found.refused[:20]:
         face.terminal.say(f"refused {refusal}", "yellow")
-    _told(face, _import_document(found), _import_words(found))
+    _told(face, import_document(found), import_words(found))
     return USAGE if found.refused else HEALED
 
 
@@ -159,12 +167,12 @@ def share(face: Face, *, with_fixes: bool) -> int:
             done = sync(memory, place, with_fixes=with_fixes)
         except HubFault as error:
             raise Usage(f"Nothing was shared: {error}.") from error
-    shared = f"Shared {_count(done.lessons, 'lesson')}"
-    shared += f" and {_count(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
+    shared = f"Shared {count_of(done.lessons, 'lesson')}"
+    shared += f" and {count_of(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
     document = {
-        "pulled": _import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
+        "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }
-    return _told(face, document, f"{shared}. {_import_words(done.pulled)}")
+    return _told(face, document, f"{shared}. {import_words(done.pulled)}")
 
 
 @contextmanager
@@ -213,116 +221,3 @@ def _told(face: Face, document: Mapping[str, object], words: str) -> int:
     else:
         face.terminal.say(words)
     return HEALED
-
-
-def _fix_table(fixes: Sequence[Remembered]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
-    for known in fixes:
-        failure = known.fix.failure
-        seen = f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
-        table.add_row(*(
-            Text(printable(cut(text))) for text in (
-                str(known.number), seen, known.fix.note, known.fix.proof,
-                _share(known.successes, known.failures),
-                _share(known.transfers, known.misfits), _age(known.created), known.origin,
-            )
-        ))
-    return table
-
-
-def _lesson_table(lessons: Sequence[LessonRow]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("id", "lesson", "age", "origin"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "age"))
-    for row in lessons:
-        table.add_row(*(
-            Text(printable(cut(text)))
-            for text in (f"L{row.number}", row.lesson.text, _age(row.created), row.origin)
-        ))
-    return table
-
-
-def _facts(known: Remembered) -> Iterator[tuple[str, str]]:
-    fix, failure = known.fix, known.fix.failure
-    yield "failure", f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
-    if failure.place:
-        yield "place", f"a {failure.place} statement"
-    yield "what helped", fix.note
-    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
-    yield "replays", _record(known.successes, known.failures)
-    yield "elsewhere", _record(known.transfers, known.misfits)
-    yield "kept", f"{_age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
-    edit = fix.edit
-    if edit is None:
-        yield "edit", "stays with its own program"
-        return
-    for hunk in edit.hunks:
-        place = f" in `{hunk.context}`" if hunk.context else ""
-        old = f"`{hunk.old}` becomes " if hunk.old else f"{hunk.kind}: "
-        yield "edit", f"{old}`{hunk.new}`{place}"
-
-
-def _fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:
-    fix, failure = known.fix, known.fix.failure
-    short: dict[str, object] = {
-        "id": str(known.number), "exception": failure.exception, "message": failure.message,
-        "place": failure.place, "note": fix.note, "proof_before": failure.passed,
-        "proof_after": fix.proof, "successes": known.successes, "failures": known.failures,
-        "transfers": known.transfers, "misfits": known.misfits, "created": known.created,
-        "used": known.used, "origin": known.origin, "trusted": known.trusted,
-    }
-    if not whole:
-        return short
-    edit = fix.edit
-    return short | {
-        "before": fix.before, "after": fix.after,
-        "edit": edit.model_dump() if edit is not None else None, "diff": _patch(known),
-    }
-
-
-def _lesson_document(row: LessonRow) -> dict[str, object]:
-    return {
-        "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
-        "created": row.created, "origin": row.origin,
-    }
-
-
-def _import_document(found: Imported) -> dict[str, object]:
-    return {
-        "fixes": found.fixes, "lessons": found.lessons, "known": found.known,
-        "refused": list(found.refused),
-    }
-
-
-def _import_words(found: Imported) -> str:
-    fixes, lessons = _count(found.fixes, "fix", "fixes"), _count(found.lessons, "lesson")
-    words = f"Took in {fixes} and {lessons}"
-    words += f"; {found.known} were here already" if found.known else ""
-    return words + (f"; refused {len(found.refused)}." if found.refused else ".")
-
-
-def _patch(known: Remembered) -> str:
-    return unified("program.py", known.fix.before, known.fix.after)
-
-
-def _record(helped: int, failed: int) -> str:
-    return f"{helped} helped, {failed} failed" if helped or failed else "none yet"
-
-
-def _share(helped: int, failed: int) -> str:
-    return f"{helped} of {helped + failed}" if helped or failed else "-"
-
-
-def _age(created: float) -> str:
-    seconds = max(0.0, time.time() - created)
-    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {name}{'' if count == 1 else 's'} ago"
-    return "just now"
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -22,7 +22,6 @@ from agent.repair.facts import (
     Findings,
     Offer,
     Probe,
-    Probed,
     Question,
     Screen,
     Screened,
@@ -162,7 +161,7 @@ class _Shell:
                     hanging=self.hanging if text == self.base.text else frozenset(),
                 )
             case Probe(texts=texts, calls=calls):
-                return Probed(await screener.probe(texts, calls))
+                return await screener.probe(texts, calls)
             case Screen():
                 return await self._screened(screener, question)
             case Offer(so_far=findings):

@@ -331,6 +331,33 @@ def search() -> Iterator[str]:
     )
 
 
+def memory() -> Iterator[str]:
+    """The same failure again, and the like of it in other programs, beside the first heal."""
+    async def measure(session: Session) -> tuple[float, list[float], list[float]]:
+        async def timed(code: str, tests: str, strategy: str) -> float:
+            run = await _finished(session, _task(code, tests))
+            last = session.log(run)[-1].event
+            assert isinstance(last, RunFinished)
+            assert (last.outcome, last.strategy) == ("healed", strategy), last.reason
+            return last.seconds
+
+        first = await timed(ONE_BUG, ONE_BUG_TESTS, "search")
+        again = [await timed(ONE_BUG, ONE_BUG_TESTS, "memory") for _ in range(20)]
+        names = [f"mean_{number}" for number in range(20)]
+        alike = [
+            await timed(
+                ONE_BUG.replace("mean_of_positive", name).replace("total", "amount"),
+                ONE_BUG_TESTS.replace("mean_of_positive", name), "memory",
+            )
+            for name in names
+        ]
+        return first, again, alike
+
+    first, again, alike = asyncio.run(_in_session(measure))
+    yield _figure("the same failure, to its proof", again, "the first heal", [first], unit="ms")
+    yield _figure("another program's, to its proof", alike, "the first heal", [first], unit="ms")
+
+
 def healing() -> Iterator[str]:
     """A few programs of each of our suites; `evaluation.run_benchmark` heals them all."""
     settings = settings_for("mock", HEALING_S, None)
@@ -439,6 +466,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "steps": steps,
     "parallel": parallel,
     "search": search,
+    "memory": memory,
     "healing": healing,
 }
 

@@ -33,6 +33,7 @@ INSIDE_AGENT = [
     {"graph"},
     {"session"},
     {"commands", "library"},
+    {"memory_shown"},
     {"memory_commands"},
     {"memory_cli"},
     {"cli", "__init__"},

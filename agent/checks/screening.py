@@ -23,7 +23,7 @@ from agent.checks.canary import Manner, rewritten
 from agent.checks.shipping import Shipment, needs_packages, preloads, shipment
 from agent.checks.shipping import program as program_text
 from agent.domain import File, Script, Solution, Task, TestCase
-from agent.repair.facts import Mode, Screened
+from agent.repair.facts import Mode, Probed, Screened
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Job, Json, Limits, Lost
 
@@ -43,6 +43,7 @@ CHUNK = 40
 PROBED = 4
 """Candidates a child is asked to probe at once."""
 PROBE_PATIENCE = 4
+PROBE_CPU_S = 0.06
 PROBE_WALL_S = 6.0
 SLICE_S = 0.3
 """After this time a child answers for the candidates it has finished."""
@@ -136,11 +137,10 @@ class Screener:
 
     async def probe(
         self, texts: Sequence[str], calls: Sequence[str]
-    ) -> tuple[tuple[str, ...] | None, ...]:
-        """What each text answers to each call, see `programs.probing`; `None` for a text that
-        ended its process."""
+    ) -> Probed:
+        """What each text answers to each call, see `programs.probing`."""
         limit = (await self.baseline()).step_limit
-        found: list[tuple[str, ...] | None] = [None] * len(texts)
+        found: list[tuple[tuple[str, int], ...] | None] = [None] * len(texts)
         chunks = [
             [*range(first, min(first + PROBED, len(texts)))]
             for first in range(0, len(texts), PROBED)
@@ -150,7 +150,7 @@ class Screener:
                 {
                     "kind": "probes", "texts": [texts[one] for one in chunk],
                     "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
-                    "cpu_s": CPU_LEAST_S, "wall_s": CPU_LEAST_S * 5,
+                    "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * 5,
                 }
                 for chunk in chunks
             ]
@@ -164,7 +164,10 @@ class Screener:
                 elif len(chunk) > 1:
                     again += [[one] for one in chunk]
             chunks = again
-        return tuple(found)
+        return Probed(
+            tuple(None if row is None else tuple(answer for answer, _ in row) for row in found),
+            tuple(() if row is None else tuple(steps for _, steps in row) for row in found),
+        )
 
     def _item(
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
@@ -373,21 +376,34 @@ def _screened(row: list[Json], count: int) -> Screened:
         message=str(message),
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
-        near=near if isinstance(near, float) else 0.0,
+        near=_hundredths(near, count),
         did=str(did),
     )
 
 
+def _hundredths(near: Json, count: int) -> tuple[float, ...]:
+    if not isinstance(near, list) or len(near) != count:
+        return (0.0,) * count
+    return tuple(one / 100 if isinstance(one, int) else 0.0 for one in near)
+
+
 def _probed(
     reply: Json | Lost, texts: int, calls: int
-) -> list[tuple[str, ...]] | None:
+) -> list[tuple[tuple[str, int], ...]] | None:
     if not isinstance(reply, list) or len(reply) != texts:
         return None
     rows = []
     for row in reply:
         if not isinstance(row, list) or len(row) != calls:
             return None
-        rows.append(tuple(str(one) for one in row))
+        answers = []
+        for one in row:
+            match one:
+                case [str(answer), int(steps)]:
+                    answers.append((answer, steps))
+                case _:
+                    return None
+        rows.append(tuple(answers))
     return rows
 
 
@@ -408,7 +424,7 @@ def _baseline_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]]
                 )
                 rows.append((Screened(
                     (passed,), ended, said, message, line if isinstance(line, int) else None,
-                    types=tuple(map(str, t)), near=near,
+                    types=tuple(map(str, t)), near=(near,),
                 ), steps))
             case _:
                 return None

@@ -122,6 +122,13 @@ class Memory:
             (failure.signature, demoted),
         )
 
+    def knows_alike(self, failure: Failure) -> bool:
+        """Whether there is any fix of a failure like that one."""
+        with working(self._name):
+            return self._db.execute(
+                "select 1 from fixes where alike = ? limit 1", (failure.alike,)
+            ).fetchone() is not None
+
     def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(

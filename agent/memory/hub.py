@@ -228,13 +228,21 @@ def _sum(one: Imported, other: Imported) -> Imported:
 def _explained(place: Place) -> Iterator[None]:
     """Names what goes wrong at the Hub, without the token."""
     import httpx2
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+    )
 
     try:
         yield
     except BadExchange as error:
         raise HubFault(f"a file of {place.repo} is no export of ours: {error}") from error
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, httpx2.HTTPError) as error:
+    except (
+        HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled,
+        httpx2.HTTPError,
+    ) as error:
         response = getattr(error, "response", None)
         status = f" (status {response.status_code})" if response is not None else ""
         words = str(error).strip().split("\n")[0].replace(place.token, "[token]")

@@ -58,7 +58,7 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
         made = _carried(known, text) if elsewhere else _replayed(known, text)
         fresh = [
             one for one in dict.fromkeys(made)
-            if one not in seen and is_local(text, one) and untouched(text, one)
+            if one not in seen and is_local(text, one)
         ]
         fresh = fresh[: MOST_OFFERS + 1 - len(seen)]
         if fresh:
@@ -76,9 +76,11 @@ def _known(
 
 
 def _alike(memory: Memory, failure: Failure, text: str) -> Iterator[tuple[Remembered, bool]]:
-    """Looked for only when nothing exact has helped: the program must be taken apart for it."""
-    for known in memory.alike(failure, contexts(text)):
-        yield known, True
+    """Looked for only when nothing exact has helped, and there is something to look for: the
+    program must be taken apart for it."""
+    if memory.knows_alike(failure):
+        for known in memory.alike(failure, contexts(text)):
+            yield known, True
 
 
 def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
     if not known.fits(text):
         return ()  # whatever the signature says, it is a fix of another program
     if text == known.fix.before:
-        return (known.fix.after,)
+        return (known.fix.after,) if untouched(text, known.fix.after) else ()
     again = returned(known.fix.before, known.fix.after, text)
     return () if again is None else (again,)
 

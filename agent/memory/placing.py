@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
 from typing import cast
 
 from agent.intake import protected_lines
 from agent.memory.edits import Edit, Hunk, edit_between
-from agent.memory.patterns import PLACEHOLDER, Match, header, matched
+from agent.memory.patterns import Match, header, matched
+from agent.memory.wording import block_text, filled, rendered
 from agent.repair.program import Program, Splice, spliced
 
-MOST_NAMES_TRIED = 4
-"""Names of the new place that are tried where the edit brings one in from elsewhere."""
 MOST_PLACES = 40
-"""Ways to place an edit that are looked at."""
-
-_STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
-_KEPT = re.compile(r"__kept_(\d+)__")
+"""Ways to place a whole edit that are looked at."""
+MOST_COMPARED = 20_000
+"""Statements that are held against the patterns of one edit, all its hunks together."""
 
 
 def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
     """Up to `limit` texts: the program with the edit at each place that it fits."""
-    try:
-        program = Program(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    parts = _parts(text)
+    if parts is None:
         return ()
-    protected = frozenset(protected_lines(text))
+    program, protected, statements = parts
+    place = _Ground(program, statements, iter(range(MOST_COMPARED)))
     found: dict[str, None] = {}
-    ways = _ways(program, edit.hunks, Match())
+    ways = _ways(place, edit.hunks, Match())
     for splices in islice(ways, MOST_PLACES):
         if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
             continue
@@ -41,6 +40,40 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
         if len(found) == limit:
             break
     return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _parts(text: str) -> tuple[Program, frozenset[int], tuple[ast.stmt, ...]] | None:
+    """The program, its lines that are never edited, and its statements in the order of the text;
+    kept, since many edits are tried on it."""
+    try:
+        program = Program(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
+    found.sort(key=lambda node: (node.lineno, node.col_offset))
+    return program, frozenset(protected_lines(text)), tuple(found)
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """A program that is searched for places, and how much more of it may be looked at."""
+
+    program: Program
+    statements: tuple[ast.stmt, ...]
+    steps: Iterator[int]
+
+    def tried(self) -> Iterator[ast.stmt]:
+        """The statements, until the search has looked at enough."""
+        return (one for one in self.statements if next(self.steps, None) is not None)
+
+    def windows(self, length: int) -> Iterator[tuple[list[ast.stmt], bool]]:
+        """Neighbouring statements, and whether they are a whole block."""
+        for block in _all_blocks(self.program.tree):
+            for start in range(len(block) - length + 1):
+                if next(self.steps, None) is None:
+                    return
+                yield block[start : start + length], len(block) == length
 
 
 def returned(before: str, after: str, text: str) -> str | None:
@@ -55,76 +88,70 @@ def returned(before: str, after: str, text: str) -> str | None:
     )
 
 
-def _ways(program: Program, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
+def _ways(ground: _Ground, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
     """The splices of all hunks, for each way to place them with one meaning of the words."""
     if not hunks:
         yield []
         return
-    for splice, seen in _places(program, hunks[0], bound):
-        for rest in _ways(program, hunks[1:], seen):
+    for splice, seen in _places(ground, hunks[0], bound):
+        for rest in _ways(ground, hunks[1:], seen):
             yield [splice, *rest]
 
 
-def _places(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+def _places(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
     match hunk.kind:
         case "import":
-            yield from _imports(program, hunk, bound)
+            yield from _imports(ground.program, hunk, bound)
         case "expression":
-            yield from _expressions(program, hunk, bound)
+            yield from _expressions(ground, hunk, bound)
         case "statements":
-            yield from _replaced(program, hunk, bound)
+            yield from _replaced(ground, hunk, bound)
         case "before" | "after":
-            yield from _put_in(program, hunk, bound)
+            yield from _put_in(ground, hunk, bound)
 
 
-def _statements(program: Program) -> list[ast.stmt]:
-    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
-
-
-def _expressions(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+def _expressions(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program = ground.program
     pattern, old = _statement(hunk.context), _expression(hunk.old)
-    for statement in _statements(program):
+    for statement in ground.tried():
         outer = matched(pattern, header(statement), bound)
         if outer is None or outer.edited is None:
             continue
         inner = matched(old, outer.edited, outer)
         if inner is None or "#" in program.code(outer.edited):
             continue
-        for new, seen in _filled(program, hunk.new, inner, statement):
-            text = _rendered(program, new.body[0], seen)
+        for new, seen in filled(program, hunk.new, inner, statement):
+            text = rendered(program, new.body[0], seen)
             yield program.replace(outer.edited, text, 0.0), seen
 
 
-def _replaced(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    patterns = ast.parse(hunk.old).body
-    for block in _all_blocks(program.tree):
-        for start in range(len(block) - len(patterns) + 1):
-            window = block[start : start + len(patterns)]
-            seen: Match | None = bound
-            for pattern, statement in zip(patterns, window, strict=True):
-                seen = matched(pattern, statement, seen) if seen is not None else None
-            if seen is None or (not hunk.new and len(block) == len(window)):
-                continue
-            if not all(program.alone(one) for one in window):
-                continue
-            span = program.between(program.start(window[0]), program.end(window[-1]))
-            if "#" in span or getattr(window[0], "decorator_list", None):
-                continue
-            for new, filled in _filled(program, hunk.new, seen, window[0]):
-                yield _splice(program, window, new, filled), filled
+def _replaced(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program, patterns = ground.program, ast.parse(hunk.old).body
+    for window, whole in ground.windows(len(patterns)):
+        seen: Match | None = bound
+        for pattern, statement in zip(patterns, window, strict=True):
+            seen = matched(pattern, statement, seen) if seen is not None else None
+        if seen is None or (whole and not hunk.new):
+            continue
+        if not all(program.alone(one) for one in window):
+            continue
+        span = program.between(program.start(window[0]), program.end(window[-1]))
+        if "#" in span or getattr(window[0], "decorator_list", None):
+            continue
+        for new, known in filled(program, hunk.new, seen, window[0]):
+            yield _splice(program, window, new, known), known
 
 
-def _put_in(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    pattern = _statement(hunk.context)
-    for statement in _statements(program):
+def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
+    program, pattern = ground.program, _statement(hunk.context)
+    for statement in ground.tried():
         seen = matched(pattern, header(statement), bound)
         if seen is None or not program.alone(statement):
             continue
-        for new, filled in _filled(program, hunk.new, seen, statement):
-            lines = _block_text(program, new, filled).split("\n")
+        for new, known in filled(program, hunk.new, seen, statement):
+            lines = block_text(program, new, known).split("\n")
             put = program.insert_before if hunk.kind == "before" else program.insert_after
-            yield put(statement, lines, 0.0), filled
+            yield put(statement, lines, 0.0), known
 
 
 def _imports(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
@@ -153,73 +180,6 @@ def _is_opening(statement: ast.stmt, index: int) -> bool:
     return False
 
 
-def _filled(
-    program: Program, new: str, match: Match, place: ast.stmt
-) -> Iterator[tuple[ast.Module, Match]]:
-    """What is put in, in this program's words. A name that the edit brought in from elsewhere
-    is tried as each of the nearest names of the place."""
-    pattern = ast.parse(new)
-    free = [
-        word for word in dict.fromkeys(_words(pattern)) if word not in match.words
-    ]
-    if not free:
-        yield pattern, match
-        return
-    if len(free) > 1 or not free[0].startswith("NAME"):
-        return
-    taken = set(match.words.values())
-    names = [name for name in program.variables(place) if name not in taken]
-    for name in names[:MOST_NAMES_TRIED]:
-        words = {**match.words, free[0]: name}
-        yield ast.parse(new), Match(words, match.edited, match.seen)
-
-
-def _words(pattern: ast.AST) -> Iterator[str]:
-    for node in ast.walk(pattern):
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, str) and name != "value" and PLACEHOLDER.match(value):
-                yield value
-
-
-
-class _Worded(ast.NodeTransformer):
-    """Puts a program's own words, and its own text where an expression is the same."""
-
-    def __init__(self, program: Program, match: Match) -> None:
-        self._program = program
-        self._match = match
-        self.kept: list[str] = []
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Subscript | ast.List
-                      | ast.Dict | ast.JoinedStr):
-            own = self._match.seen.get(ast.dump(node))
-            code = self._program.code(own) if own is not None else ""
-            if code and "\n" not in code:
-                self.kept.append(code)
-                return ast.Name(f"__kept_{len(self.kept) - 1}__", ast.Load())
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, str) and name != "value" and value in self._match.words:
-                word = self._match.words[value]
-                if isinstance(word, ast.Constant):
-                    return word
-                setattr(node, name, word)
-        return self.generic_visit(node)
-
-
-def _rendered(program: Program, node: ast.AST, match: Match) -> str:
-    """The text of one pattern's node in this program."""
-    worded = _Worded(program, match)
-    text = ast.unparse(ast.fix_missing_locations(worded.visit(node)))
-    return _KEPT.sub(lambda found: worded.kept[int(found[1])], text)
-
-
-def _block_text(program: Program, new: ast.Module, match: Match) -> str:
-    """Statements of a pattern in this program, not yet indented."""
-    text = "\n".join(_rendered(program, one, match) for one in new.body)
-    return _STEPS.sub(lambda found: program.step * (len(found[0]) // 4), text)
-
-
 def _splice(
     program: Program, window: Sequence[ast.stmt], new: ast.Module, match: Match
 ) -> Splice:
@@ -228,7 +188,7 @@ def _splice(
         start, _ = program.whole_lines(first)
         _, end = program.whole_lines(last)
         return Splice(start, end, "", 0.0, first.lineno)
-    text = indent(_block_text(program, new, match), program.indent(first))
+    text = indent(block_text(program, new, match), program.indent(first))
     text = text.removeprefix(program.indent(first)).replace("\n", program.newline)
     return Splice(program.start(first), program.end(last), text, 0.0, first.lineno)
 

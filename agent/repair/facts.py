@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,14 +28,28 @@ class Screened:
     """The last line of the entry file on the traceback."""
     types: tuple[str, ...] = ()
     """`got/expected` for each comparison that held though the types differ."""
-    near: float = 0.0
-    """One for each test that passed, and less for each that failed, the nearer the more."""
+    near: tuple[float, ...] = ()
+    """For each test that failed how near its comparison came to holding, below 1; 0 if unknown."""
     did: str = ""
     """Candidates that failed in the same way have the same; empty where that is not known."""
 
     @property
     def score(self) -> int:
         return sum(bool(one) for one in self.passed)
+
+    def progress(self, base: Screened, tests: Collection[int]) -> float:
+        """How much further some tests came than with `base`: 1 for each that passes now, less for
+        one that fails nearer to passing; those that were not run count for nothing."""
+        return sum(
+            self._came(index) - base._came(index)
+            for index in tests
+            if index < len(self.passed) and self.passed[index] is not None
+        )
+
+    def _came(self, index: int) -> float:
+        if index < len(self.passed) and self.passed[index]:
+            return 1.0
+        return self.near[index] if index < len(self.near) else 0.0
 
 
 @dataclass(frozen=True)
@@ -188,6 +202,8 @@ class Probed:
     """
 
     rows: tuple[tuple[str, ...] | None, ...]
+    steps: tuple[tuple[int, ...], ...] = ()
+    """The steps each answer took; empty for a text that ended its process."""
 
 
 @dataclass(frozen=True)

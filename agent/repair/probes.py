@@ -18,7 +18,8 @@ MOST_SEEDS = 24
 LONGEST = 300
 """Characters of a call."""
 MOST_ELEMENTS = 24
-LARGEST = 10_000_000
+LARGER, LEAST_SCALE = 4, 150
+"""A number is made at most so many times as large as any at its place, or so large."""
 MIXED = 0.3
 """Share of the arguments that are first taken from another call."""
 SMALL = 0.3
@@ -120,6 +121,11 @@ class _Pool:
                 self.letters.update(atom)
             elif isinstance(atom, int | float):
                 self.numbers.append(atom)
+
+    @property
+    def scale(self) -> float:
+        """How large a number may be made here."""
+        return max(LEAST_SCALE, max(map(abs, self.numbers), default=1.0) * LARGER)
 
     @property
     def least(self) -> float:
@@ -303,11 +309,12 @@ def _number(value: int, pool: _Pool, chance: random.Random) -> int:
     seen = [int(one) for one in pool.numbers if isinstance(one, int)]
     other = chance.choice(
         (value + 1, value - 1, value + 2, value * 2, value // 2, value + 10, value - 10, -value,
-         value * 10 + 1, chance.choice(seen) if seen else value + 3)
+         value * 10 + 1, chance.choice(seen) if seen else value + 3,
+         chance.randint(0, int(pool.scale)))
     )
     if other < min(0, pool.least):
         other = abs(other)
-    return other if abs(other) <= LARGEST else value - 1
+    return other if abs(other) <= pool.scale else value - 1
 
 
 def _elements(

@@ -4,11 +4,12 @@ A generator: it yields questions, is sent their answers, and returns its finding
 
     text does not compile    syntax edits until it does, then go on with the best of them
     examine the base         suspicion of each line, the crash, the types of the variables
-    single edits             all of them, cheapest first, until some pass every test
-    partial fixes            edits that make a failing test pass, each with a second edit
-    cheap pairs              two cheap edits at different places
+    cheap single edits       cheapest first, until some pass every test
+    a beam                   edits after which a failing test passes, or fails nearer to passing,
+                             each with a second edit; by cost among them the dearer single edits
+                             and pairs of two cheap ones; then the best of those with a third
     the rest                 single edits in functions that no failing test entered; before the
-                             pairs where a test was cut off and may have got further
+                             beam where a test was cut off and may have got further
 
 Whenever a stage finds something it is offered; if nothing of it is accepted the search
 goes on. Within its budget the result depends on the input alone.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -52,13 +54,24 @@ FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 1.2
 """After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
 MOST_BEYOND = 1_500
+PROMISING = ((40, 20.0), (12, 4_000.0))
+"""How many candidates that passed a failing test and then did not end are tried again, with how
+many times the steps."""
 SLOW, PATIENCE = 240, 20.0
-"""How many candidates that did not end are tried again, with how many times the steps."""
-SLOWEST, LONG_PATIENCE = 24, 1_000.0
+"""The same of others that did not end."""
+SLOWEST, LONG_PATIENCE = 12, 4_000.0
 """And of those, where the base told nothing of how long a healthy run takes."""
-PARTIALS = 12
-PER_PARTIAL = 1_500
+BEAM = ((12, 1_500), (8, 800), (6, 500))
+"""How many partial fixes are grown by a further edit in each round, each by how many edits."""
+SPLIT = 5.5
+"""Single edits up to this cost come before the beam, dearer ones among it."""
+ADVANCE = 0.08
+"""How much nearer the failing tests must come to passing, in tests, for a partial fix."""
 CHEAP, CHEAP_COUNT = 4.5, 140
+KEPT_BONUS, BROKEN = 0.5, 1.0
+"""What passing tests that stay so, or do not, add to a partial fix's score."""
+PROBE_STEPS, LEAST_PROBES = 100_000, 12
+"""Steps that all calls of one candidate beyond the tests may take, and calls made all the same."""
 KEPT = 60
 UNTESTED = {"function": 3.0, "method": 3.0, "constant condition": 3.0}
 """What these operators cost more where no test could tell their edits from a repair."""
@@ -82,11 +95,13 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
 
 @dataclass
 class _Partial:
-    """A candidate that passes more than its base, and the traces of how it came to be."""
+    """A candidate that comes further than its base, and how it came to be."""
 
     candidate: Candidate
+    score: float
+    """Tests passed and parts of tests gained, less what it breaks."""
     gained: int
-    kept: bool
+    did: str
     line: int
     operator: str
 
@@ -106,6 +121,12 @@ class _State:
     """Candidates that did not end within their steps."""
     offered: set[str] = field(default_factory=set)
     partials: list[_Partial] = field(default_factory=list)
+    grown: set[str] = field(default_factory=set)
+    """Partial fixes that were tried with a further edit."""
+    patience: float = 1.0
+    """How many times the usual steps a candidate is given."""
+    base: Screened = field(default_factory=lambda: Screened((), "lost"))
+    """How the text that is now under repair does."""
     base_passed: int = 0
     total: int = 0
     calls: tuple[str, ...] = ()
@@ -120,12 +141,7 @@ class _State:
             one for one in self.plausible.values()
             if not (fresh_only and one.text in self.offered)
         ]
-        best = max(
-            (one.candidate for one in self.partials),
-            key=lambda one: (one.passed, -one.cost),
-            default=None,
-        )
-        partial = best if best is not None and best.passed > self.base_passed else None
+        partial = self._best()
         return Findings(
             plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
             calls=self.calls,
@@ -139,15 +155,20 @@ class _State:
         """The findings without words, for questions that nobody may read."""
         return Findings(
             plausible=tuple(self.plausible.values())[:KEPT],
-            partial=max(
-                (one.candidate for one in self.partials),
-                key=lambda one: (one.passed, -one.cost),
-                default=None,
-            ),
+            partial=self._best(),
             tried=self.tried,
             base_passed=self.base_passed,
             total=self.total,
         )
+
+    def _best(self) -> Candidate | None:
+        """The partial fix that passes most tests, if those are more than the base passes."""
+        best = max(
+            (one.candidate for one in self.partials),
+            key=lambda one: (one.passed, -one.cost),
+            default=None,
+        )
+        return best if best is not None and best.passed > self.base_passed else None
 
     def _told(self, candidate: Candidate) -> Candidate:
         return replace(candidate, note=described(self.source, candidate.text))
@@ -182,42 +203,62 @@ def _repair(state: _State, base: Candidate) -> Steps:
     suspicion = ochiai(trace)
     closed = unreached(program, suspicion)
     edits = _priced(state, single_edits(program, suspicion, protected, closed=frozenset(closed)))
-    singles = ((_edited(program, base, edit), edit) for edit in edits)
+    yield from _measure(state, base)
+    singles = [(_edited(program, base, edit), edit) for edit in edits]
+    first = bisect_right(edits, SPLIT, key=lambda edit: edit.cost)
     rest = (
         (_edited(program, base, edit), edit)
         for function in closed
         for edit in _priced(state, single_edits(program, suspicion, protected, within=function))
     )
-    yield from _screen(state, singles, failing, passing, state.budget.candidates)
+    yield from _screen(state, singles[:first], failing, passing, state.budget.candidates)
+    yield from _screen_slow(state, failing, passing, PROMISING, least=1)
     yield from _offer(state)
     if state.accepted or state.spent:
         return
     ends = [test.exception for place, test in enumerate(trace.tests) if place in failing]
-    unknown = sum(exception not in WRONG_ANSWERS for exception in ends)
-    rounds = [(SLOW, PATIENCE)]
-    if 2 * unknown > len(failing):
-        rounds.append((SLOWEST, LONG_PATIENCE))
-    yield from _screen_slow(state, failing, passing, rounds)
-    yield from _offer(state)
-    if state.accepted or state.spent:
-        return
-    if any(test.exception == "TimeoutError" for test in trace.tests):
+    untold = 2 * sum(exception not in WRONG_ANSWERS for exception in ends) > len(failing)
+    if untold:
+        # The base tells nothing of how long a healthy run takes: long runs may be right.
+        yield from _screen_slow(state, failing, passing, ((SLOW, PATIENCE),))
+        yield from _offer(state)
+        if state.accepted or state.spent:
+            return
+    if "TimeoutError" in ends:
         yield from _screen(state, rest, failing, passing, state.budget.candidates)
         yield from _offer(state)
         if state.accepted or state.spent:
             return
-    limit = min(state.budget.candidates, state.tried + state.budget.pairs)
-    seeds = _seeds(state)
-    pairs: list[tuple[Candidate, Edit]] = []
-    for place, seed in enumerate(seeds):
-        pairs += yield from _second_edits(state, seed, place)
-    pairs += _cheap_pairs(program, base, edits)
-    pairs.sort(key=lambda pair: pair[0].cost)
-    yield from _screen(state, pairs, failing, passing, limit)
-    yield from _offer(state)
-    if not state.accepted:
-        yield from _screen(state, rest, failing, passing, state.budget.candidates)
+    further = singles[first:] + _cheap_pairs(program, base, edits)
+    for most, each in BEAM:
+        seeds = _seeds(state, most)
+        state.grown.update(seed.candidate.text for seed in seeds)
+        for place, seed in enumerate(seeds):
+            further += yield from _grown(state, seed, place, each)
+        further.sort(key=lambda pair: pair[0].cost)
+        limit = min(state.budget.candidates, state.tried + state.budget.pairs)
+        yield from _screen(state, further, failing, passing, limit)
+        yield from _screen_slow(state, failing, passing, PROMISING, least=1)
         yield from _offer(state)
+        if state.accepted or state.spent:
+            return
+        further = []
+    yield from _screen(state, rest, failing, passing, state.budget.candidates)
+    yield from _offer(state)
+    if not state.accepted and not state.spent:
+        rounds = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if untold else []))
+        yield from _screen_slow(state, failing, passing, rounds)
+        yield from _offer(state)
+
+
+def _measure(state: _State, base: Candidate) -> Steps:
+    """How the base fails, for what is an advance over it."""
+    answers = yield Screen((base.text,), "fit", state.progress())
+    assert isinstance(answers, tuple)
+    state.tried += 1
+    state.seen.add(base.text)
+    if answers[0] is not None:
+        state.base = answers[0]
 
 
 def _priced(state: _State, edits: list[Edit]) -> list[Edit]:
@@ -261,7 +302,9 @@ def _mend(state: _State) -> Generator[Question, Answer, list[Candidate]]:
         if answer.ended == "ok":
             state.plausible[told.text] = told
         else:
-            state.partials.append(_Partial(told, answer.score, True, 0, "syntax"))
+            state.partials.append(
+                _Partial(told, answer.score, answer.score, answer.did, 0, "syntax")
+            )
             scored.append((answer.score, told))
     yield from _offer(state)
     scored.sort(key=lambda one: (-one[0], one[1].cost))
@@ -281,6 +324,11 @@ def _offer(state: _State) -> Steps:
     kept = ranked(fresh)[:KEPT]
     calls = probes(_offered_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
+        # Calls that the likeliest candidate does not end would hold up all others.
+        answer = yield Probe((kept[0].text,), calls, state.progress())
+        assert isinstance(answer, Probed)
+        calls = _quick(calls, answer)
+    if len(kept) > 1 and calls:
         texts = (state.source, *(one.text for one in kept))
         answer = yield Probe(texts, calls, state.progress())
         assert isinstance(answer, Probed)
@@ -290,6 +338,21 @@ def _offer(state: _State) -> Steps:
     accepted = yield Offer(state.findings(fresh_only=True))
     state.offered.update(one.text for one in fresh)
     state.accepted = accepted is True
+
+
+def _quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
+    """The calls that one candidate ended, the quickest as far as all together stay bounded."""
+    row = pilot.rows[0]
+    if row is None:
+        return ()
+    ended = [place for place, answer in enumerate(row) if answer not in ("", "~")]
+    kept: set[int] = set()
+    spent = 0
+    for place in sorted(ended, key=lambda one: (pilot.steps[0][one], one)):
+        spent += pilot.steps[0][place]
+        if spent <= PROBE_STEPS or len(kept) < LEAST_PROBES:
+            kept.add(place)
+    return tuple(call for place, call in enumerate(calls) if place in kept)
 
 
 def _offered_names(source: str) -> frozenset[str]:
@@ -320,7 +383,8 @@ def _screen(
         if not chunk:
             return
         mode: Mode = "fit" if stop_cost is None else "early"
-        answers = yield Screen(tuple(one.text for one, _ in chunk), mode, state.progress())
+        texts = tuple(one.text for one, _ in chunk)
+        answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
         assert isinstance(answers, tuple)
         for (candidate, edit), answer in zip(chunk, answers, strict=True):
             state.tried += 1
@@ -333,25 +397,31 @@ def _screen(
 
 
 def _screen_slow(
-    state: _State, failing: set[int], passing: set[int], rounds: Iterable[tuple[int, float]]
+    state: _State, failing: set[int], passing: set[int], rounds: Iterable[tuple[int, float]],
+    least: int = 0,
 ) -> Steps:
-    """Gives candidates that did not end more steps: many a little, then a few a lot.
+    """Gives candidates that did not end more steps, if they passed `least` tests before.
 
-    Those come first that passed most tests before the one they did not end.
+    Those come first that passed most. Failing tests are run first, so one that passed any
+    of its tests is a repair, or a part of one, that may only be slow.
     """
-    slow, state.slow = state.slow, []
+    slow = [one for one in state.slow if one[0].passed >= least]
+    state.slow = [one for one in state.slow if one[0].passed < least]
     for most, patience in rounds:
         slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
         slow, asked = [], slow[:most]
         for first in range(0, len(asked), FIRST_CHUNK):
             chunk = asked[first : first + FIRST_CHUNK]
             texts = tuple(one.text for one, _ in chunk)
-            answers = yield Screen(texts, "early", state.progress(), patience=patience)
+            answers = yield Screen(texts, "fit", state.progress(), patience=patience)
             assert isinstance(answers, tuple)
             for (candidate, edit), answer in zip(chunk, answers, strict=True):
                 state.tried += 1
                 if answer is None:
                     continue
+                if answer.score > candidate.passed > 0:
+                    # What comes further with more steps needs them, and so may all that follow.
+                    state.patience = max(state.patience, min(patience, PATIENCE))
                 if answer.ended == "timeout":
                     slow.append((replace(candidate, passed=answer.score), edit))
                 else:
@@ -396,32 +466,42 @@ def _note(
         return
     if answer.ended == "timeout":
         state.slow.append((told, edit))
+    if answer.did and answer.did == state.base.did:
+        return
     gained = sum(1 for index in failing if index < len(answer.passed) and answer.passed[index])
-    if gained:
-        kept = all(answer.passed[index] for index in passing if index < len(answer.passed))
-        state.partials.append(_Partial(told, gained, kept, edit.splice.line, edit.operator))
+    score = answer.progress(state.base, failing)
+    if gained or score >= ADVANCE:
+        marks = [answer.passed[index] for index in passing if index < len(answer.passed)]
+        score += KEPT_BONUS * all(marks) - BROKEN * (False in marks)
+        state.partials.append(
+            _Partial(told, score, gained, answer.did, edit.splice.line, edit.operator)
+        )
 
 
-def _seeds(state: _State) -> list[_Partial]:
-    """The best partial fixes, not all of one kind."""
+def _seeds(state: _State, most: int) -> list[_Partial]:
+    """The best partial fixes that were not grown yet, each of another behaviour."""
     seeds: list[_Partial] = []
     counts: dict[tuple[int, str], int] = {}
+    behaviours: set[str] = set()
     order = sorted(
         state.partials,
-        key=lambda one: (-(one.gained + (0.5 if one.kept else -1.0)), one.candidate.cost),
+        key=lambda one: (-one.score, one.candidate.cost, one.candidate.text),
     )
     for one in order:
+        if one.operator == "syntax" or one.candidate.text in state.grown:
+            continue
         key = (one.line, one.operator)
         counts[key] = counts.get(key, 0) + 1
-        if counts[key] <= 2 and one.operator != "syntax":
+        if counts[key] <= 2 and not (one.did and one.did in behaviours):
+            behaviours.add(one.did)
             seeds.append(one)
-        if len(seeds) == PARTIALS:
+        if len(seeds) == most:
             break
     return seeds
 
 
-def _second_edits(
-    state: _State, seed: _Partial, place: int
+def _grown(
+    state: _State, seed: _Partial, place: int, most: int
 ) -> Generator[Question, Answer, list[tuple[Candidate, Edit]]]:
     """A partial fix, each with one more edit."""
     trace = yield from _examine(state, seed.candidate.text)
@@ -443,8 +523,8 @@ def _second_edits(
     suspicion = ochiai(trace) if trace else {}
     closed = frozenset(unreached(program, suspicion))
     edits = _priced(state, single_edits(program, suspicion, protected, closed=closed))
-    for edit in edits[:PER_PARTIAL]:
-        cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.gained
+    for edit in edits[:most]:
+        cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.score
         operator = f"{seed.operator}, {edit.operator}"
         text = spliced(program.data, [edit.splice])
         found.append((Candidate(text, cost, operator), edit))

@@ -12,39 +12,43 @@ from typing import Any
 from agent.checks.programs.nearness import told
 from agent.checks.programs.running import Limits
 
-LOST_AFTER = 6
+LOST_AFTER = 4
 """After so many calls that do not end, the rest of a candidate's are not made."""
 
 
-def probed(room: Any, item: dict[str, Any], limits: Any) -> list[list[str]]:
-    """What each text of the item answers to each call: a value, `!` and an exception, `~` for
-    no end, or nothing where it was not asked."""
+Answer = tuple[str, int]
+"""A value in words, `!` and an exception, `~` for no end, or nothing where it was not asked; and
+the steps it took."""
+
+
+def probed(room: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
+    """What each text of the item answers to each call."""
     calls = [compile(call, "<call>", "eval") for call in item["calls"]]
     return [_answers(room, text, calls, limits) for text in item["texts"]]
 
 
-def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[str]:
+def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:
     code = room.compiled(text)
     loaded: list[ModuleType] = []
     load = functools.partial(_load, room, code, loaded)
-    told_of: list[str] = []
+    told_of: list[Answer] = []
     lost = 0
     # One module serves all calls: a candidate that keeps state keeps it alike in all others.
     if not room.guarded(load, Limits(limits.steps, limits.cpu_s, limits.wall_s)).passed:
-        return ["!" for _ in calls]
+        return [("!", 0) for _ in calls]
     for call in calls:
         if lost >= LOST_AFTER:
-            told_of.append("")
+            told_of.append(("", 0))
             continue
         answer: list[str] = []
         run = room.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
         if run.passed:
-            told_of.append(answer[0])
+            told_of.append((answer[0], run.steps))
         elif run.timeout:
             lost += 1
-            told_of.append("~")
+            told_of.append(("~", run.steps))
         else:
-            told_of.append(f"!{run.exception}")
+            told_of.append((f"!{run.exception}", run.steps))
     return told_of
 
 

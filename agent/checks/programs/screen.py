@@ -65,19 +65,20 @@ def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
 
 
 def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
-    """[ended, passed, exception, message, line, types, near, did], `passed` as 1, 0 and -."""
+    """[ended, passed, exception, message, line, types, near, did]: `passed` as 1, 0 and -, `near`
+    in hundredths."""
     try:
         code = room.compiled(text)
     except BROKEN as error:
         return ["syntax", "", type(error).__name__, str(error)[:200],
-                getattr(error, "lineno", None), [], 0.0, ""]
+                getattr(error, "lineno", None), [], [], ""]
     order: list[int] = item["order"]
     failing: int = item["failing"]
     passed = ["-"] * room.count
     gained = 0
     first: Run | None = None
     seen: list[str] = []
-    near = 0.0
+    near = [0] * room.count
     did: list[str] = []
     for position, index in enumerate(order):
         run = room.run(code, index, limits)
@@ -85,9 +86,8 @@ def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any
         gained += run.passed and position < failing
         seen += run.types
         if run.passed:
-            near += 1.0
             continue
-        near += run.near
+        near[index] = round(run.near * 100)
         did.append(f"{index} {run.exception} {run.got or run.message}")
         if first is None or (run.timeout and not first.timeout):
             first = run

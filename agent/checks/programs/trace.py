@@ -10,6 +10,8 @@ from typing import Any
 from agent.checks.programs.namesakes import give_way
 from agent.checks.programs.running import Limits, Room, Run
 
+MOST_LINES = 4_000
+"""Lines that are watched in one test."""
 VALUES = 12
 """Variables told about the failing line."""
 ROUNDS, HELD, LENGTH = 5, 10, 120
@@ -42,6 +44,7 @@ class Watcher:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.lines = 0
         self.hits: dict[int, int] = {}
         self.types: dict[str, set[str]] = {}
         self.left: dict[str, Any] = {}
@@ -53,6 +56,11 @@ class Watcher:
         if frame.f_code.co_filename != self.path:
             return None
         if event == "line":
+            self.lines += 1
+            if self.lines > MOST_LINES:
+                # What runs so long repeats itself: the rest is run unwatched, at full speed.
+                sys.settrace(None)
+                return None
             count = self.hits.get(frame.f_lineno, 0) + 1
             self.hits[frame.f_lineno] = count
             if count <= ROUNDS and frame.f_code.co_name != "<module>":

@@ -44,7 +44,7 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert base.passed == (False, True, True, True)
     assert base.ended == "failed"
     assert base.exception == "AssertionError"
-    assert healed == Screened((True, True, True, True), "ok", near=4.0)
+    assert healed == Screened((True, True, True, True), "ok", near=(0.0,) * 4)
     assert broken.ended == "syntax"
 
 
@@ -244,5 +244,6 @@ async def test_probes_tell_values_exceptions_and_endless_calls_apart() -> None:
     )
     tests = [Example(name="f", origin="user", call="f(5)", expected="2")]
     async with screening(Task(), program(base), tests, open_sandbox()) as screener:
-        rows = await screener.probe(texts, ["f(0)", "f(2)"])
-    assert rows == (("1", "1"), ("!ZeroDivisionError", "5"), ("[0]", "~"), None, ("!", "!"))
+        probed = await screener.probe(texts, ["f(0)", "f(2)"])
+    assert probed.rows == (("1", "1"), ("!ZeroDivisionError", "5"), ("[0]", "~"), None, ("!", "!"))
+    assert probed.steps[2][1] > probed.steps[2][0] and probed.steps[3] == ()

@@ -94,6 +94,16 @@ def test_a_name_from_elsewhere_is_tried_as_each_name_of_the_new_place() -> None:
     )
 
 
+def test_an_edit_of_several_places_gives_up_where_they_are_too_many() -> None:
+    before = "def f(a):\n    b = a\n    c = b\n    return c + 1\n"
+    after = "def f(a):\n    b = -a\n    c = -b\n    return c - 1\n"
+    made = edit(before, after)
+    assert len(made.hunks) == 3
+    # Every line is a place for the first hunk, every pair of lines one for two; none for all.
+    lines = "".join(f"x{number} = x{number - 1}\n" for number in range(1, 1_500))
+    assert applied(made, lines, 5) == ()
+
+
 def test_the_pattern_keeps_the_structure_and_none_of_the_authors_words() -> None:
     made = edit(
         "def f(secret, other):\n    return secret.weight + other['colour'] + 731\n",

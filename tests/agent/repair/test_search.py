@@ -83,7 +83,7 @@ def test_no_text_is_asked_about_twice() -> None:
     _, asked = drive(SOURCE, passing(), budget=Budget(candidates=3000))
 
     assert len(set(asked)) == len(asked)
-    assert SOURCE not in asked
+    assert asked[0] == SOURCE  # how it fails is what an advance is measured by
 
 
 def test_the_budget_of_candidates_is_kept() -> None:
@@ -224,7 +224,7 @@ def test_functions_that_no_failing_test_entered_are_edited_last() -> None:
 
     _, asked = drive(idle + SOURCE, judge, trace=failing, budget=Budget(pairs=50))
 
-    inside = [text for text in asked if text.endswith(SOURCE)]
+    inside = [text for text in asked[1:] if text.endswith(SOURCE)]
     assert inside and asked[-len(inside) :] == inside
 
 

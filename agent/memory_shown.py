@@ -1,0 +1,137 @@
+"""What the memory holds, as tables and lines for people and as documents for programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from agent.domain import unified
+from agent.memory import LessonRow, Remembered
+from agent.memory.exchange import Imported
+from agent.terminal import cut, printable
+
+
+def fix_table(fixes: Sequence[Remembered]) -> Table:
+    """One row a fix."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
+    for known in fixes:
+        failure = known.fix.failure
+        seen = f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
+        table.add_row(*(
+            Text(printable(cut(text))) for text in (
+                str(known.number), seen, known.fix.note, known.fix.proof,
+                _share(known.successes, known.failures),
+                _share(known.transfers, known.misfits), age(known.created), known.origin,
+            )
+        ))
+    return table
+
+
+def lesson_table(lessons: Sequence[LessonRow]) -> Table:
+    """One row a lesson."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("id", "lesson", "age", "origin"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "age"))
+    for row in lessons:
+        table.add_row(*(
+            Text(printable(cut(text)))
+            for text in (f"L{row.number}", row.lesson.text, age(row.created), row.origin)
+        ))
+    return table
+
+
+def facts(known: Remembered) -> Iterator[tuple[str, str]]:
+    """All that is known of a fix but its patch, each with its label."""
+    fix, failure = known.fix, known.fix.failure
+    yield "failure", f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
+    if failure.place:
+        yield "place", f"a {failure.place} statement"
+    yield "what helped", fix.note
+    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
+    yield "replays", _record(known.successes, known.failures)
+    yield "elsewhere", _record(known.transfers, known.misfits)
+    yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
+    edit = fix.edit
+    if edit is None:
+        yield "edit", "stays with its own program"
+        return
+    for hunk in edit.hunks:
+        place = f" in `{hunk.context}`" if hunk.context else ""
+        old = f"`{hunk.old}` becomes " if hunk.old else f"{hunk.kind}: "
+        yield "edit", f"{old}`{hunk.new}`{place}"
+
+
+def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:
+    """A fix for a program; its texts only where it is the `whole`."""
+    fix, failure = known.fix, known.fix.failure
+    short: dict[str, object] = {
+        "id": str(known.number), "exception": failure.exception, "message": failure.message,
+        "place": failure.place, "note": fix.note, "proof_before": failure.passed,
+        "proof_after": fix.proof, "successes": known.successes, "failures": known.failures,
+        "transfers": known.transfers, "misfits": known.misfits, "created": known.created,
+        "used": known.used, "origin": known.origin, "trusted": known.trusted,
+    }
+    if not whole:
+        return short
+    edit = fix.edit
+    return short | {
+        "before": fix.before, "after": fix.after,
+        "edit": edit.model_dump() if edit is not None else None, "diff": patch_of(known),
+    }
+
+
+def lesson_document(row: LessonRow) -> dict[str, object]:
+    """A lesson for a program."""
+    return {
+        "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
+        "created": row.created, "origin": row.origin,
+    }
+
+
+def import_document(found: Imported) -> dict[str, object]:
+    """What was taken in, for a program."""
+    return {
+        "fixes": found.fixes, "lessons": found.lessons, "known": found.known,
+        "refused": list(found.refused),
+    }
+
+
+def import_words(found: Imported) -> str:
+    """What was taken in, in a sentence."""
+    fixes, lessons = count_of(found.fixes, "fix", "fixes"), count_of(found.lessons, "lesson")
+    words = f"Took in {fixes} and {lessons}"
+    words += f"; {found.known} were here already" if found.known else ""
+    return words + (f"; refused {len(found.refused)}." if found.refused else ".")
+
+
+def patch_of(known: Remembered) -> str:
+    """The patch of a fix."""
+    return unified("program.py", known.fix.before, known.fix.after)
+
+
+def _record(helped: int, failed: int) -> str:
+    return f"{helped} helped, {failed} failed" if helped or failed else "none yet"
+
+
+def _share(helped: int, failed: int) -> str:
+    return f"{helped} of {helped + failed}" if helped or failed else "-"
+
+
+def age(created: float) -> str:
+    """How long ago a moment was, roughly."""
+    seconds = max(0.0, time.time() - created)
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

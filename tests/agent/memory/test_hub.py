@@ -1,0 +1,178 @@
+"""Sharing lessons, by the Hub's real client against a server of our own."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli import app
+from agent.domain import Lesson
+from agent.memory import Fix, Memory, Symptom
+from agent.memory.hub import HubFault, Place, sync, without_code
+
+pytest.importorskip("huggingface_hub")
+
+HEADER = '{"kind": "heal-memory", "version": 2}\n'
+SIGNATURE = "0123456789abcdef"
+Making = Callable[..., Fix]
+
+
+def place(hub: Any, **changes: str) -> Place:
+    return Place(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})
+
+
+def line(text: str) -> str:
+    return json.dumps({"kind": "lesson", "text": text, "category": "crash"}) + "\n"
+
+
+def texts(memory: Memory) -> set[str]:
+    return {row.lesson.text for row in memory.lessons()}
+
+
+def test_lessons_go_out_without_code_and_come_back_to_others(
+    hub: Any, memory: Memory, fix: Making, tmp_path: Path
+) -> None:
+    memory.remember(fix(SIGNATURE))
+    memory.learn(Lesson(text="total(3, secret_rate) gives 7: changed `+` to `-`", category="crash"))
+    done = sync(memory, place(hub))
+    assert (done.lessons, done.fixes, hub.commits) == (1, 0, 1)
+    assert hub.files == {"lessons.jsonl": HEADER + json.dumps(
+        {"kind": "lesson", "text": "… gives …: changed … to …", "category": "crash"}
+    ) + "\n"}
+
+    other = Memory(tmp_path / "other.db")
+    assert sync(other, place(hub)).pulled.lessons == 1
+    (row,) = other.lessons()
+    assert row.origin == f"imported from {hub.repo}"
+    assert sync(other, place(hub)).lessons == 0  # what came from there does not go back
+    other.close()
+
+    again = sync(memory, place(hub))
+    assert (again.lessons, again.pulled.lessons, hub.commits) == (0, 0, 1)
+    assert len(memory.lessons()) == 1
+
+
+def test_fixes_go_out_only_when_asked_for_and_come_in_untrusted(
+    hub: Any, memory: Memory, fix: Making, tmp_path: Path
+) -> None:
+    memory.remember(fix(SIGNATURE))
+    done = sync(memory, place(hub), with_fixes=True)
+    assert (done.fixes, "return a - b" in hub.files["fixes.jsonl"]) == (1, True)
+    other = Memory(tmp_path / "other.db")
+    assert sync(other, place(hub)).pulled.fixes == 0
+    assert sync(other, place(hub), with_fixes=True).pulled.fixes == 1
+    assert not other.fixes()[0].trusted
+    other.close()
+
+
+def test_a_dataset_that_is_not_there_is_made_private(hub: Any, memory: Memory) -> None:
+    hub.exists = False
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    assert sync(memory, place(hub)).lessons == 1
+    assert hub.made["visibility"] == "private"
+    assert hub.made["type"] == "dataset"
+
+
+def test_lines_of_others_stay_as_they_are_and_are_bounded_on_the_way_in(
+    hub: Any, memory: Memory
+) -> None:
+    theirs = HEADER + line("mind\x1b[31m the gap") + line("x" * 700) + "not json\n"
+    hub.add("lessons.jsonl", theirs)
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    done = sync(memory, place(hub))
+    assert texts(memory) == {"mind[31m the gap", "guard the index"}
+    assert (done.pulled.lessons, done.lessons) == (1, 1)
+    assert hub.files["lessons.jsonl"] == theirs + line("guard the index")
+
+
+def test_a_push_that_comes_between_loses_nothing(hub: Any, memory: Memory) -> None:
+    memory.learn(Lesson(text="guard the index", category="crash"))
+
+    def meanwhile() -> None:
+        hub.before_commit = lambda: None
+        hub.add("lessons.jsonl", HEADER + line("close the file"))
+
+    hub.before_commit = meanwhile
+    sync(memory, place(hub))
+    assert hub.files["lessons.jsonl"] == HEADER + line("close the file") + line("guard the index")
+    assert "close the file" in texts(memory)
+
+
+def test_endless_contention_is_a_fault(hub: Any, memory: Memory) -> None:
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    hub.before_commit = lambda: hub.add("other", str(hub.commits))
+    with pytest.raises(HubFault, match="others keep writing"):
+        sync(memory, place(hub))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [("hello\n", "no export of ours"), ("x" * 5_000_001, "larger")]
+)
+def test_a_shared_file_of_another_kind_is_left_alone(
+    hub: Any, memory: Memory, content: str, words: str
+) -> None:
+    hub.add("lessons.jsonl", content)
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    with pytest.raises(HubFault, match=words):
+        sync(memory, place(hub))
+    assert hub.files["lessons.jsonl"] == content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"token": "hf_" + "wr0ng" * 5}, {"repo": "not a name"}, {"endpoint": "http://127.0.0.1:9"}],
+)
+def test_a_fault_of_the_hub_never_shows_the_token(
+    hub: Any, memory: Memory, caplog: pytest.LogCaptureFixture, change: dict[str, str]
+) -> None:
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    where = place(hub, **change)
+    with caplog.at_level(logging.DEBUG), pytest.raises(HubFault) as caught:
+        sync(memory, where)
+    assert where.token not in str(caught.value) + repr(caught.value) + caplog.text
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("guard the index of a list", "guard the index of a list"),
+        ("f(3, g(my_total)) gave [3.5, 'Anna'] for \"x\"", "… gave […, …] for …"),
+        ("it doesn't end and can't", "it doesn't end and can't"),
+    ],
+)
+def test_code_values_and_numbers_are_taken_out_of_a_lesson(text: str, words: str) -> None:
+    assert without_code(text) == words
+
+
+def test_a_pulled_lesson_is_found_like_any_other(hub: Any, memory: Memory) -> None:
+    hub.add("lessons.jsonl", HEADER + line("the list ended before the index"))
+    sync(memory, place(hub))
+    assert len(memory.lessons_for(Symptom(exception="IndexError"))) == 1
+
+
+def test_the_command_shares_and_says_so(
+    hub: Any, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.learn(Lesson(text="guard the index", category="crash"))
+    for name, value in {
+        "HEAL_DATA_DIR": str(tmp_path), "HF_TOKEN": hub.token, "HF_LESSONS_REPO": hub.repo,
+        "HF_ENDPOINT": hub.url,
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    first = CliRunner().invoke(app, ["memory", "sync"])
+    assert (first.exit_code, first.stderr) == (
+        0, "Shared 1 lesson. Took in 0 fixes and 0 lessons.\n"
+    )
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    second = CliRunner().invoke(app, ["memory", "sync", "--json"])
+    assert second.exit_code == 2
+    assert json.loads(second.stdout)["reason"].startswith("Nothing was shared: anna/lessons at")
+    assert "hf_wrong" not in second.output
