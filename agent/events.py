@@ -169,6 +169,12 @@ class Proved(Value):
     why: str
     evidence: Evidence | None = None
 
+    @property
+    def settles_rivals(self) -> bool:
+        """Whether all tests, those held out too, have refuted every other behaviour."""
+        seen = self.evidence
+        return seen is not None and not seen.others and not seen.unsettled
+
 
 class LessonLearned(Value):
     kind: Literal["lesson_learned"] = "lesson_learned"

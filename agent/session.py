@@ -40,6 +40,8 @@ from agent.events import (
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory, open_memory
 from agent.nodes.finish import conclude
+from agent.repair.question import BadAnswer, answered_test
+from agent.result import fold
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
 from agent.state import State
@@ -151,7 +153,8 @@ class Session:
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
 
-        Returns whether the answer was taken.
+        The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
+        `answered_test` explains. Returns whether the answer was taken.
         """
         self._known(run)
         if self.waiting(run) != interrupt:
@@ -165,6 +168,28 @@ class Session:
         emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         self._launch(run, Command(resume={interrupt: dict(value)}))
         return True
+
+    async def settle(self, run: str, answer: str, *, run_id: str | None = None) -> str:
+        """Starts a run like this one, with the answer to the question it has left open among the
+        tests, and returns its id.
+
+        An answer is a behaviour's label or the right value; see `answered_test`. Raises
+        `UnknownRun`, and `ValueError` for an answer that answers nothing.
+        """
+        rivals = fold(self.log(run)).rivals
+        if rivals is None:
+            raise BadAnswer("That run has left no question open.")
+        test = answered_test(rivals, answer)
+        if test is None:
+            raise BadAnswer("A question that is skipped needs no other run.")
+        row = self._store.run(run)
+        task = self._store.get(row.task, Task)
+        options = self._options(run)
+        return await self.start(
+            task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
+            run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
+            ask=options.ask,
+        )
 
     async def cancel(self, run: str) -> None:
         """Ends the run within its current step; a finished run stays as it is."""

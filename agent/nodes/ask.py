@@ -43,7 +43,8 @@ async def ask(state: State, ctx: Context) -> State:
     )
     test = _test(rivals, given, ctx)
     if test is None:
-        # Whoever skips one question is not asked the next.
+        # Whoever skips one question is not asked the next; this one stays to be seen.
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
         return {"asking": False, "asked": MOST_ASKED}
     ctx.emit(TestsFrozen(tests=(info(test),)))
     suite = ctx.store.get(state["suite_id"], Suite)
@@ -69,7 +70,7 @@ def asked_in_words(rivals: Rivals) -> str:
 def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:
     answer = given.get("answer") if isinstance(given, dict) else None
     try:
-        return answered_test(rivals, str(answer))
+        return answered_test(rivals, answer if isinstance(answer, str) else "")
     except BadAnswer as error:
         ctx.emit(Notice(level="warning", text=f"The question was left open. {error}"))
         return None

@@ -68,17 +68,15 @@ def choices(rivals: Rivals) -> tuple[tuple[str, str], ...]:
 
 def in_words(rivals: Rivals) -> str:
     """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``."""
-    told = ", ".join(
-        f"{labels} {_verb(labels, gives)}" for labels, gives in choices(rivals)
-    )
-    return f"for `{rivals.call}` {told}"
+    return f"for `{rivals.call}` {', '.join(said(*one) for one in choices(rivals))}"
 
 
-def _verb(labels: str, gives: str) -> str:
-    several = " and " in labels
+def said(labels: str, gives: str) -> str:
+    """One of the choices: `A gives 0`, `B and C raise KeyError`."""
+    ending = "" if " and " in labels else "s"
     if gives.startswith("raises "):
-        return gives.replace("raises", "raise", 1) if several else gives
-    return f"{'give' if several else 'gives'} {gives}"
+        return f"{labels} raise{ending} {gives.removeprefix('raises ')}"
+    return f"{labels} give{ending} {gives}"
 
 
 def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
