@@ -26,6 +26,7 @@ from agent.roles import (
     SpecTest,
     SpecTests,
 )
+from agent.trees import nodes_of, tree_of
 from llm import NoModel, Rules
 
 MAX_CALLS = 12
@@ -97,13 +98,13 @@ def _tests_in(text: str) -> list[str]:
 def _ends_in(text: str) -> int:
     """How many deliberate ends the program has; 0 where it does not parse."""
     try:
-        tree = ast.parse(text)
+        nodes = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return 0
     return sum(
         isinstance(node, ast.Raise)
         or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit"))
-        for node in ast.walk(tree)
+        for node in nodes
     )
 
 
@@ -140,7 +141,7 @@ def adversarial_calls(variables: Mapping[str, object]) -> str:
     try:
         functions = {
             node.name: node
-            for node in ast.parse(code).body
+            for node in tree_of(code).body
             if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
         }
     except (SyntaxError, ValueError, RecursionError, MemoryError):

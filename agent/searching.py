@@ -30,6 +30,7 @@ from agent.repair.rivals import MOST as MOST_RIVALS
 from agent.repair.rivals import clusters
 from agent.repair.search import search
 from agent.repair.syntax import compiles
+from agent.trees import tree_of
 from sandbox.sandbox import Sandbox
 
 PROGRESS_S = 0.2
@@ -287,6 +288,6 @@ def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:
         return ()
     return tuple(
         (node.lineno, node.end_lineno or node.lineno)
-        for node in ast.parse(text).body
+        for node in tree_of(text).body
         if isinstance(node, ast.Assert)
     )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from agent.intake.program import own_tests
+from agent.trees import nodes_of
 
 
 @lru_cache(maxsize=16)
@@ -22,13 +23,13 @@ def mask(text: str) -> str:
     as it is, so that the error is reported where it belongs.
     """
     try:
-        tree = ast.parse(text)
+        every = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
     nodes = own_tests(text)
     # In a docstring with escapes the prompt may be spelt otherwise.
     may_hold = ">>>" in text or "\\" in text
-    docstrings = [doc for doc in _docstrings(tree) if ">>>" in str(doc.value)] if may_hold else []
+    docstrings = [doc for doc in _docstrings(every) if ">>>" in str(doc.value)] if may_hold else []
     if not nodes and not docstrings:
         return text
     lines = _lines(text)
@@ -39,8 +40,8 @@ def mask(text: str) -> str:
     return "".join(lines)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
-    for node in ast.walk(tree):
+def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
+    for node in nodes:
         match node:
             case (
                 ast.Module(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])

@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from agent.domain import Script, TestCase
+from agent.trees import nodes_of
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
@@ -82,11 +83,11 @@ def preloads(texts: Iterable[str]) -> tuple[str, ...]:
 def _roots(code: str) -> frozenset[str]:
     """The packages outside Python that a text imports; none where it does not parse."""
     try:
-        tree = ast.parse(code)
+        nodes = nodes_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     named: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -11,6 +11,7 @@ import ast
 import doctest
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
 from agent.intake.effects import keeps_state, prints
@@ -184,7 +185,7 @@ def _script(
     ):
         return "\n".join([*before, _value_check(ast.unparse(body[0].value), example.want.strip())])
     lines = ["import contextlib", "import io"]
-    displayed = _Display().visit(parsed(example.source))
+    displayed = _Display().visit(deepcopy(parsed(example.source)))
     shows = any(isinstance(part, ast.Name) and part.id == "_show" for part in ast.walk(displayed))
     got = "_printed.getvalue()"
     if not plain:

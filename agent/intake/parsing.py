@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
+
+from agent.trees import tree_of
 
 NAME_LENGTH = 60
 BUILTIN_NAMES = frozenset(dir(builtins))
@@ -21,12 +23,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def parsed(text: str) -> ast.Module:
-    """The syntax tree; everything that is wrong with the text is a `SyntaxError`."""
+    """The syntax tree, shared with other readers and not to be changed; everything that is wrong
+    with the text is a `SyntaxError`."""
     try:
-        # A "\d" in the user's string is a warning to its author, not to us.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
+        return tree_of(text)
     except (RecursionError, MemoryError):
         raise SyntaxError("the code is nested too deeply to be read") from None
     except UnicodeEncodeError as error:
@@ -397,7 +397,7 @@ def _statements_of_broken(text: str) -> Iterator[ast.stmt]:
                 index += 1
                 break
             for statement in body:
-                yield ast.increment_lineno(statement, starts[index])
+                yield ast.increment_lineno(deepcopy(statement), starts[index])
             index = end
             break
         else:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
 from agent.intake.effects import keeps_state
@@ -257,7 +258,8 @@ class _Snippet:
             if isinstance(found, ast.Compare):
                 sides = [s for s in [found.left, *found.comparators] if not is_literal(s)]
             return "\n".join(source_of(self.code, side) for side in sides)
-        return ast.unparse(_WithoutAsserts().visit(parsed(statement_source(self.code, node))))
+        whole = deepcopy(parsed(statement_source(self.code, node)))
+        return ast.unparse(_WithoutAsserts().visit(whole))
 
     def source(self, node: ast.stmt) -> str:
         """The check's source; a bare comparison gets its `assert`."""

@@ -17,6 +17,7 @@ from pydantic import Field
 from agent.domain import Value
 from agent.memory.differences import MOST_REGIONS, Kind, Region, TooDifferent, differences
 from agent.memory.patterns import Abstraction, header, is_common, standard_imports
+from agent.trees import nodes_of, tree_of
 
 LONGEST_HUNK = 600
 """Characters of a region, old or new."""
@@ -77,13 +78,12 @@ def edit_between(before: str, after: str, *, literal: bool = False) -> Edit | No
 def contexts(text: str) -> tuple[str, ...]:
     """The patterns of all statements of a program, in its order: where an edit could fit."""
     try:
-        tree = ast.parse(text)
+        statements = [node for node in nodes_of(text) if isinstance(node, ast.stmt)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    modules = standard_imports(tree)
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     if len(statements) > MOST_STATEMENTS:
         return ()
+    modules = standard_imports(tree_of(text))
     patterns = (Abstraction(modules).source(header(one)) for one in statements)
     return tuple(dict.fromkeys((IMPORTED, *(one for one in patterns if len(one) <= LONGEST_HUNK))))
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from agent.domain import Report, Solution, TestCase, Value, address
 from agent.intake import failures_of
+from agent.trees import nodes_of, tree_of
 
 LONGEST_MESSAGE = 300
 
@@ -84,7 +85,7 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
 def skeleton(text: str) -> str:
     """A program without comments and layout; the text itself where it does not parse."""
     try:
-        return ast.dump(ast.parse(text))
+        return ast.dump(tree_of(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 
@@ -103,11 +104,11 @@ def _kind_at(text: str, line: int | None) -> str:
     if line is None:
         return ""
     try:
-        tree = ast.parse(text)
+        nodes = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     found: ast.stmt | None = None
-    for node in ast.walk(tree):  # breadth first: a later one is no less deep
+    for node in nodes:  # breadth first: a later one is no less deep
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
             found = node
     return type(found).__name__ if found is not None else ""

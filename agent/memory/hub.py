@@ -105,7 +105,7 @@ def _api(place: Place) -> HfApi:
         from huggingface_hub import HfApi
     except ImportError as error:
         raise HubFault(
-            'the package huggingface_hub is not installed: pip install "huggingface_hub>=2,<3"'
+            'the package huggingface_hub is not installed: pip install -e ".[hub]"'
         ) from error
     return HfApi(endpoint=place.endpoint or None, token=place.token)
 

@@ -11,10 +11,11 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from agent.domain import Diagnosis, Value
 from agent.memory.failures import Failure
+from agent.trees import nodes_of
 
 MOST_LESSONS = 5
 """Lessons that one failure is shown."""
@@ -75,15 +76,15 @@ def query_of(symptom: Symptom) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """The program's own identifiers, in the order of its text; none where it does not parse."""
     try:
-        tree = ast.parse(text)
+        nodes = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     common = {*dir(builtins), *keyword.kwlist, "self", "cls"}
-    return tuple(dict.fromkeys(name for name in _identifiers(tree) if name not in common))
+    return tuple(dict.fromkeys(name for name in _identifiers(nodes) if name not in common))
 
 
-def _identifiers(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _identifiers(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
                 yield name

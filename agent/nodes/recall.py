@@ -42,11 +42,18 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     failure = failure_of(base, tests, report)
     update["failure_id"] = ctx.store.put(failure)
+    skipped = ctx.memory.skipped
     try:
-        return update | await _looked_back(ctx, base, tests, failure)
+        update |= await _looked_back(ctx, base, tests, failure)
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
-        return update
+    senseless = ctx.memory.skipped - skipped
+    if senseless:
+        ctx.emit(Notice(
+            level="warning", text=f"Rows of the fix memory that make no sense were skipped: "
+            f"{senseless}.",
+        ))
+    return update
 
 
 async def _looked_back(

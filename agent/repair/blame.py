@@ -7,6 +7,7 @@ import math
 
 from agent.domain import BlamedLine
 from agent.repair.facts import Crash, Trace
+from agent.trees import nodes_of
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
 _AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
@@ -72,12 +73,12 @@ def _headers(text: str) -> frozenset[int]:
     """Lines that every test runs when the module is loaded, and that compute nothing: where a
     definition begins, imports and docstrings."""
     try:
-        tree = ast.parse(text)
+        nodes = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     return frozenset(
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -122,6 +122,10 @@ class Facts:
     """First and last lines that are never edited."""
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much a search may try; within it the result depends on the input alone."""
@@ -131,6 +135,8 @@ class Budget:
     """Of these, how many may be pairs of edits."""
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
+    over: Callable[[], bool] = never
+    """Whether nobody waits for what is found any more: the listing of edits then stops."""
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,8 @@ class Program:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
         self.tree = ast.parse(text)
+        self.nodes: list[ast.AST] = [self.tree]
+        """All of its nodes, in the order of `ast.walk`."""
         self.types = types or {}
         self.crash = crash
         self.importable = names
@@ -74,9 +76,10 @@ class Program:
             for a, b in zip(self._starts, [*self._starts[1:], len(self.data)], strict=True)
         ]
         self.parents: dict[ast.AST, ast.AST] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:  # which grows meanwhile
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+                self.nodes.append(child)
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
         self._held: dict[tuple[str, int], Vector] = {}
@@ -109,7 +112,7 @@ class Program:
     @cached_property
     def step(self) -> str:
         """One level of indentation as this program writes it."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             body = getattr(node, "body", None)
             if isinstance(node, ast.stmt) and isinstance(body, list) and body:
                 outer, inner = self.indent(node), self.indent(body[0])
@@ -159,8 +162,8 @@ class Program:
         text = "".join(f"{indent}{line}{self.newline}" for line in lines)
         if end == len(self.data) and not self.data.endswith((b"\n", b"\r")):
             text = self.newline + text.removesuffix(self.newline)
-        assert node.end_lineno is not None
-        return Splice(end, end, text, cost, node.end_lineno)
+        # A block's last line may never have run: what leads to its end is its head.
+        return Splice(end, end, text, cost, node.lineno)
 
     def fit(self, node: ast.expr, text: str) -> str:
         """The text with parentheses if it binds looser than the node's place allows."""
@@ -270,13 +273,25 @@ class Program:
     @cached_property
     def defined(self) -> tuple[Function, ...]:
         """All functions, wherever they are defined, in the order of a walk."""
-        return tuple(node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return tuple(node for node in self.nodes if isinstance(node, Function))
+
+    @cached_property
+    def askers(self) -> tuple[Function, ...]:
+        """Functions, no methods, that take one value and answer with `True` or `False`."""
+        return tuple(
+            one for one in self.defined
+            if len(one.args.args) == 1 and not isinstance(self.parents.get(one), ast.ClassDef)
+            and any(
+                isinstance(left, ast.Return) and left.value is not None
+                and self.type_of(left.value) == {"bool"} for left in ast.walk(one)
+            )
+        )
 
     @cached_property
     def imported(self) -> tuple[str, ...]:
         return tuple(
             (alias.asname or alias.name).split(".")[0]
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         )
@@ -285,13 +300,13 @@ class Program:
     def attributes(self) -> tuple[str, ...]:
         """Attributes read or written as values, not called."""
         called = {
-            node.func for node in ast.walk(self.tree) if isinstance(node, ast.Call)
+            node.func for node in self.nodes if isinstance(node, ast.Call)
         }
         return tuple(
             sorted(
                 {
                     node.attr
-                    for node in ast.walk(self.tree)
+                    for node in self.nodes
                     if isinstance(node, ast.Attribute) and node not in called
                 }
             )
@@ -300,7 +315,7 @@ class Program:
     @cached_property
     def reads(self) -> Mapping[str, int]:
         counts: dict[str, int] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 counts[node.id] = counts.get(node.id, 0) + 1
         return counts
@@ -375,7 +390,7 @@ class Program:
     def hidden(self) -> frozenset[ast.AST]:
         """Nodes that are no material: docstrings, annotations, and f-strings before 3.12."""
         found: set[ast.AST] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.JoinedStr):
                 deep = sys.version_info < (3, 12)
                 for inner in ast.walk(node):
@@ -402,7 +417,7 @@ class Program:
     def _material(self) -> Mapping[ast.AST, tuple[tuple[str, ast.expr], ...]]:
         found: dict[ast.AST, dict[str, ast.expr]] = {}
         known = {*self.functions, *self.imported, *BUILTINS}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, ast.expr) or node in self.hidden:
                 continue
             if not isinstance(getattr(node, "ctx", None) or ast.Load(), ast.Load):

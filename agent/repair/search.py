@@ -22,6 +22,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 from agent.repair.answers import blindness
 from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
@@ -44,7 +45,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.probes import probes
-from agent.repair.program import Function, Program, spliced
+from agent.repair.program import Function, Program, Splice, spliced
 from agent.repair.rank import behaved, described, ranked, weight
 from agent.repair.syntax import compiles, mended
 
@@ -76,6 +77,8 @@ KEPT = 60
 UNTESTED = {"function": 3.0, "method": 3.0, "constant condition": 3.0}
 """What these operators cost more where no test could tell their edits from a repair."""
 SYNTAX_BASES = 3
+LONG = 4_000
+"""Characters of a text from which it is remembered by a digest."""
 
 
 def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
@@ -91,6 +94,18 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
         if state.accepted or state.spent:
             break
     return state.findings()
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A candidate that is not written out yet: all those of a long program together would fill
+    the memory."""
+
+    data: bytes
+    splices: tuple[Splice, ...]
+    cost: float
+    operator: str
+    edit: Edit
 
 
 @dataclass
@@ -116,6 +131,7 @@ class _State:
     tried: int = 0
     accepted: bool = False
     seen: set[str] = field(default_factory=set)
+    """Marks of the texts that were tried."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
     slow: list[tuple[Candidate, Edit]] = field(default_factory=list)
     """Candidates that did not end within their steps."""
@@ -202,14 +218,19 @@ def _repair(state: _State, base: Candidate) -> Steps:
         protected = (*protected, *deliberate_ends(program))
     suspicion = ochiai(trace)
     closed = unreached(program, suspicion)
-    edits = _priced(state, single_edits(program, suspicion, protected, closed=frozenset(closed)))
+    over = state.budget.over
+    edits = _priced(
+        state, single_edits(program, suspicion, protected, closed=frozenset(closed), over=over)
+    )
     yield from _measure(state, base)
-    singles = [(_edited(program, base, edit), edit) for edit in edits]
+    singles = [_edited(program, base, edit) for edit in edits]
     first = bisect_right(edits, SPLIT, key=lambda edit: edit.cost)
     rest = (
-        (_edited(program, base, edit), edit)
+        _edited(program, base, edit)
         for function in closed
-        for edit in _priced(state, single_edits(program, suspicion, protected, within=function))
+        for edit in _priced(
+            state, single_edits(program, suspicion, protected, within=function, over=over)
+        )
     )
     yield from _screen(state, singles[:first], failing, passing, state.budget.candidates)
     yield from _screen_slow(state, failing, passing, PROMISING, least=1)
@@ -235,7 +256,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
         state.grown.update(seed.candidate.text for seed in seeds)
         for place, seed in enumerate(seeds):
             further += yield from _grown(state, seed, place, each)
-        further.sort(key=lambda pair: pair[0].cost)
+        further.sort(key=lambda planned: planned.cost)
         limit = min(state.budget.candidates, state.tried + state.budget.pairs)
         yield from _screen(state, further, failing, passing, limit)
         yield from _screen_slow(state, failing, passing, PROMISING, least=1)
@@ -256,7 +277,7 @@ def _measure(state: _State, base: Candidate) -> Steps:
     answers = yield Screen((base.text,), "fit", state.progress())
     assert isinstance(answers, tuple)
     state.tried += 1
-    state.seen.add(base.text)
+    state.seen.add(_mark(base.text))
     if answers[0] is not None:
         state.base = answers[0]
 
@@ -281,8 +302,10 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
     )
 
 
-def _edited(program: Program, base: Candidate, edit: Edit) -> Candidate:
-    return Candidate(spliced(program.data, [edit.splice]), base.cost + edit.cost, edit.operator)
+def _edited(program: Program, base: Candidate, edit: Edit) -> _Planned:
+    return _Planned(
+        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit
+    )
 
 
 def _mend(state: _State) -> Generator[Question, Answer, list[Candidate]]:
@@ -294,7 +317,7 @@ def _mend(state: _State) -> Generator[Question, Answer, list[Candidate]]:
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
         state.tried += 1
-        state.seen.add(candidate.text)
+        state.seen.add(_mark(candidate.text))
         if answer is None:
             continue
         state.total = max(state.total, len(answer.passed))
@@ -368,7 +391,7 @@ def _offered_names(source: str) -> frozenset[str]:
 
 def _screen(
     state: _State,
-    candidates: Iterable[tuple[Candidate, Edit]],
+    candidates: Iterable[_Planned],
     failing: set[int],
     passing: set[int],
     limit: int,
@@ -432,20 +455,28 @@ def _screen_slow(
 
 def _chunk(
     state: _State,
-    pending: Iterator[tuple[Candidate, Edit]],
+    pending: Iterator[_Planned],
     size: int,
     stop_cost: float | None,
 ) -> list[tuple[Candidate, Edit]]:
     chunk: list[tuple[Candidate, Edit]] = []
-    for candidate, edit in pending:
-        if stop_cost is not None and candidate.cost > stop_cost:
+    for planned in pending:
+        if stop_cost is not None and planned.cost > stop_cost:
             break
-        if candidate.text not in state.seen:
-            state.seen.add(candidate.text)
-            chunk.append((candidate, edit))
+        text = spliced(planned.data, planned.splices)
+        if _mark(text) not in state.seen:
+            state.seen.add(_mark(text))
+            chunk.append((Candidate(text, planned.cost, planned.operator), planned.edit))
             if len(chunk) >= size:
                 break
     return chunk
+
+
+def _mark(text: str) -> str:
+    """A text, or a short sign of a long one."""
+    if len(text) <= LONG:
+        return text
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _note(
@@ -502,7 +533,7 @@ def _seeds(state: _State, most: int) -> list[_Partial]:
 
 def _grown(
     state: _State, seed: _Partial, place: int, most: int
-) -> Generator[Question, Answer, list[tuple[Candidate, Edit]]]:
+) -> Generator[Question, Answer, list[_Planned]]:
     """A partial fix, each with one more edit."""
     trace = yield from _examine(state, seed.candidate.text)
     try:
@@ -522,18 +553,20 @@ def _grown(
     found = []
     suspicion = ochiai(trace) if trace else {}
     closed = frozenset(unreached(program, suspicion))
-    edits = _priced(state, single_edits(program, suspicion, protected, closed=closed))
+    edits = _priced(
+        state,
+        single_edits(program, suspicion, protected, closed=closed, over=state.budget.over),
+    )
     for edit in edits[:most]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.score
         operator = f"{seed.operator}, {edit.operator}"
-        text = spliced(program.data, [edit.splice])
-        found.append((Candidate(text, cost, operator), edit))
+        found.append(_Planned(program.data, (edit.splice,), cost, operator, edit))
     return found
 
 
 def _cheap_pairs(
     program: Program, base: Candidate, edits: list[Edit]
-) -> list[tuple[Candidate, Edit]]:
+) -> list[_Planned]:
     """Two cheap edits at places that do not overlap."""
     cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]
     found = []
@@ -541,10 +574,9 @@ def _cheap_pairs(
         for second in cheap[place + 1 :]:
             a, b = first.splice, second.splice
             if a.end <= b.start or b.end <= a.start:
-                text = spliced(program.data, [a, b])
                 cost = base.cost + first.cost + second.cost + 2.0
                 operator = f"{first.operator}, {second.operator}"
-                found.append((Candidate(text, cost, operator), second))
+                found.append(_Planned(program.data, (a, b), cost, operator, second))
     return found
 
 

@@ -25,17 +25,22 @@ class Pieces:
         tree = ast.parse(base)
         lines = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self._base))]
         self._flags = _future_flags(tree)
-        starts = {0, len(self._base)}
-        last_line = 0
+        # What stands before the first statement is a piece without statements.
+        bodies: dict[int, list[ast.stmt]] = {0: []}
+        last_line, start = 0, 0
         for node in tree.body:
             decorators = getattr(node, "decorator_list", None)
             line = decorators[0].lineno if decorators else node.lineno
             if line > last_line:
-                starts.add(lines[line - 1])
+                start = lines[line - 1]
+                bodies.setdefault(start, [])
+            bodies[start].append(node)
             last_line = node.end_lineno or line
-        self._cuts = sorted(starts)
-        self._lines = [self._base.count(b"\n", 0, cut) for cut in self._cuts]
-        self._codes: dict[int, CodeType] = {}
+        self._cuts = sorted({*bodies, len(self._base)})
+        self._lines = [bisect_right(lines, cut) - 1 for cut in self._cuts]
+        # Compiling a part of the tree keeps its line numbers, and reads no text again.
+        self._codes = [self._compiled(ast.Module(body, [])) for body in bodies.values()]
+        self._elsewhere: dict[tuple[int, int], CodeType] = {}
 
     def compiled(self, text: str) -> list[CodeType]:
         """The text's code in the order it runs; raises what `compile` raises."""
@@ -49,25 +54,28 @@ class Pieces:
         if data[: self._cuts[after] + shift][-1:] not in (b"\n", b"") and after < last:
             after += 1
         middle = data[self._cuts[first] : self._cuts[after] + shift]
-        before = [self._piece(index) for index in range(first)]
+        before = self._codes[:first]
         changed = self._code(middle, self._lines[first])
-        if middle.count(b"\n") == self._lines[after] - self._lines[first]:
-            return [*before, changed, *(self._piece(index) for index in range(after, last))]
-        # The lines below moved, so their numbers are no longer those of the base.
-        rest = data[self._cuts[after] + shift :]
-        line = self._lines[first] + middle.count(b"\n")
-        return [*before, changed, self._code(rest, line)]
+        moved = middle.count(b"\n") - (self._lines[after] - self._lines[first])
+        if not moved or after == last:
+            return [*before, changed, *self._codes[after:last]]
+        return [*before, changed, *(self._moved(index, moved) for index in range(after, last))]
 
-    def _piece(self, index: int) -> CodeType:
-        if index not in self._codes:
+    def _moved(self, index: int, lines: int) -> CodeType:
+        """A piece of the base that stands so many lines further down, or up."""
+        code = self._elsewhere.get((index, lines))
+        if code is None:
             data = self._base[self._cuts[index] : self._cuts[index + 1]]
-            self._codes[index] = self._code(data, self._lines[index])
-        return self._codes[index]
+            code = self._elsewhere[index, lines] = self._code(data, self._lines[index] + lines)
+        return code
 
     def _code(self, data: bytes, line: int) -> CodeType:
         text = "\n" * line + data.decode("utf-8", "surrogatepass")
+        return self._compiled(text)
+
+    def _compiled(self, source: str | ast.Module) -> CodeType:
         code: CodeType = compile(
-            text, self._path, "exec", flags=self._flags, dont_inherit=True
+            source, self._path, "exec", flags=self._flags, dont_inherit=True
         )
         return code
 

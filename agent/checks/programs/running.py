@@ -131,7 +131,7 @@ class Room:
         self._pieces: Pieces | None = None
         """Absent where the base does not parse: there is nothing to share then."""
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            self._pieces = Pieces(counted_text(self.base), self.path)
+            self._pieces = Pieces(self.texts.text(self.base), self.path)
         self.tests = [_prepared(one) for one in payload["tests"]]
         self.clock = Clock()
         self.items: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
@@ -24,6 +25,7 @@ _DEFINITIONS = (ModuleType, FunctionType, BuiltinFunctionType, type)
 def main(jail: Any) -> None:
     """Answers each item, the number of a test and its steps, with what was seen of it."""
     warnings.simplefilter("ignore")
+    gc.set_threshold(50_000, 20, 100)
     give_way(jail.files)
     room = Room(jail.payload, jail.folder)
     room.serving(lambda: _serve(jail, room))

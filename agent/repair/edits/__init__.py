@@ -28,6 +28,8 @@ from agent.repair.edits import (
     statements,
     twins,
 )
+from agent.repair.edits.priors import prior
+from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
 Propose = Callable[[Program, Any], Iterator[Splice]]
@@ -117,6 +119,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("chain", (ast.BoolOp,), logic.chained),
     Operator("parentheses", (ast.BoolOp,), logic.grouped),
     Operator("reach of not", (ast.UnaryOp,), logic.isolated),
+    Operator("any order", (ast.Compare, ast.BoolOp), logic.any_order),
     Operator("type test", (ast.Compare, ast.Call), logic.kind_tests),
     Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
     Operator("repeated list", (ast.BinOp,), sharing.repeated),
@@ -181,10 +184,12 @@ def single_edits(
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
+    over: Callable[[], bool] = never,
 ) -> list[Edit]:
     """Every single edit once, as cheap as any operator has it, the cheapest edits first.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
+    Once it is `over`, what was found until then.
     """
     raising = program.crash.line if program.crash else None
     guarded = [
@@ -192,7 +197,10 @@ def single_edits(
     ]
     found: dict[tuple[int, int, str], Edit] = {}
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
+    priors = {one.name: prior(one.name) for one in operators}
     for node in _walked(within or program.tree, closed):
+        if over():
+            break
         if node in program.hidden:
             continue
         if type(node) not in fitting:
@@ -206,7 +214,7 @@ def single_edits(
                 continue
             for splice in operator.propose(program, node):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
-                cost = splice.cost + PER_SUSPICION * (1.0 - known)
+                cost = splice.cost + priors[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)
                 if key not in found or cost < found[key].cost:

@@ -30,7 +30,8 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         odd = near < 0 <= value and not isinstance(parent, ast.Assign)
         yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * odd)
     for common in (0, 1, -1, 2, -value, 3, 10):
-        yield program.replace(node, repr(common), 2.8)
+        far = 0.5 * (common not in (0, 1) and abs(value - common) > 10)
+        yield program.replace(node, repr(common), 2.8 + far)
     for near in (value + 2, value - 2):
         yield program.replace(node, repr(near), 3.4)
     for other in (*program.constants(node, int), *program.constants(node, float)):

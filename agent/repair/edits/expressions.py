@@ -205,15 +205,7 @@ def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, fl
 
 def _askers(program: Program, node: ast.AST) -> list[str]:
     """Functions of the program that take one value and answer with `True` or `False`."""
-    return [
-        one.name for one in program.defined
-        if len(one.args.args) == 1 and not isinstance(program.parents.get(one), ast.ClassDef)
-        and one is not program.scope(node)
-        and any(
-            isinstance(left, ast.Return) and left.value is not None
-            and program.type_of(left.value) == {"bool"} for left in ast.walk(one)
-        )
-    ]
+    return [one.name for one in program.askers if one is not program.scope(node)]
 
 
 def converted(program: Program, node: ast.Name) -> Iterator[Splice]:

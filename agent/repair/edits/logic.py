@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
+import itertools
 from collections.abc import Iterator
 
-from agent.repair.program import AND, ATOM, COMPARE, COMPARISONS, NOT, OR, Program, Splice
+from agent.repair.program import AND, ATOM, COMPARE, COMPARISONS, NOT, NUMBERS, OR, Program, Splice
 
 _NUMBER_KINDS = ("int", "float")
 _ONE_OF = ("==", "!=")
@@ -152,6 +154,63 @@ def kind_tests(program: Program, node: ast.Compare | ast.Call) -> Iterator[Splic
         # `True` is an `int`.
         denied = f"isinstance({about}, int) and not isinstance({about}, bool)"
         yield program.replace(node, denied, 4.2)
+
+
+def any_order(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition that should hold for its variables in any order: `a + b == c` and its like."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        known = node.values
+    elif isinstance(node, ast.Compare):
+        known = [node]
+    else:
+        return
+    parent = program.parents.get(node)
+    if not program.is_tested(node) and not isinstance(parent, ast.Return | ast.Assign):
+        return
+    if isinstance(parent, ast.BoolOp) or not all(isinstance(one, ast.Compare) for one in known):
+        return
+    names = list(dict.fromkeys(
+        one.id for one in ast.walk(known[0]) if isinstance(one, ast.Name)
+        and one.id in program.variables(node)
+    ))
+    kinds = {program.seen(name) for name in names}
+    if len(names) != 3 or (len(kinds) > 1 and not all(kind & NUMBERS for kind in kinds)):
+        return
+    seen = {_shape(one) for one in known}
+    missing = []
+    for order in itertools.permutations(names):
+        swapped = _Renamed(dict(zip(names, order, strict=True))).visit(copy.deepcopy(known[0]))
+        if _shape(swapped) not in seen:
+            seen.add(_shape(swapped))
+            missing.append(ast.unparse(swapped))
+    if missing and len(missing) + len(known) <= 6:
+        text = " or ".join([program.code(node), *missing])
+        yield program.replace(node, text, 3.6)
+
+
+class _Renamed(ast.NodeTransformer):
+    """A copy of an expression with other variables."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+
+
+def _shape(node: ast.AST) -> str:
+    """An expression's form, whatever the order of what may be exchanged in it."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as op, right=right):
+            return f"{type(op).__name__}({', '.join(sorted((_shape(left), _shape(right))))})"
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right]):
+            return f"{type(sign).__name__}({', '.join(sorted((_shape(left), _shape(right))))})"
+        case ast.Name(id=name):
+            return name
+        case ast.Constant(value=value):
+            return repr(value)
+    parts = ", ".join(_shape(child) for child in ast.iter_child_nodes(node))
+    return f"{type(node).__name__}({parts})"
 
 
 def _is_pair(node: ast.expr) -> bool:

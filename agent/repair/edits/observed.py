@@ -100,18 +100,18 @@ def _thresholds(text: str, fs: list[float], ps: list[float], offer: Any) -> None
     for value in dict.fromkeys(fs):
         # A single value of a single test would be the test itself, written as a condition.
         if value not in ps and (value in _COMMON or fs.count(value) > 1):
-            offer(text, "==", _shown(value), 0.4 if value in _COMMON else 1.2)
+            offer(text, "==", _shown(value), 0.9 if value in _COMMON else 1.6)
     if any(one != int(one) for one in (*fs, *ps) if math.isfinite(one)) or "len(" in text:
         return
     for divisor in _DIVISORS:
         there = {one % divisor for one in ps}
         here = {one % divisor for one in fs} - there
         if 0.0 in here:
-            offer(f"{text} % {divisor}", "==", "0", 0.8)
+            offer(f"{text} % {divisor}", "==", "0", 1.5)
         elif there == {0.0} and here:
-            offer(f"{text} % {divisor}", "!=", "0", 0.8)
+            offer(f"{text} % {divisor}", "!=", "0", 1.5)
         elif len(here) == 1 and len(fs) > 1:
-            offer(f"{text} % {divisor}", "==", _shown(here.pop()), 1.0)
+            offer(f"{text} % {divisor}", "==", _shown(here.pop()), 1.8)
 
 
 def _shown(number: float) -> str:
@@ -143,8 +143,10 @@ def threshold(program: Program, node: ast.Compare) -> Iterator[Splice]:
             use = worth(before, after, moments)
             if use < 0:
                 found.append((use, abs(value - old), value))
-        for place, (_, _, value) in enumerate(sorted(found)[:6]):
-            yield program.replace(bound, _shown(value), 2.2 + 0.15 * place)
+        for place, (use, distance, value) in enumerate(sorted(found)[:6]):
+            # A bound far away is likelier to fit these tests than to be what was meant.
+            far = min(1.5, 0.4 * math.log1p(distance)) + use - USE
+            yield program.replace(bound, _shown(value), 2.2 + far + 0.15 * place)
 
 
 def _bounds(program: Program, text: str, line: int, old: float) -> list[float]:

@@ -18,12 +18,15 @@ _ONCE = frozenset({"map", "filter", "zip", "reversed", "enumerate", "iter"})
 
 def late_binding(program: Program, node: ast.Lambda | ast.FunctionDef) -> Iterator[Splice]:
     """A function made in a loop that keeps the loop's value of the time it was made."""
+    looped = _looped(program, node)
+    if not looped:
+        return
     own = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
     bodies: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
     read = {
         one.id for body in bodies for one in ast.walk(body) if isinstance(one, ast.Name)
     } - own
-    names = [name for name in _looped(program, node) if name in read]
+    names = [name for name in looped if name in read]
     if not names or node.args.kwarg or node.args.vararg:
         return
     for wanted in dict.fromkeys([*((name,) for name in names), tuple(names)]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from agent.repair.edits.blocks import (
     COMPOUND,
@@ -146,7 +145,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     yield Splice(start, end, text, 3.2 if single else 4.2, node.lineno)
     after = neighbour(program, node, 1)
     if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
-        yield Splice(start, program.whole_lines(after)[1], "", 4.8, node.lineno)
+        yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -227,9 +226,7 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
     answers = [(name, cost) for name in program.variables(node.body[0])]
     answers += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
     for answer, dearer in answers:
-        # A loop's last line may never have run: what leads to the end is the loop itself.
-        after = program.insert_after(last, [f"return {answer}"], dearer, indent)
-        yield replace(after, line=last.lineno)
+        yield program.insert_after(last, [f"return {answer}"], dearer, indent)
 
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
@@ -300,7 +297,7 @@ def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
         for place, text in enumerate((*texts, *neutral)):
             if place < MOST_ANSWERS:
                 lines = [f"if {test}:", f"{program.step}{text}"]
-                yield program.insert_before(node, lines, 3.9 + cost + 0.02 * place)
+                yield program.insert_before(node, lines, 4.8 + cost + 0.02 * place)
 
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:

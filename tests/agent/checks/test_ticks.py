@@ -152,3 +152,15 @@ def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(
 def test_pieces_refuse_what_does_not_compile(pieces: Any) -> None:
     with pytest.raises(SyntaxError):
         pieces.Pieces(LONG, "long.py").compiled(LONG.replace("a + 1", "a +"))
+
+
+def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates(
+    pieces: Any,
+) -> None:
+    cut = pieces.Pieces(LONG, "long.py")
+    first = cut.compiled(LONG.replace("    return a + 1\n", "    b = a\n    return b\n"))
+    second = cut.compiled(LONG.replace("    return a + 1\n", "    a += 2\n    return a\n"))
+
+    assert first[-1] is second[-1]
+    assert first[0] is second[0]
+    assert first != second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,14 @@ def test_a_fault_of_the_hub_never_shows_the_token(
         sync(memory, where)
     assert where.token not in str(caught.value) + repr(caught.value) + caplog.text
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_a_client_that_is_not_installed_is_named_with_its_cure(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(HubFault, match=r'not installed: pip install -e "\.\[hub\]"'):
+        sync(memory, Place("anna/lessons", "hf_x"))
 
 
 @pytest.mark.parametrize(

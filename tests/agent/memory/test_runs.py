@@ -188,3 +188,17 @@ async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path:
     assert last(log).outcome == "healed"
     texts = [event.text for event in told(log) if isinstance(event, Notice)]
     assert [("no such table" in text) for text in texts] == [True, True]
+
+
+async def test_a_row_that_makes_no_sense_is_told_and_not_used(
+    session: Session, tmp_path: Path
+) -> None:
+    await healed(session, BROKEN, TESTS)
+    with sqlite3.connect(tmp_path / "memory.db") as meddling:
+        meddling.execute("update fixes set proof_after = 'certain'")
+    meddling.close()
+    log = await healed(session, BROKEN, TESTS)
+    (notice,) = told(log)
+    assert isinstance(notice, Notice)
+    assert notice.text == "Rows of the fix memory that make no sense were skipped: 1."
+    assert last(log).strategy == "search"

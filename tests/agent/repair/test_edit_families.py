@@ -24,6 +24,16 @@ def ordered(a, b, c):
 def odd_one(a, b):
     return «not a and b»«not (a and b)»
 """),
+    ("any order", None, """
+def is_sum(a, b, c):
+    return a + b == c«»« or c + b == a or c + a == b»
+"""),
+    ("any order", None, """
+def on_line(x, y, z):
+    if x == y * z«»« or y == x * z or z == x * y»:
+        return 1
+    return 0
+"""),
     ("type test", None, """
 def total(items):
     result = 0

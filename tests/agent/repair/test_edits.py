@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from agent.repair.edits import EDITS, single_edits, unreached
+from agent.repair.edits.priors import PRIORS, prior
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice, rank, spliced
 
@@ -98,6 +99,14 @@ def test_a_suspicious_line_comes_before_an_innocent_one() -> None:
     assert [edit.splice.line for edit in edits if edit.splice.text == "<="] == [3, 2]
 
 
+def test_what_follows_a_loop_is_as_suspicious_as_the_loop_whose_end_never_ran() -> None:
+    source = "def f(xs):\n    for x in xs:\n        if x:\n            return x\n"
+    edits = single_edits(Program(source), {2: 1.0, 3: 1.0, 4: 0.0})
+    (last,) = [edit for edit in edits if edit.splice.text == "    return -1\n"]
+
+    assert last.splice.line == 2
+
+
 def test_protected_lines_are_never_touched() -> None:
     source = "def f(x):\n    return x - 1\n\nassert f(1) == 2\n"
     program = Program(source)
@@ -185,6 +194,11 @@ def test_a_shared_default_is_made_anew_in_each_call() -> None:
 
 def test_operators_have_names_of_their_own() -> None:
     assert len({operator.name for operator in EDITS}) == len(EDITS)
+
+
+def test_every_operator_has_a_prior_and_every_prior_an_operator() -> None:
+    assert [*PRIORS] == [operator.name for operator in EDITS]
+    assert prior("comparison") < prior("guard") < prior("condition")
 
 
 def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> None:

@@ -1,5 +1,6 @@
 """The search asks, is answered, and finds; nothing runs here."""
 
+import tracemalloc
 from collections.abc import Callable
 
 from agent.repair.facts import (
@@ -274,3 +275,29 @@ def test_without_tests_a_call_sibling_comes_after_honest_edits() -> None:
 
     assert tested.index('n = ord("7")\n') < tested.index('n = "7"\n')
     assert untested.index('n = "7"\n') < untested.index('n = ord("7")\n')
+
+
+def test_a_long_program_is_searched_without_writing_all_candidates_out() -> None:
+    rest = "".join(f"def f{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(400))
+    long = SOURCE + "\n\n" + rest
+
+    tracemalloc.start()
+    findings, asked = drive(long, passing(), budget=Budget(candidates=100))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(asked) == findings.tried == 100
+    assert most < 1_500 * len(long)  # thousands of candidates are planned
+
+
+def test_once_nobody_waits_no_more_edits_are_listed() -> None:
+    asked: list[bool] = []
+
+    def over() -> bool:
+        asked.append(True)
+        return len(asked) > 10
+
+    findings, _ = drive(SOURCE, passing(), budget=Budget(over=over))
+
+    whole, _ = drive(SOURCE, passing())
+    assert findings.tried < whole.tried

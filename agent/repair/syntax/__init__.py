@@ -1,0 +1,112 @@
+"""Mends text that does not compile, by small edits near the first error.
+
+    windows      the part of a long text that holds the fault
+    search       the cheapest edits that make that part compile, best first
+    rules        wrapping, Python 2, other languages, shapes, words, brackets, quotes, indentation
+    plausible    what reads oddly ranks lower
+"""
+
+from __future__ import annotations
+
+from agent.repair.syntax.brackets import brackets
+from agent.repair.syntax.broken import Broken, Proposal
+from agent.repair.syntax.fault import Fault, compiles, fault
+from agent.repair.syntax.foreign import foreign
+from agent.repair.syntax.indentation import indentation
+from agent.repair.syntax.plausible import does_something, oddness
+from agent.repair.syntax.python_two import python_two
+from agent.repair.syntax.quotes import quotes
+from agent.repair.syntax.search import Mended, Rule, cheapest
+from agent.repair.syntax.shapes import shapes
+from agent.repair.syntax.tokens import tokens
+from agent.repair.syntax.windows import Window, windows
+from agent.repair.syntax.words import words
+from agent.repair.syntax.wrapping import wrapping
+
+__all__ = ["Fault", "compiles", "fault", "mended"]
+
+RULES: tuple[Rule, ...] = (
+    wrapping, python_two, foreign, shapes, words, brackets, quotes, indentation,
+)
+"""The families of edits."""
+_KEPT = 40
+_VERIFIED = 4_000_000
+"""How many characters are compiled at most to see that whole texts compile."""
+
+
+def mended(source: str, most: int) -> list[tuple[float, str]]:
+    """Texts that compile, likeliest first, from at most `most` tries."""
+    names = frozenset(token.text for token in tokens(source) if token.kind == "name")
+    variants = [Mended(0.0, source)]
+    at = fault(source)
+    while at is not None:
+        step = _one_window(variants[0].text, at, names, most)
+        if step is None:
+            return []
+        window, found, at, tries = step
+        most -= tries
+        variants = _combined(variants, window, found)
+    return [(one.cost, one.text) for one in _verified(variants)]
+
+
+def _one_window(
+    text: str, at: Fault, names: frozenset[str], most: int
+) -> tuple[Window, list[Mended], Fault | None, int] | None:
+    """The narrowest part that could be mended, what it becomes, the next fault of the whole text
+    and the tries spent; `None` if no part could be."""
+    spent = 0
+    for window in windows(text, at):
+        part = window.head + text[window.start : window.end]
+        first = fault(part)
+        if first is None:
+            continue
+        found, tries = cheapest(part, first, _proposals, most - spent)
+        spent += tries
+        ranked = _ranked(found, window, names)
+        if not ranked:
+            continue
+        now = fault(text[: window.start] + ranked[0].text + text[window.end :])
+        if now is None or now.left < len(text) - window.end:
+            return window, ranked, now, spent
+    return None
+
+
+def _ranked(found: list[Mended], window: Window, names: frozenset[str]) -> list[Mended]:
+    """What was found for a part, likeliest first."""
+    ranked = [
+        Mended(one.cost + oddness(one.text, names), one.text.removeprefix(window.head))
+        for one in found
+        if one.text.startswith(window.head) and does_something(one.text)
+    ]
+    return sorted(ranked, key=lambda one: one.cost)[:_KEPT]
+
+
+def _combined(variants: list[Mended], window: Window, found: list[Mended]) -> list[Mended]:
+    """The best whole text with each new part, and every other one with the best new part."""
+    best, cheapest_part = variants[0], found[0]
+    rest = best.text[window.end :]
+    head = best.text[: window.start]
+    behind = len(best.text) - window.start
+    combined = [Mended(best.cost + one.cost, head + one.text + rest) for one in found]
+    combined += [
+        Mended(one.cost + cheapest_part.cost, one.text[:-behind] + cheapest_part.text + rest)
+        for one in variants[1:]
+        if one.text[-behind:] == best.text[window.start :]
+    ]
+    return sorted(combined, key=lambda one: one.cost)[:_KEPT]
+
+
+def _verified(variants: list[Mended]) -> list[Mended]:
+    """The variants that compile as a whole; of a very long text, the first few."""
+    work, found = _VERIFIED, list[Mended]()
+    for one in variants:
+        if work <= 0 and found:
+            break
+        work -= len(one.text)
+        if fault(one.text) is None:
+            found.append(one)
+    return found
+
+
+def _proposals(broken: Broken) -> list[Proposal]:
+    return [proposal for rule in RULES for proposal in rule(broken)]

@@ -1,0 +1,325 @@
+"""Strings that do not end, end too early, or hold what they cannot: also f-strings."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+from agent.repair.syntax.broken import Broken, Line, Proposal
+from agent.repair.syntax.tokens import Token
+
+_PREFIX = re.compile(r"(?i)[rbuf]{0,2}")
+_LINES = 40
+_CODE = re.compile(r"\s*(?:(?:if|for|while|return|def|class|with|try|import|from|raise|yield|assert"
+                   r"|print|self)\b|[\w.\[\], ]+ ?[-+*/]?= |[\w.]+\(|@\w)")
+
+
+def quotes(broken: Broken) -> list[Proposal]:
+    """A quote put in, taken out or exchanged; strings over two lines; f-strings."""
+    found: list[Proposal] = []
+    for line in broken.suspects:
+        some = broken.within(line)
+        for token in some:
+            if token.kind == "open string" and token.text.lstrip("rbfuRBFU")[:3] in (
+                    '"""', "'''"):
+                found += _triple(broken, line, token)
+            elif token.kind == "open string":
+                found += _single(broken, line, token, some)
+        found += _placed(broken, line, some)
+        found += _formatted(broken, line)
+    found += _opened_above(broken)
+    return found
+
+
+def _single(broken: Broken, line: Line, token: Token, some: list[Token]) -> list[Proposal]:
+    """A string that is still open at the end of its line."""
+    found = []
+    prefix = len(_PREFIX.match(token.text).group())  # type: ignore[union-attr]
+    quote = token.text[prefix]
+    inside = token.text[prefix + 1 :]
+    begin = token.start + prefix + 1
+    tail = re.search(r"[\s)\]},:;]*(?:#.*)?$", inside)
+    assert tail is not None
+    likely = begin + tail.start()
+    away = line.distance
+    for place in range(begin, token.end + 1):
+        left, right = broken.text[begin:place], broken.text[place : token.end]
+        boundary = not (left[-1:].isalnum() and right[:1].isalnum())
+        cost = 0.4 if place == likely else 0.55 if place == token.end else 0.75
+        if place < likely:
+            code = re.match(r"\s*(?:[,)\]}:%+]|\.\w+\(|(?:if|else|for|in|and|or|not|as)\b)", right)
+            cost = 0.5 + 0.01 * (likely - place) if code else 1.1
+            if re.match(r"\.(?:format|join|split|strip|lower|upper|replace|encode)\(", right):
+                cost = 0.3
+        found.append(Proposal(cost + away + (0.0 if boundary else 0.6), place, place, quote))
+    for other in "'\"":
+        if other != quote and other in inside:
+            at = begin + inside.index(other)
+            found.append(Proposal(0.36 + away, at, at + 1, quote))
+            found.append(Proposal(0.38 + away, begin - 1, begin, other))
+            last = begin + inside.rindex(other)
+            found.append(Proposal(0.4 + away, last, last + 1, quote))
+    doubled = any(one.kind == "string" and one.end == token.start for one in some)
+    found.append(Proposal((0.35 if doubled else 1.1) + away, token.start,
+                          token.start + prefix + 1, ""))
+    found += _opening(broken, line, token, quote, some)
+    found += _requoted(broken, line, quote, some)
+    found += _joined(broken, line, token, quote)
+    if inside.endswith(quote) or "\\" + quote in inside:
+        at = begin + inside.rfind("\\" + quote)
+        if at >= begin:
+            found.append(Proposal(0.42 + away, at, at, "\\"))
+    triple = quote * 3
+    closing = inside[len(inside.rstrip(quote)) :]
+    found.append(Proposal(1.0 + away, begin - 1, begin, triple))
+    if inside.startswith(quote * 2) or len(closing) in (1, 2):
+        found.append(Proposal(0.4 + away, token.end, token.end, quote * (3 - len(closing))))
+    return found
+
+
+def _opening(
+    broken: Broken, line: Line, token: Token, quote: str, some: list[Token]
+) -> list[Proposal]:
+    """The quote that stands alone closes a string whose beginning is missing."""
+    found = []
+    end = token.start
+    for piece in some:
+        if piece.start > end:
+            break
+        before = broken.text[piece.start - 1 : piece.start]
+        after_sign = before in "([{=,:+%" or before == " "
+        strings_between = any(
+            one.kind == "string" and one.start >= piece.start for one in some if one.end <= end)
+        previous = [one for one in some if one.end <= piece.start]
+        joins = not previous or previous[-1].text in (
+            "(", "[", "{", ",", "=", "==", "!=", ":", "+", "%", "in", "return", "+=", "and", "or",
+            "if", "else", "print", "not", "raise")
+        cost = (0.45 if joins else 0.9) + (0.0 if after_sign else 0.2) + 0.008 * (end - piece.start)
+        found.append(Proposal(cost + line.distance + 0.8 * strings_between, piece.start,
+                              piece.start, quote))
+        for cut in range(1, len(piece.text)):
+            if piece.kind == "name" and piece.text[:cut] in ("r", "b", "f", "u", "rb"):
+                at = piece.start + cut
+                found.append(Proposal(cost + 0.1 + line.distance, at, at, quote))
+    return found
+
+
+def _requoted(broken: Broken, line: Line, quote: str, some: list[Token]) -> list[Proposal]:
+    """An apostrophe inside a string that has the same quotes."""
+    first = next((one for one in some if one.kind in ("string", "open string")
+                  and quote in one.text), None)
+    if first is None:
+        return []
+    start = broken.text.index(quote, first.start)
+    last = broken.text.rindex(quote, line.start, line.end)
+    if last <= start:
+        return []
+    inside = broken.text[start + 1 : last]
+    found = []
+    other = "'" if quote == '"' else '"'
+    edge = 0.4 if inside.endswith(quote) or inside.startswith(quote) else 0.0
+    if other not in inside and quote in inside:
+        found.append(Proposal(0.42 + edge + line.distance, start, last + 1, other + inside + other))
+    escaped = re.sub(rf"(?<!\\){quote}", "\\\\" + quote, inside)
+    if quote in inside:
+        found.append(Proposal(0.6 + line.distance, start, last + 1, quote + escaped + quote))
+    places = [match.start() for match in re.finditer(rf"(?<=\w){quote}(?=\w)", inside)]
+    for place in places:
+        at = start + 1 + place
+        found.append(Proposal(0.5 + line.distance, at, at, "\\"))
+    return found
+
+
+def _joined(broken: Broken, line: Line, token: Token, quote: str) -> list[Proposal]:
+    """A string with a line break in it, as `\\n`, or in three quotes."""
+    found = []
+    end = line.end
+    for row in range(line.index + 1, min(len(broken.lines), line.index + 12)):
+        text = broken.lines[row]
+        end = broken.starts[row] + len(text)
+        if text.count(quote) % 2 == 1:
+            inside = broken.text[token.start : end]
+            found.append(Proposal(0.38 + line.distance, token.start, end,
+                                  inside.replace("\n", "\\n")))
+            stripped = re.sub(r"\s*\n\s*", " ", inside)
+            found.append(Proposal(0.8 + line.distance, token.start, end, stripped))
+            at = inside.rindex(quote)
+            opening = inside.index(quote)
+            tripled = (inside[:opening] + quote * 3 + inside[opening + 1 : at] + quote * 3
+                       + inside[at + 1 :])
+            found.append(Proposal(0.7 + line.distance, token.start, end, tripled))
+            break
+    return found
+
+
+def _placed(broken: Broken, line: Line, some: list[Token]) -> list[Proposal]:
+    """A quote dropped, or put before or behind any word."""
+    found = []
+    for token in some:
+        if token.kind == "string":
+            away = 0.4 * broken.away(token.start, line) + line.distance
+            found.append(Proposal(1.5 + away, token.start, token.start + 1, ""))
+            found.append(Proposal(1.5 + away, token.end - 1, token.end, ""))
+    edges = sorted({edge for token in some if token.kind != "comment"
+                    for edge in (token.start, token.end)})
+    opened = any(token.kind == "open string" for token in some)
+    if opened:
+        found += [
+            Proposal(0.5 + line.distance, token.start + match.start(), token.start + match.end(),
+                     token.text[-1])
+            for token in some if token.kind == "string"
+            for match in re.finditer(r"['\"]", token.text) if match.group() != token.text[-1]
+        ]
+    for quote in "'\"":
+        for edge in edges:
+            cost = (1.5 if opened else 2.6) + 0.4 * broken.away(edge, line) + line.distance
+            found.append(Proposal(cost, edge, edge, quote))
+    empty = [token for token in some if token.text in ('""', "''")]
+    for token in empty:
+        found.append(Proposal(0.7 + line.distance, token.start, token.start + 1, ""))
+    return found
+
+
+def _triple(broken: Broken, line: Line, token: Token) -> list[Proposal]:
+    """A text in three quotes that is never closed: behind its line, or a later one."""
+    prefix = len(_PREFIX.match(token.text).group())  # type: ignore[union-attr]
+    marks = token.text[prefix : prefix + 3]
+    found = []
+    away = line.distance
+    swallowed = 0
+    stripped = broken.lines[line.index].rstrip()
+    tail = len(stripped) - len(stripped.rstrip(marks[0]))
+    if stripped.endswith(marks[0]) and line.start + len(stripped) > token.start + prefix + 3:
+        end = line.start + len(stripped)
+        found.append(Proposal(0.3 + away, end, end, marks[0] * (3 - tail)))
+    for row in range(line.index, min(len(broken.lines), line.index + _LINES)):
+        if row == line.index and line.text.strip() == marks:
+            continue
+        text = broken.lines[row].rstrip()
+        end = broken.starts[row] + len(text)
+        following = broken.lines[row + 1] if row + 1 < len(broken.lines) else ""
+        code = _CODE.match(following) is not None or not following.strip()
+        swallowed += row != line.index and _CODE.match(text) is not None
+        cost = 0.45 + 0.01 * (row - line.index) + (0.0 if code else 0.25) + 0.25 * swallowed
+        if text.strip():
+            found.append(Proposal(cost + away, end, end, marks))
+        indent = " " * line.width
+        own = cost + (0.1 if text.strip() else -0.02)
+        start = broken.starts[row] + (len(broken.lines[row]) if text.strip() else 0)
+        new = f"\n{indent}{marks}" if text.strip() else f"{indent}{marks}"
+        found.append(Proposal(own + away, start, broken.starts[row] + len(broken.lines[row]), new))
+    found.append(Proposal(1.2 + away, token.start, token.start + prefix + 3, ""))
+    found.append(Proposal(1.3 + away, token.start + prefix, token.start + prefix + 3, marks[0]))
+    return found
+
+
+def _opened_above(broken: Broken) -> list[Proposal]:
+    """Prose whose three quotes are missing at its beginning."""
+    row = broken.index
+    found = []
+    for marks in ('"""', "'''"):
+        if broken.text.count(marks) % 2:
+            for above in (row, row - 1, row - 2):
+                if above >= 0 and broken.lines[above].strip():
+                    at = broken.starts[above] + len(broken.lines[above]) - len(
+                        broken.lines[above].lstrip())
+                    found.append(Proposal(0.6 + 0.1 * (row - above), at, at, marks))
+    return found
+
+
+def _formatted(broken: Broken, line: Line) -> list[Proposal]:
+    """What stands in the braces of an f-string, and the braces."""
+    found = []
+    for match in re.finditer(r"(?i)\b(?:f|rf|fr)(\"\"\"|'''|\"|')", line.text):
+        quote, begin = match.group(1), match.end()
+        end = _end_of_format(line.text, begin, quote)
+        inside = line.text[begin:end]
+        head, tail = line.text[:begin], line.text[end:]
+
+        def new(cost: float, text: str, head: str = head, tail: str = tail) -> Proposal:
+            return line.becomes(cost, head + text + tail)
+
+        if len(quote) == 1:
+            other = "'" if quote == '"' else '"'
+            nested = _in_braces(inside, functools.partial(_with_quotes, quote, other))
+            if nested != inside:
+                if other not in _in_braces(inside, lambda part: ""):
+                    found.append(new(0.3, nested))
+                triple = other * 3
+                found.append(line.becomes(0.5, head[:-1] + triple + inside + triple + tail[1:]))
+        plain = _in_braces(inside, _without_backslash)
+        if plain != inside:
+            found.append(new(0.5, plain))
+        found.append(new(0.62, inside.replace("{}", "{{}}")))
+        found += [new(cost, text) for cost, text in _braces(inside)]
+    return [one for one in found if one.new != line.text]
+
+
+def _with_quotes(old: str, new: str, part: str) -> str:
+    return part.replace(old, new)
+
+
+def _end_of_format(line: str, begin: int, quote: str) -> int:
+    """Where an f-string ends if quotes inside its braces are taken for nested strings."""
+    depth, place = 0, begin
+    while place < len(line):
+        letter = line[place]
+        if letter == "\\":
+            place += 1
+        elif letter in "{}":
+            depth = max(0, depth + (1 if letter == "{" else -1))
+        elif line.startswith(quote, place) and depth == 0:
+            return place
+        place += 1
+    last = line.rfind(quote, begin)
+    return last if last >= begin else len(line)
+
+
+def _in_braces(inside: str, change: Callable[[str], str]) -> str:
+    """The text of an f-string with what stands in its braces changed."""
+    parts, depth, start = list[str](), 0, 0
+    for place, letter in enumerate(inside):
+        if letter == "{":
+            if depth == 0:
+                parts.append(inside[start:place])
+                start = place
+            depth += 1
+        elif letter == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                parts.append(change(inside[start : place + 1]))
+                start = place + 1
+    parts.append(inside[start:])
+    return "".join(parts)
+
+
+def _without_backslash(part: str) -> str:
+    part = re.sub(r"([\"'])\\n\1", "chr(10)", part)
+    part = re.sub(r"([\"'])\\t\1", "chr(9)", part)
+    return re.sub(r"\\([\"'])", r"\1", part)
+
+
+def _braces(inside: str) -> list[tuple[float, str]]:
+    """One brace more or fewer."""
+    found = []
+    opened = inside.count("{") - inside.count("}")
+    for match in re.finditer(r"[{}]", inside):
+        place = match.start()
+        fewer = inside[:place] + inside[place + 1 :]
+        right = (match.group() == "{") == (opened > 0)
+        doubled = inside[place : place + 2] in ("{{", "}}")
+        found.append((0.42 if doubled else 0.6 if right and opened else 1.6, fewer))
+    if opened > 0:
+        last = inside.rindex("{")
+        for match in re.finditer(r"(?<=[\w)\]])(?![\w(\[.])|$", inside[last:]):
+            place = last + match.start()
+            cost = 0.45 + 0.02 * len(re.findall(r"\W+", inside[last:place]))
+            found.append((cost, inside[:place] + "}" + inside[place:]))
+    if opened < 0:
+        first = inside.index("}")
+        for match in re.finditer(r"(?<!\w)(?=[A-Za-z_])", inside[:first]):
+            place = match.start()
+            cost = 0.5 + 0.01 * (first - place)
+            found.append((cost, inside[:place] + "{" + inside[place:]))
+    return found
