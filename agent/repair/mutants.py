@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from agent.repair.edits import Operator, single_edits
+from agent.repair.edits import Operator
 from agent.repair.edits.blocks import is_docstring
 from agent.repair.edits.operators import comparison
 from agent.repair.edits.statements import dropped
@@ -43,9 +43,7 @@ class Mutant:
     note: str
 
 
-def mutants(
-    text: str, lines: Collection[int], protected: tuple[tuple[int, int], ...] = ()
-) -> tuple[Mutant, ...]:
+def mutants(text: str, lines: Collection[int]) -> tuple[Mutant, ...]:
     """Up to `MOST` mutants of these lines of a program, in the order of the text.
 
     The same text and lines give the same mutants; none where the text does not parse.
@@ -54,9 +52,8 @@ def mutants(
         program = Program(text)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    edits = single_edits(program, {}, protected, MUTATIONS)
     places = sorted(
-        (edit.splice for edit in edits if _line(program, edit.splice) in lines),
+        (splice for splice in _splices(program) if _line(program, splice) in lines),
         key=lambda one: (one.start, one.end, one.text),
     )
     texts = dict.fromkeys(spliced(program.data, [place]) for place in places)
@@ -108,6 +105,16 @@ def surrounding_lines(before: str, after: str) -> frozenset[int]:
 def _differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
     old, new = before.split("\n"), after.split("\n")
     yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+
+def _splices(program: Program) -> Iterator[Splice]:
+    """All mutations of a program; what is no code, as an annotation, has none."""
+    for node in ast.walk(program.tree):
+        if node in program.hidden:
+            continue
+        for mutation in MUTATIONS:
+            if isinstance(node, mutation.kinds):
+                yield from mutation.propose(program, node)
 
 
 def _line(program: Program, splice: Splice) -> int:
