@@ -17,8 +17,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -29,9 +30,12 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 from agent.checks import check, shipping
+from agent.checks.screening import screening
 from agent.domain import Example, Report, Script, Task
 from agent.events import RunFinished, Searched, StepFinished
 from agent.intake import paste
+from agent.repair.edits import single_edits
+from agent.repair.program import Program, spliced
 from agent.session import Session, Settings, open_session
 from agent.state import State
 from evaluation.figures import figures
@@ -43,6 +47,7 @@ from sandbox import Job, SandboxUnavailable, open_sandbox
 T = TypeVar("T")
 
 VERDICTS = 100
+CANDIDATES = 8_000
 HEALING_ROWS = 12
 HEALING_S = 10.0
 BAREST = "python -I -S -E -c pass"
@@ -331,6 +336,45 @@ def search() -> Iterator[str]:
     )
 
 
+def screening_rate() -> Iterator[str]:
+    """Candidates judged a second by the search, beside compiling them alone."""
+    task = _task(ONE_BUG, ONE_BUG_TESTS)
+    assert task.solution is not None
+    program = Program(task.solution.text)
+    texts = [
+        spliced(program.data, [edit.splice]) for edit in single_edits(program, {})
+    ]
+    texts = (texts * (1 + CANDIDATES // len(texts)))[:CANDIDATES]
+    started = time.perf_counter()
+    for text in texts:
+        with suppress(SyntaxError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "candidate", "exec")
+    floor = len(texts) / (time.perf_counter() - started)
+    yield f"compiling alone: {floor:,.0f} candidates/s"
+    for processes in (1, 2):
+        rates = [asyncio.run(_screened(task, texts, processes)) for _ in range(3)]
+        rate = statistics.median(rates)
+        yield (
+            f"judged on {processes} {'core' if processes == 1 else 'cores'}: {rate:,.0f} "
+            f"candidates/s, {rate / floor:.2f} x compiling alone"
+        )
+
+
+async def _screened(task: Task, texts: Sequence[str], processes: int) -> float:
+    """Candidates screened a second, once the process is warm."""
+    assert task.solution is not None
+    async with screening(
+        task, task.solution, task.tests, open_sandbox(), processes=processes
+    ) as screener:
+        async for _ in screener.screen(texts[:200], mode="fit"):
+            pass
+        started = time.perf_counter()
+        async for _ in screener.screen(texts, mode="fit"):
+            pass
+        return len(texts) / (time.perf_counter() - started)
+
+
 def memory() -> Iterator[str]:
     """The same failure again, and the like of it in other programs, beside the first heal."""
     async def measure(session: Session) -> tuple[float, list[float], list[float]]:
@@ -465,6 +509,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "click": click,
     "steps": steps,
     "parallel": parallel,
+    "screening": screening_rate,
     "search": search,
     "memory": memory,
     "healing": healing,

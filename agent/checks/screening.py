@@ -37,7 +37,7 @@ STEPS_FACTOR = 20
 CPU_LEAST_S = 0.15
 PATIENT, PATIENT_S = 100.0, 1.5
 """From so much patience on, a candidate gets so many seconds more."""
-MOST_WORKERS = 2
+MOST_PROCESSES = 2
 CHUNK = 40
 """Candidates a child is asked for at once."""
 PROBED = 4
@@ -209,24 +209,21 @@ class Screener:
 @asynccontextmanager
 async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
-    hanging: Collection[int] = frozenset(),
+    hanging: Collection[int] = frozenset(), processes: int | None = None,
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes.
 
-    `hanging` are the places of tests that the base is known not to end.
+    `hanging` are the places of tests that the base is known not to end; `processes` screen side
+    by side, by default one a core and at most two.
     """
     ours = await shipped(sandbox, task, base, tests)
     ordered = job(task, base, tests, "screen", ours)
     async with AsyncExitStack() as stack:
         batches = [
-            await stack.enter_async_context(sandbox.batch(ordered)) for _ in range(workers())
+            await stack.enter_async_context(sandbox.batch(ordered))
+            for _ in range(processes or min(MOST_PROCESSES, os.cpu_count() or 1))
         ]
         yield Screener(batches, base.text, len(tests) or 1, hanging)
-
-
-def workers() -> int:
-    """How many processes screen side by side: one a core, at most two."""
-    return min(MOST_WORKERS, os.cpu_count() or 1)
 
 
 async def shared_out(

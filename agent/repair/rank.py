@@ -14,12 +14,10 @@ from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
-ALIKE = 0.5
+ALIKE = 1.0
 """Cost of answering otherwise than the candidates that are likely by their edits."""
-CRASHING = 3.0
+CRASHING = 1.5
 """Cost of an exception on every call to which the base gave a value."""
-CHANGED = 0.5
-"""Cost of another answer than the base's on every call."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -64,8 +62,7 @@ def behaved(
         if base is not None:
             pairs = list(zip(base, own, strict=True))
             worse = sum(is_failure(now) and not is_failure(was) for was, now in pairs)
-            changed = sum(was != now for was, now in pairs)
-            penalty += CRASHING * worse / len(pairs) + CHANGED * changed / len(pairs)
+            penalty += CRASHING * worse / len(pairs)
         found.append(replace(candidate, answers=own, penalty=penalty))
     return tuple(found)
 

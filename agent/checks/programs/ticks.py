@@ -117,12 +117,8 @@ def splices(text: str) -> list[Splice]:
         found.append(Splice(at(node.end_lineno, node.end_col_offset), True, closing))
 
     opened: set[ast.expr] = set()
-    skipped: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if node in skipped or isinstance(node, ast.JoinedStr):
-            # Before 3.12 the places of what stands inside an f-string are not its own.
-            skipped.update(ast.iter_child_nodes(node))
-        elif isinstance(node, ast.While):
+    for node in _outer_first(tree):
+        if isinstance(node, ast.While):
             around(node.test, _OPEN_CONDITION, b")")
         elif isinstance(node, ast.For | ast.comprehension) and not getattr(node, "is_async", 0):
             around(node.iter, _OPEN_ITERABLE, b"))")
@@ -144,6 +140,22 @@ def splices(text: str) -> list[Splice]:
         found,
         key=lambda s: (s.offset, not s.closing, -order[id(s)] if s.closing else order[id(s)]),
     )
+
+
+def _outer_first(tree: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, in another order and much faster, and not into f-strings: before 3.12 the
+    places of what stands inside one are not its own."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.JoinedStr):
+            continue
+        yield node
+        for value in node.__dict__.values():
+            if isinstance(value, ast.AST):
+                pending.append(value)
+            elif isinstance(value, list):
+                pending += [one for one in value if isinstance(one, ast.AST)]
 
 
 _COMPOUND = (

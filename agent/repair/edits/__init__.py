@@ -26,7 +26,9 @@ from agent.repair.edits import (
     sharing,
     slips,
     statements,
+    symmetry,
     twins,
+    wholes,
 )
 from agent.repair.edits.priors import prior
 from agent.repair.facts import never
@@ -156,6 +158,11 @@ EDITS: tuple[Operator, ...] = (
     Operator("default of a dictionary", (ast.Dict,), library.own_default),
     Operator("qualified name", (ast.Name,), library.qualified),
     Operator("class and module", (ast.Attribute,), library.class_of_module),
+    Operator("another case", (ast.BoolOp,), symmetry.another_case),
+    Operator("all orders", (ast.Compare,), symmetry.all_orders),
+    Operator("another check", (ast.If,), symmetry.another_check),
+    Operator("all of a sequence", (ast.Subscript,), wholes.folded),
+    Operator("one of a sequence", (ast.Call,), wholes.one_of),
     Operator("twin", (ast.stmt,), twins.repeated),
     Operator("else branch", (ast.If,), twins.otherwise),
     Operator("check after", (ast.AugAssign, ast.Assign), twins.checked),

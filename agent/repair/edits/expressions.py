@@ -25,6 +25,7 @@ _PLACES = (
     ast.AugAssign, ast.keyword,
 )
 _LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
+_CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 
 
 def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
@@ -166,6 +167,13 @@ def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, fl
         yield opposite, cost - 0.5
     for name in names:
         seen = program.seen(name)
+        if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
+            # What was prepared and is never looked at was meant to be asked.
+            for other in names:
+                places = ("", "[0]", "[1]", "[-1]") if program.may_be(other, SEQUENCES) else ("",)
+                for place in places if other != name else ():
+                    yield f"{other}{place} in {name}", 0.1
+                    yield f"{other}{place} not in {name}", 0.1
         yield f"not {name}", 0.2
         yield name, 0.4
         if not seen or "NoneType" in seen:

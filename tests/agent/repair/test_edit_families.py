@@ -12,6 +12,32 @@ MARK = re.compile("«([^»]*)»«([^»]*)»")
 ABOVE = "größe = 'ä'  # kept\n"
 
 FAMILIES = [
+    ("another case", None, """
+def chained(a, b, c):
+    return «a + b == c or b + c == a»«a + b == c or b + c == a or (a + c == b)»
+"""),
+    ("all orders", None, """
+def right_angled(a, b, c):
+    return «a < b + c»«a < b + c and b < c + a and c < a + b»
+"""),
+    ("another check", None, """
+def kind(name):
+    known = {'txt', 'csv'}
+    parts = name.split('.')
+    if len(parts) != 2:
+        return 'none'
+«»«    if parts[1] not in known:
+        return 'none'
+»    return 'text'
+"""),
+    ("all of a sequence", None, """
+def digits(number):
+    return «[int(one) for one in str(number)][0]»«sum([int(one) for one in str(number)])»
+"""),
+    ("one of a sequence", None, """
+def first(words):
+    return «max(words)»«words[0]»
+"""),
     ("alternatives", None, """
 def primary(color):
     return «color == 'red' or 'blue'»«color == 'red' or color == 'blue'»
