@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.checks import check
 from agent.domain import Report, Solution, Task, TestCase
 from agent.events import Event, Stamped
 from agent.memory import Memory
+from agent.screenings import Screenings
 from agent.settings import Settings
 from agent.store import Store
 from llm import Plan, Provider
@@ -36,6 +37,8 @@ class Context:
     deadline: float
     """When the run's time is over, on the monotonic clock."""
     prompts: Path = PROMPTS
+    screenings: Screenings = field(default_factory=Screenings)
+    """What the searches of this run have seen."""
 
     @property
     def seconds_left(self) -> float:

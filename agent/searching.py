@@ -6,7 +6,7 @@ import ast
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -26,10 +26,12 @@ from agent.repair.facts import (
     Screen,
     Screened,
 )
+from agent.repair.rank import described, ranked
 from agent.repair.rivals import MOST as MOST_RIVALS
 from agent.repair.rivals import clusters
 from agent.repair.search import search
 from agent.repair.syntax import compiles
+from agent.screenings import Screenings
 from agent.trees import tree_of
 from sandbox.sandbox import Sandbox
 
@@ -83,13 +85,16 @@ async def heal_by_search(
     max_candidates: int,
     progress: Progress,
     verify: Verify,
+    known: Screenings | None = None,
 ) -> SearchResult:
     """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
 
-    A base that does not compile is screened against the same tests as any other.
+    A base that does not compile is screened against the same tests as any other. `known` is what
+    an earlier search of the run has seen. After `budget_s` only the best found is still judged.
     """
     shell = _Shell(
-        task, base, tests, report, sandbox, time.monotonic() + budget_s, progress, verify
+        task, base, tests, report, sandbox, time.monotonic() + budget_s, progress, verify,
+        known or Screenings(),
     )
     facts = Facts(
         tests=tuple(test.code for test in tests), protected=_own_asserts(base.text)
@@ -97,7 +102,7 @@ async def heal_by_search(
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
         return SearchResult(None, None, 0, note="nothing to repair")
-    return await shell.run(facts, Budget(candidates=max_candidates))
+    return await shell.run(facts, Budget(candidates=max_candidates, over=shell.over))
 
 
 class _Shell:
@@ -105,7 +110,7 @@ class _Shell:
 
     def __init__(
         self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
-        sandbox: Sandbox, end: float, progress: Progress, verify: Verify,
+        sandbox: Sandbox, end: float, progress: Progress, verify: Verify, known: Screenings,
     ) -> None:
         self.task = task
         self.base = base
@@ -115,6 +120,10 @@ class _Shell:
         self.end = end
         self.progress = progress
         self.verify = verify
+        self.known = known
+        known.begin(base, tests)
+        self.left = False
+        """Whoever waited for the search has gone."""
         self.told = 0.0
         self.cut_after: float | None = None
         self.judged: set[str] = set()
@@ -126,32 +135,59 @@ class _Shell:
             place for place, test in enumerate(tests) if test.name in timeouts
         )
 
+    def over(self) -> bool:
+        """Whether no more is to be tried."""
+        return self.left or time.monotonic() > self.end
+
     async def run(self, facts: Facts, budget: Budget) -> SearchResult:
         steps = search(self.base.text, facts, budget)
-        answer: Answer = None
-        async with AsyncExitStack() as stack:
-            screener = await stack.enter_async_context(
-                screening(
-                    self.task, self.base, self.tests, self.sandbox, hanging=self.hanging
-                )
-            )
-            while self.found is None:
-                question = await asyncio.to_thread(_advanced, steps, answer)
-                if isinstance(question, Findings):
-                    self.latest = question
-                    break
-                self.latest = question.so_far
-                await self._tell()
-                if time.monotonic() > self.end:
-                    self.cut_after = round(time.monotonic() - self.started, 3)
-                    break
-                answer = await self._answered(screener, question)
+        try:
+            async with screening(
+                self.task, self.base, self.tests, self.sandbox, hanging=self.hanging
+            ) as screener:
+                await self._driven(steps, screener)
+        finally:
+            self.left = True  # the thread that lists edits sees it, and stops
         await self._tell(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
         found = self.found or self._unfound()
         return replace(found, cut_after=self.cut_after)
+
+    async def _driven(
+        self, steps: Generator[Question, Answer, Findings], screener: Screener
+    ) -> None:
+        """Answers the search's questions to its end, or until its time is over."""
+        answer: Answer = None
+        while self.found is None:
+            question = await asyncio.to_thread(_advanced, steps, answer)
+            if isinstance(question, Findings):
+                self.latest = question
+                # What was listed in haste, as the time ran out, is not all there is.
+                self._cut(time.monotonic() > self.end)
+                return
+            self.latest = question.so_far
+            await self._tell()
+            if self._cut(time.monotonic() > self.end):
+                return
+            try:
+                # What is offered is judged in the time kept for it; screening ends by itself.
+                async with asyncio.timeout(
+                    None if isinstance(question, Offer | Screen)
+                    else self.end - time.monotonic()
+                ) as clock:
+                    answer = await self._answered(screener, question)
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+                self._cut(True)
+                return
+
+    def _cut(self, cut: bool) -> bool:
+        if cut:
+            self.cut_after = round(time.monotonic() - self.started, 3)
+        return cut
 
     async def _answered(self, screener: Screener, question: Question) -> Answer:
         match question:
@@ -169,21 +205,26 @@ class _Shell:
                 return await self._verified(findings)
 
     async def _screened(self, screener: Screener, question: Screen) -> tuple[Screened | None, ...]:
-        results: list[Screened | None] = [None] * len(question.candidates)
-        async with aclosing(
-            screener.screen(
-                question.candidates, mode=question.mode, patience=question.patience
-            )
-        ) as replies:
-            async for index, screened in replies:
-                results[index] = screened
-                if time.monotonic() > self.end:
-                    break
+        results = [self.known.known(text, question.mode) for text in question.candidates]
+        fresh = [place for place, result in enumerate(results) if result is None]
+        texts = [question.candidates[place] for place in fresh]
+        try:
+            async with asyncio.timeout(self.end - time.monotonic()) as clock, aclosing(
+                screener.screen(texts, mode=question.mode, patience=question.patience)
+            ) as replies:
+                async for index, screened in replies:
+                    results[fresh[index]] = screened
+                    if texts[index] != self.base.text:
+                        self.known.note(texts[index], question.mode, screened)
+        except TimeoutError:
+            if not clock.expired():
+                raise  # what was screened until then still counts
         return tuple(results)
 
     async def _verified(self, findings: Findings) -> bool:
         """Whether the judge confirms one of the best candidates."""
-        fresh = [one for one in findings.plausible if one.text not in self.judged]
+        plausible = ranked(findings.plausible)
+        fresh = [one for one in plausible if one.text not in self.judged]
         for candidate in fresh[:MOST_VERIFIED]:
             report = await self._judged(candidate)
             if report.passed:
@@ -222,7 +263,8 @@ class _Shell:
         return await confirmed(every, self.verify, lambda: time.monotonic() > self.end)
 
     def _solution(self, candidate: Candidate) -> Solution:
-        return self.base.with_text(candidate.text, origin="search", note=candidate.note)
+        note = candidate.note or described(self.base.text, candidate.text)
+        return self.base.with_text(candidate.text, origin="search", note=note)
 
     def _unfound(self) -> SearchResult:
         partial = self.latest.partial

@@ -11,6 +11,14 @@ from agent.domain import Strategy as StrategyName
 from agent.events import PartialFound, Searched
 from agent.searching import SearchProgress, heal_by_search
 
+FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
+"""The part of a run's remaining seconds that a search leaves for judging and proving its find."""
+
+
+def reserved_s(seconds_left: float) -> float:
+    """Seconds at the end of a run in which nothing more is searched."""
+    return min(MOST_RESERVED_S, FOR_THE_VERDICT * seconds_left)
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -55,10 +63,11 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         attempt.tests,
         attempt.report,
         ctx.sandbox,
-        budget_s=min(ctx.settings.search_s, ctx.seconds_left),
+        budget_s=min(ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)),
         max_candidates=ctx.settings.max_candidates,
         progress=progress,
         verify=verify,
+        known=ctx.screenings,
     )
     if found.solution is None and found.partial is not None:
         ctx.emit(

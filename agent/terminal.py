@@ -21,6 +21,7 @@ from rich.text import Text
 
 from agent.domain import (
     PROOF_MEANING,
+    Diagnosis,
     Ending,
     Evidence,
     Report,
@@ -193,11 +194,8 @@ class Terminal:
             self.say(f"  got       {cut(failure.got or failure.message) or '(nothing)'}")
         if result.diagnosis is not None and result.diagnosis.blamed:
             self.say("Suspected lines", "bold")
-            for blamed in result.diagnosis.blamed:
-                values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
-                self.say(f"  line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
-                if values:
-                    self.say(f"    with {values}")
+            for line in blamed_words(result.diagnosis):
+                self.say(f"  {line}")
         if result.partial is not None:
             partial = result.partial
             note = partial.note.removeprefix("not a fix: ")
@@ -235,8 +233,8 @@ class Progress:
                 self._spinner.update(event.step)
             elif isinstance(event, Searched):
                 self._spinner.update(search_words(event))
-        words = event_words(event) or (detail_words(event) if self._terminal.verbose else "")
-        if words:
+        details = detail_words(event) if self._terminal.verbose else ""
+        for words in filter(None, (event_words(event), details)):
             self._terminal.say(words, _event_style(event))
 
 
@@ -344,6 +342,8 @@ def event_words(event: Event) -> str:
             ])
         case Diagnosed():
             return f"diagnosis: {event.diagnosis.cause}"
+        case Searched(cut_after=float()):
+            return search_words(event)
         case PatchProposed():
             return f"patch by {event.strategy}: {event.note}"
         case LessonLearned():
@@ -368,7 +368,9 @@ def detail_words(event: Event) -> str:
         case CodeWritten():
             solution = event.solution
             return f"  code by {solution.origin} {solution.id}: {solution.note}".rstrip(": ")
-        case Searched():
+        case Diagnosed():
+            return "\n".join(f"  {line}" for line in blamed_words(event.diagnosis))
+        case Searched(cut_after=None):
             return f"  {search_words(event)}"
         case Critiqued():
             return f"  critic: {event.verdict}. {event.note}"
@@ -407,10 +409,22 @@ def plan_words(provider: str, why: str) -> str:
 
 def search_words(event: Searched) -> str:
     """A search's progress in one line."""
+    over = "" if event.cut_after is None else f"; its time was over after {event.cut_after:.1f} s"
     return (
         f"search: {_count(event.candidates, 'candidate')}, {event.plausible} plausible, "
-        f"best passes {event.best_passed} of {event.total}"
+        f"best passes {event.best_passed} of {event.total}{over}"
     )
+
+
+def blamed_words(diagnosis: Diagnosis) -> list[str]:
+    """The suspected lines, each with what its variables held."""
+    lines = []
+    for blamed in diagnosis.blamed:
+        lines.append(f"line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
+        if blamed.values:
+            values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+            lines.append(f"  with {values}")
+    return lines
 
 
 def report_words(report: Report) -> str:

@@ -240,6 +240,7 @@ def _moment(moment: Moment, now: bool) -> str:
             f'<li class="tone-plain"><b aria-hidden="true">·</b> {moment.search.candidates:,} '
             f"candidates screened, {moment.search.plausible:,} plausible; the best passes "
             f"{moment.search.best_passed} of {moment.search.total}"
+            f"{_cut(moment.search.cut_after)}"
             f"{'; ' + _text(moment.search.note, 300) if moment.search.note else ''}</li>"
         )
     said = '<span class="sr">running</span>' if now else ""
@@ -273,6 +274,10 @@ def _matrix(view: View) -> str:
         f"{body}</div>{_legend(columns)}",
         _count(view),
     )
+
+
+def _cut(cut_after: float | None) -> str:
+    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s"
 
 
 def _legend(columns: tuple[Column, ...]) -> str:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
 INSIDE_AGENT = [
     {"domain", "trees"},
     {"events", "state", "settings", "intake", "repair", "writeback"},
-    {"store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
+    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"roles", "strategies"},
     {"rules", "nodes"},

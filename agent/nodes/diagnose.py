@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agent.checks.tracing import trace
 from agent.context import Context
-from agent.domain import Diagnosis, Report, Solution
+from agent.domain import BlamedLine, Diagnosis, Report, Solution
 from agent.events import Diagnosed, Notice, Recalled
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, symptom_of
@@ -18,6 +20,15 @@ def shown(report: Report, suite: Suite) -> Report:
     held = {test.name for test in suite.held_out}
     verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
     return report.model_copy(update={"verdicts": verdicts})
+
+
+def suspects(blamed: Sequence[BlamedLine]) -> str:
+    """The blamed lines in words, each with what its variables held."""
+    lines = []
+    for one in blamed:
+        lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text}")
+        lines += [f"    {name} = {value}" for name, value in one.values]
+    return "\n".join(lines)
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -35,6 +46,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         {
             "code": solution.text,
             "failures": "\n".join(f"{v.name}: {v.message}" for v in report.failing),
+            "suspects": suspects(found.blamed),
             "found": found,
         },
     )

@@ -1,12 +1,21 @@
 """Real broken programs are healed in the real jail, and winners are judged by someone else."""
 
 import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from agent import searching
 from agent.domain import File, Report, Script, Solution, Task, Verdict
+from agent.screenings import Screenings
 from agent.searching import SearchProgress, SearchResult, heal_by_search
-from sandbox.sandbox import open_sandbox
+from sandbox.sandbox import Sandbox, open_sandbox
+from sandbox.types import Job
 
 
 def program(text: str) -> Solution:
@@ -140,3 +149,106 @@ async def test_a_search_can_be_cancelled_while_it_runs() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_before() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    first = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
+    more = [*first, Script(name="u", origin="user", code="assert plus(2, 3) == 5")]
+    sandbox = Counting(open_sandbox())
+    known = Screenings()
+
+    async def search(tests: list[Script], known: Screenings) -> tuple[Solution | None, int]:
+        before = sandbox.texts
+        found = await heal_by_search(
+            Task(solution=program(source)), program(source), tests,
+            Report(solution="", verdicts=(verdict(False),)), sandbox,
+            budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+            known=known,
+        )
+        return found.solution, sandbox.texts - before
+
+    _, of_the_first = await search(first, known)
+    again, of_the_second = await search(more, known)
+    afresh, of_a_fresh_one = await search(more, Screenings())
+
+    assert again is not None and afresh is not None
+    assert again.text == afresh.text == source.replace("a - b", "a + b")
+    assert of_the_second < min(of_the_first, of_a_fresh_one)
+
+
+async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+    shown: list[SearchProgress] = []
+    late_s = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late_s)
+    monkeypatch.setattr(searching, "time", clock)
+    monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
+
+    def tell(seen: SearchProgress) -> None:
+        nonlocal late_s
+        shown.append(seen)
+        late_s = 100.0 if seen.plausible else 0.0
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=60, max_candidates=6000, progress=tell, verify=confirmed,
+    )
+
+    assert found.cut_after is not None and found.cut_after > 60
+    assert shown[-1].cut_after == found.cut_after
+    assert found.solution is not None
+    assert found.solution.text == source.replace("a - b", "a + b")
+    assert found.note == "changed `-` to `+` in line 2"
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+    began = time.monotonic()
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), silent=True),
+        budget_s=0.4, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+    )
+
+    assert (found.solution, found.candidates) == (None, 0)
+    assert found.cut_after is not None
+    assert 0.4 <= found.cut_after <= time.monotonic() - began < 5
+
+
+async def confirmed(solution: Solution) -> Report:
+    return Report(solution=solution.id, verdicts=(verdict(True),))
+
+
+class Counting:
+    """A sandbox whose batches count the candidates they are sent, or never answer."""
+
+    def __init__(self, inner: Sandbox, silent: bool = False) -> None:
+        self.inner = inner
+        self.silent = silent
+        self.texts = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @asynccontextmanager
+    async def batch(self, job: Job) -> AsyncIterator[Any]:
+        async with self.inner.batch(job) as batch:
+            yield SimpleNamespace(replies=partial(self._replies, batch))
+
+    async def _replies(
+        self, batch: Any, items: Sequence[Any], wall_s: float
+    ) -> AsyncIterator[tuple[int, Any]]:
+        if self.silent:
+            await asyncio.sleep(60)
+        for item in items:
+            if isinstance(item, dict) and item["kind"] == "candidates":
+                self.texts += len(item["texts"])
+        async for reply in batch.replies(items, wall_s):
+            yield reply

@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from agent.domain import PROOF_MEANING, Ending, Report, RunOutcome, Verdict
-from agent.events import Searched, StepStarted, TestInfo, TestsFrozen
+from agent.domain import (
+    PROOF_MEANING,
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    Report,
+    RunOutcome,
+    Verdict,
+)
+from agent.events import Diagnosed, Searched, StepStarted, TestInfo, TestsFrozen
 from agent.result import Result
 from agent.terminal import (
     ADVICE,
@@ -122,6 +130,27 @@ def test_steps_and_search_progress_are_details() -> None:
     assert event_words(step) == event_words(search) == ""
     assert "repair" in detail_words(step)
     assert "1 candidate, 0 plausible, best passes 2 of 3" in detail_words(search)
+
+
+def test_that_a_search_was_cut_is_no_detail() -> None:
+    search = Searched(
+        candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.2, cut_after=8.04
+    )
+
+    assert event_words(search) == (
+        "search: 9 candidates, 1 plausible, best passes 2 of 3; its time was over after 8.0 s"
+    )
+    assert detail_words(search) == ""
+
+
+def test_the_details_of_a_diagnosis_are_the_blamed_lines_with_their_values() -> None:
+    blamed = BlamedLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
+    event = Diagnosed(
+        iteration=0, diagnosis=Diagnosis(category="wrong_result", cause="why", blamed=(blamed,))
+    )
+
+    assert event_words(event) == "diagnosis: why"
+    assert detail_words(event) == "  line 3 (1.00): return a - b\n    with a = 2, b = 3"
 
 
 def test_that_there_is_no_model_is_said_once_and_first() -> None:

@@ -177,6 +177,17 @@ def test_the_headline_of_a_running_search_counts_its_candidates() -> None:
     assert headline(view) == ("RUNNING", ("repair", "1,200 candidates"))
 
 
+def test_a_search_that_was_cut_says_so_on_the_page() -> None:
+    log = [
+        StepStarted(step="repair", iteration=1),
+        Searched(candidates=9, plausible=0, best_passed=0, total=1, wall_s=8.1, cut_after=8.04),
+    ]
+
+    assert "the best passes 0 of 1; its time was over after 8.0 s" in workbench(
+        fold(log_of(*log))
+    )
+
+
 @pytest.mark.parametrize(("tokens", "dollars", "said"), [
     (0, None, "$0.00"), (1_500, None, "1,500 tokens, cost unknown"), (10, 0.5, "$0.50"),
     (10, 0.0004, "$0.0004"), (10, 0.0, "$0.00"),
