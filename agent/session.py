@@ -253,8 +253,10 @@ class Session:
     async def close(self) -> None:
         """Stops driving; runs still going are left to be taken up by `recover`."""
         going = {run: task for run, task in self._tasks.items() if not task.done()}
-        for task in going.values():
-            task.cancel()
+        for run, task in going.items():
+            # One whose question is out is at its last line: cut short, it would ask again.
+            if self.waiting(run) is None:
+                task.cancel()
         await asyncio.gather(*going.values(), return_exceptions=True)
         for run in going:
             self._store.release(run)
