@@ -21,6 +21,9 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 
 _OPENS_LOOP = re.compile(rb"\b(for|while|lambda|def|assert)\b")
+_OPENS_BLOCK = re.compile(rb"(if|for|while|with|try|async|def|class|match|@)\b|@")
+"""No statement can stand before these on their line."""
+_NEWLINE = ord("\n")
 _TICK = b"__tick__(); "
 _OPEN_CONDITION = b"__tick__() and ("
 _OPEN_ITERABLE = b"__ticks__(("
@@ -83,8 +86,20 @@ class Spliced:
         end, shift = len(base) - tail, len(data) - len(base)
         if _OPENS_LOOP.search(data, start, len(data) - tail):
             return None
+        whole_lines = end == start and b"\n" in data[start : start + shift]
+        if whole_lines:
+            # The same insertion, seen from the start of its line: nothing opened there is torn.
+            while start and _NEWLINE != base[start - 1] == data[start - 1 + shift]:
+                start, end = start - 1, end - 1
         moved = []
         for offset, closing, text in self._splices:
+            if offset == start and text == _TICK and end > start:
+                if _OPENS_BLOCK.match(data, offset):
+                    return None
+            elif offset == start == end and (whole_lines or text == _TICK):
+                # Statements were put before: the counter stays with its own.
+                moved.append(Splice(offset + shift, closing, text))
+                continue
             if closing and offset >= end:
                 moved.append(Splice(offset + shift, closing, text))
             elif offset <= start:

@@ -6,6 +6,8 @@ import pytest
 
 import agent.checks.programs.pieces
 import agent.checks.programs.ticks
+from agent.repair.edits import single_edits
+from agent.repair.program import Program, spliced
 
 ENDLESS = (
     "while True:\n    pass\n",
@@ -164,3 +166,24 @@ def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates(
     assert first[-1] is second[-1]
     assert first[0] is second[0]
     assert first != second
+
+
+def test_counters_stand_right_in_every_edit_of_a_program(ticks: Any) -> None:
+    base = (
+        "def positive(numbers, least=0):\n    count = 0\n    for one in numbers:\n"
+        "        if one > least:\n            count += 1\n    return count\n\n\n"
+        "def first(numbers):\n    if not numbers:\n        return None\n    return numbers[0]\n"
+    )
+    program = Program(base)
+    spliced_base = ticks.Spliced(base)
+    moved = 0
+    for edit in single_edits(program, {}):
+        candidate = spliced(program.data, [edit.splice])
+        try:
+            compile(candidate, "candidate", "exec")
+        except SyntaxError:
+            continue
+        quick = spliced_base._moved(candidate.encode())
+        moved += quick is not None
+        compile(quick or ticks.counted(candidate), "counted", "exec")
+    assert moved > 500
