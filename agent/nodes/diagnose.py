@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agent.checks.tracing import trace
@@ -36,10 +37,11 @@ async def diagnose(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     report = shown(ctx.store.get(state["report_id"], Report), suite)
-    found = classify(report, ctx.task, solution)
+    found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed:
         seen = await trace(solution, suite.visible, ctx.task, ctx.sandbox)
-        found = found.model_copy(update={"blamed": blamed(seen, solution.text)})
+        lines = await asyncio.to_thread(blamed, seen, solution.text)
+        found = found.model_copy(update={"blamed": lines})
     answer: Diagnosis = await ask(
         ctx,
         DEBUGGER,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 
+from agent.checks.masking import mask
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase
 from agent.events import CodeWritten, Judged, Notice, PatchProposed, Recalled, TestsFrozen
@@ -28,6 +30,8 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
+    # A long program is read in a thread, once for all who judge it: the loop serves others too.
+    await asyncio.to_thread(mask, base.text)
     report = await ctx.judge(base, tests)
     report_id = ctx.store.put(report)
     update |= {
@@ -40,7 +44,7 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    failure = failure_of(base, tests, report)
+    failure = await asyncio.to_thread(failure_of, base, tests, report)
     update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
