@@ -42,7 +42,10 @@ def main() -> int:
     """Serves the page until it is interrupted; returns the exit code."""
     try:
         read_dotenv()
-        settings = Settings.from_env(drafts=by_words(read_drafts()))
+        settings = Settings.from_env(
+            # The page asks when a run has ended, and holds none up.
+            drafts=by_words(read_drafts()), ask=False,
+        )
         name, port = address()
     except BadSettings as error:
         print(error, file=sys.stderr)

@@ -129,6 +129,11 @@ def run(
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
     require_proof: ProofOption = Required.E1,
+    ask: Annotated[
+        bool, typer.Option(
+            "--ask", help="Where the tests leave several behaviours open, ask which is right."
+        )
+    ] = False,
     provider: ProviderOption = None,
     log: LogOption = None,
     verbose: VerboseOption = False,
@@ -144,7 +149,7 @@ def run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                       args),
             commands.Wishes(out, log, apply, force, require_proof.value), face, provider,
-            max_iterations,
+            max_iterations, ask or None,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.domain import Jail, ProofLevel, Report, RunOutcome, Solution, Task
+from agent.domain import Jail, ProofLevel, Report, Rivals, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
 from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code
 from agent.intake import BadInput, Intake, SourceFile, bring
+from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings, data_folder
 from agent.terminal import HEADLINE, NO_MODEL, Terminal
@@ -86,15 +87,22 @@ class Wishes:
 
 def run(
     opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, provider: str | None,
-    max_iterations: int | None,
+    max_iterations: int | None, ask: bool | None = None,
 ) -> int:
-    """Heals what was brought, shows the result, and writes where that was asked for."""
+    """Heals what was brought, shows the result, and writes where that was asked for.
+
+    `ask` says whether a person is asked where the tests leave several behaviours open; `None`
+    leaves it to the settings. Without a person at the terminal nobody is.
+    """
     _refuse_contradictions(inputs, wishes)
     brought = _brought(inputs, face)
     settings = Settings.from_env(
-        provider=provider, max_iterations=max_iterations,
+        provider=provider, max_iterations=max_iterations, ask=ask,
         drafts=by_words(read_drafts()) if inputs.words else None,
     )
+    if settings.ask and not _attended(face):
+        settings = replace(settings, ask=False)
+        face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
     async def begin(session: Session) -> str:
         return await session.start(brought.task, title=inputs.title)
@@ -323,23 +331,50 @@ async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...
 async def _answered(session: Session, run: str, face: Face) -> bool:
     """Asks the person at the terminal what the run waits for; without one it stays open."""
     question = fold(session.log(run)).waiting
-    if question is None or face.json or not sys.stdin.isatty():
+    if question is None or not _attended(face):
         return False
-    face.terminal.patch(question.diff)
     # The loop's own handler would let Ctrl-C wait until the question is answered.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        kept = typer.confirm(question.question, err=True)
+        if question.rivals is None:
+            face.terminal.patch(question.diff)
+            value: dict[str, object] = {"approve": typer.confirm(question.question, err=True)}
+        else:
+            value = {"answer": _chosen(question.question, question.rivals, face)}
     except typer.Abort:
         raise asyncio.CancelledError from None
     finally:
         signal.signal(signal.SIGINT, handler)
     # The question stands in the log a moment before the run's task has come to rest.
     while session.waiting(run) == question.interrupt:
-        if await session.answer(run, question.interrupt, {"approve": kept}):
+        if await session.answer(run, question.interrupt, value):
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+def _attended(face: Face) -> bool:
+    """Whether a person sits at the terminal."""
+    return not face.json and sys.stdin.isatty()
+
+
+def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
+    """A person's choice among behaviours, asked for until it is one."""
+    face.terminal.question(rivals)
+    labels = ", ".join(one.label for one in rivals.behaviours)
+    while True:
+        answer: str = typer.prompt(f"{asked} ({labels}, none or skip)", err=True)
+        if answer.strip() == "none":
+            answer = typer.prompt(
+                f"What is right for {rivals.call}, as Python writes it? (skip)",
+                default=SKIP, show_default=False, err=True,
+            )
+        try:
+            answered_test(rivals, answer)
+        except BadAnswer as error:
+            face.terminal.say(str(error), "yellow")
+        else:
+            return answer
 
 
 async def _judged(task: Task, solution: Solution, face: Face) -> tuple[Jail, Report]:

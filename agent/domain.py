@@ -27,12 +27,9 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
     "E2": "your tests pass, and so do tests that the repair never saw",
-    "E3": "adversarial, property and differential checks pass too",
-    "E4": "the tests kill mutants of the repaired lines, and re-runs agree",
+    "E3": "changed inputs raise nothing new either, and no other behaviour is known to fit",
+    "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
 }
-
-MEASURED_LEVELS: frozenset[ProofLevel] = frozenset({"E0", "E1", "E2"})
-"""The levels a run can reach in this version."""
 
 VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
 """Origins whose failing tests forbid success; the others are evidence only."""
@@ -326,6 +323,25 @@ class Rivals(Value):
     behaviours: tuple[Behaviour, ...]
 
 
+class Alternative(Value):
+    """One repair for all that behave as it does."""
+
+    solution: Solution
+    note: str = ""
+    answers: tuple[str, ...] = ()
+    """What it gives for each call, in words; empty where it was not asked or did not end."""
+    confirmed: bool = False
+    """The judge has passed it; otherwise it was only screened."""
+
+
+class Alternatives(Value):
+    """Repairs that the tests do not tell apart, the chosen one first."""
+
+    calls: tuple[str, ...]
+    """Calls beyond the tests', to which they were put."""
+    behaviours: tuple[Alternative, ...]
+
+
 class Diagnosis(Value):
     """Why the program fails, or why no edit of it could help (`fixable` is false)."""
 
@@ -347,8 +363,40 @@ class Lesson(Value):
     category: str = ""
 
 
+class Evidence(Value):
+    """What was looked at beyond the verdicts of the tests, and what was seen."""
+
+    probes: int = 0
+    """Changed inputs on which the repaired program raised nothing new."""
+    new_failures: tuple[str, ...] = ()
+    """Those on which it raises or does not end, though the program as it came gave a value."""
+    wavering: tuple[str, ...] = ()
+    """Tests' calls that it answered otherwise among changed inputs than before the judge."""
+    others: int = 0
+    """Other behaviours found to fit all tests, at most three."""
+    unsettled: str = ""
+    """What of the above there was no time for, in words."""
+    mutants: int = 0
+    """Mutants of the repaired lines, equivalent ones left out."""
+    killed: int = 0
+    survivors: tuple[str, ...] = ()
+    """The mutants that no test noticed, in words."""
+    equivalent: int = 0
+    """Mutants that no test noticed and that answer all changed inputs as the repair does."""
+    around: bool = False
+    """The repair only took lines away: the mutants are of the function around it."""
+    reruns: int = 0
+    """Re-runs of all tests, each with seeds of its own."""
+    disagreeing: tuple[str, ...] = ()
+    """Tests whose verdicts differed in a re-run."""
+    cut: str = ""
+    """What of mutants and re-runs there was no time for, in words."""
+
+
 class Proof(Value):
     """How far a repair is shown to be right, and by what."""
 
     level: ProofLevel
     why: str
+    evidence: Evidence | None = None
+    """Absent where the level does not rest on more than verdicts."""

@@ -16,6 +16,7 @@ from agent.domain import (
     BlamedLine,
     Diagnosis,
     Ending,
+    Evidence,
     Integrity,
     Jail,
     JailLayer,
@@ -32,7 +33,7 @@ from agent.domain import (
 
 Step = Literal[
     "recall", "specify", "generate", "attack", "execute", "diagnose", "repair",
-    "select", "critique", "prove", "gate", "learn", "finish",
+    "select", "ask", "critique", "prove", "gate", "learn", "finish",
 ]
 
 
@@ -166,6 +167,13 @@ class Proved(Value):
     kind: Literal["proved"] = "proved"
     level: ProofLevel
     why: str
+    evidence: Evidence | None = None
+
+    @property
+    def settles_rivals(self) -> bool:
+        """Whether all tests, those held out too, have refuted every other behaviour."""
+        seen = self.evidence
+        return seen is not None and not seen.others and not seen.unsettled
 
 
 class LessonLearned(Value):
@@ -202,6 +210,8 @@ class Waiting(Value):
     interrupt: str
     question: str
     diff: str = ""
+    rivals: Rivals | None = None
+    """The behaviours to choose from, where that is the question."""
 
 
 class Answered(Value):

@@ -1,8 +1,8 @@
 """The wiring: which step follows which, and the one wrapper that logs them.
 
-Steps know nothing of LangGraph but the gate, which must interrupt. The wrapper writes
-`finished` before the step returns, so a step whose checkpoint exists has its whole log, and a
-step that is run again after a crash writes a new attempt of the same task.
+Steps know nothing of LangGraph but the two that must interrupt, `ask` and the gate. The wrapper
+writes `finished` before the step returns, so a step whose checkpoint exists has its whole log,
+and a step that is run again after a crash writes a new attempt of the same task.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from agent.bus import Writer
 from agent.context import Context
 from agent.domain import Report
 from agent.events import Step, StepFinished, StepStarted
+from agent.nodes.ask import ask
 from agent.nodes.attack import attack
 from agent.nodes.critique import critique
 from agent.nodes.diagnose import diagnose
@@ -56,6 +57,7 @@ STEPS: dict[Step, Node] = {
     "diagnose": diagnose,
     "repair": repair,
     "select": select,
+    "ask": ask,
     "critique": critique,
     "prove": prove,
     "gate": gate,
@@ -63,7 +65,7 @@ STEPS: dict[Step, Node] = {
     "finish": finish,
 }
 
-BARE: frozenset[Step] = frozenset({"gate", "finish"})
+BARE: frozenset[Step] = frozenset({"ask", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
@@ -85,8 +87,8 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
 
 
 def bare(node: Node) -> Callable[..., Awaitable[State]]:
-    """The node without a log of its own: nothing may happen before the gate interrupts, and
-    nothing may follow a run's last event."""
+    """The node without a log of its own: nothing may happen before one interrupts, and nothing
+    may follow a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Surroundings]) -> State:
         return await node(state, runtime.context.context)
@@ -132,7 +134,11 @@ async def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | 
 
 
 async def after_select(state: State) -> str:
-    return "finish" if state.get("outcome") else "execute"
+    return "finish" if state.get("outcome") else "ask"
+
+
+async def after_ask(state: State) -> str:
+    return "ask" if state["asking"] else "execute"
 
 
 async def after_critique(state: State) -> str:
@@ -157,7 +163,8 @@ def build_graph() -> StateGraph[State, Surroundings]:
     graph.add_conditional_edges("execute", after_execute, ["critique", "diagnose"])
     graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "finish"])
     graph.add_edge("repair", "select")
-    graph.add_conditional_edges("select", after_select, ["finish", "execute"])
+    graph.add_conditional_edges("select", after_select, ["finish", "ask"])
+    graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
     graph.add_conditional_edges("critique", after_critique, ["finish", "prove"])
     graph.add_edge("prove", "gate")
     graph.add_conditional_edges("gate", after_gate, ["finish", "learn"])

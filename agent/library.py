@@ -16,11 +16,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.domain import ProofLevel, Report, RunOutcome, Task
+from agent.domain import Evidence, ProofLevel, Report, Rivals, RunOutcome, Task
 from agent.dotenv import read_dotenv
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped
 from agent.intake import NotFixable, TestText, make_task, paste, site_folders
+from agent.repair.question import SKIP
 from agent.result import Result, fold
 from agent.settings import Settings
 from llm import NoProvider
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 T = TypeVar("T")
+Ask = Callable[[Rivals], str | None]
+"""Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
+name of an exception, or nothing."""
 
 
 class RunFault(Exception):
@@ -57,6 +61,16 @@ class HealResult:
     @property
     def proof(self) -> ProofLevel | None:
         return self.result.proof
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What proof above E2 was looked for in; `None` where it was not."""
+        return self.result.evidence
+
+    @property
+    def rivals(self) -> Rivals | None:
+        """Behaviours that the tests do not tell apart; the patch has the first."""
+        return self.result.rivals
 
     @property
     def reason(self) -> str:
@@ -132,6 +146,8 @@ KEYS: dict[str, Callable[[HealResult], object]] = {
     "success": lambda found: found.success,
     "outcome": lambda found: found.outcome,
     "proof": lambda found: found.proof,
+    "evidence": lambda found: found.evidence,
+    "rivals": lambda found: found.rivals,
     "reason": lambda found: found.reason,
     "diff": lambda found: found.diff,
     "stdout": lambda found: found.stdout,
@@ -180,13 +196,19 @@ class SelfHealingAgent:
         code: str | None = None,
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
+        ask: Ask | None = None,
     ) -> HealResult:
         """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
+
+        Where the tests leave several behaviours open, `ask` is called with them, in a thread of
+        its own, and says which is right.
 
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
         """
-        return _outside_any_loop(self.arun(code_or_task, code=code, tests=tests, task=task))
+        return _outside_any_loop(
+            self.arun(code_or_task, code=code, tests=tests, task=task, ask=ask)
+        )
 
     async def arun(
         self,
@@ -195,6 +217,7 @@ class SelfHealingAgent:
         code: str | None = None,
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
+        ask: Ask | None = None,
     ) -> HealResult:
         """`run` for coroutines."""
         if code_or_task is not None and task is not None:
@@ -208,7 +231,7 @@ class SelfHealingAgent:
         except NotFixable as error:
             refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
             return HealResult(refused, Task(text=words or ""), self.max_iterations)
-        result = fold(await self._log(settings, brought))
+        result = fold(await self._log(settings, brought, ask))
         if result.error:
             raise RunFault(result.error)
         return HealResult(result, brought, self.max_iterations)
@@ -221,7 +244,9 @@ class SelfHealingAgent:
             drafts=by_words(read_drafts()) if with_drafts else None,
         )
 
-    async def _log(self, settings: Settings, task: Task) -> tuple[Stamped, ...]:
+    async def _log(
+        self, settings: Settings, task: Task, ask: Ask | None
+    ) -> tuple[Stamped, ...]:
         """The whole log of one run. A cancelled caller cancels the run."""
         async with self._opener()(settings) as session:
             if self.model_name is not None and not session.plan.has_model:
@@ -229,10 +254,9 @@ class SelfHealingAgent:
                     f"The model {self.model_name!r} cannot be asked: {session.plan.why}. "
                     "Leave model_name out, or name a provider that has it."
                 )
-            run = await session.start(task, title=_title(task))
+            run = await session.start(task, title=_title(task), ask=ask is not None)
             try:
-                async for _ in session.follow(run):
-                    pass
+                await _followed(session, run, ask)
             except asyncio.CancelledError:
                 await session.cancel(run)
                 raise
@@ -245,6 +269,19 @@ class SelfHealingAgent:
         from agent.session import open_session
 
         return open_session
+
+
+async def _followed(session: Session, run: str, ask: Ask | None) -> None:
+    """Waits for the run's end, and answers what it asks meanwhile."""
+    seen = 0
+    while True:
+        async for batch in session.follow(run, seen):
+            seen = batch[-1].seq
+        waiting = fold(session.log(run)).waiting
+        if ask is None or waiting is None or waiting.rivals is None:
+            return
+        answer = await asyncio.to_thread(ask, waiting.rivals)
+        await session.answer(run, waiting.interrupt, {"answer": SKIP if answer is None else answer})
 
 
 def _brought(code: str | None, tests: str | Sequence[str] | None, words: str) -> Task:

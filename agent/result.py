@@ -10,6 +10,7 @@ from agent.domain import (
     PROOF_ORDER,
     VETOING_ORIGINS,
     Diagnosis,
+    Evidence,
     ProofLevel,
     Report,
     Rivals,
@@ -57,6 +58,8 @@ class Result:
     outcome: RunOutcome | None = None
     proof: ProofLevel | None = None
     proof_why: str = ""
+    evidence: Evidence | None = None
+    """What proof above E2 was looked for in; `None` where it was not."""
     strategy: Strategy | None = None
     reason: str = ""
     diff: str = ""
@@ -120,6 +123,7 @@ def document(result: Result) -> dict[str, object]:
         "run_id": result.run_id or None,
         "outcome": result.outcome,
         "proof": result.proof,
+        "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
         "diff": result.diff,
         "files": dict(result.files),
         "tests": [
@@ -209,7 +213,10 @@ def _step(result: Result, event: Event) -> Result:
         case Critiqued():
             return replace(result, critique=event)
         case Proved():
-            return replace(result, proof=event.level, proof_why=event.why)
+            return replace(
+                result, proof=event.level, proof_why=event.why, evidence=event.evidence,
+                rivals=None if event.settles_rivals else result.rivals,
+            )
         case LessonLearned():
             return replace(result, lessons=(*result.lessons, event.text))
         case ModelCalled():
@@ -222,7 +229,11 @@ def _step(result: Result, event: Event) -> Result:
         case Waiting():
             return replace(result, waiting=event)
         case Answered():
-            return replace(result, waiting=None)
+            asked = result.waiting is not None and result.waiting.rivals is not None
+            return replace(result, waiting=None, rivals=None if asked else result.rivals)
+        case PatchProposed():
+            # What else would do is known of each patch anew.
+            return replace(result, rivals=None)
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
@@ -235,7 +246,7 @@ def _step(result: Result, event: Event) -> Result:
             )
         case RunFailed():
             return replace(result, error=event.error, waiting=None)
-        case Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled() | PatchProposed():
+        case Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled():
             return result
         case _:
             assert_never(event)

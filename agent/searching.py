@@ -12,7 +12,7 @@ from typing import cast
 
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import trace
-from agent.domain import Behaviour, Report, Rivals, Solution, Task, TestCase
+from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -28,7 +28,7 @@ from agent.repair.facts import (
 )
 from agent.repair.rank import described, ranked
 from agent.repair.rivals import MOST as MOST_RIVALS
-from agent.repair.rivals import clusters, telling_call
+from agent.repair.rivals import clusters
 from agent.repair.search import search
 from agent.repair.syntax import compiles
 from agent.screenings import Screenings
@@ -65,8 +65,8 @@ class SearchResult:
     partial_passed: int = 0
     note: str = ""
     operator: str = ""
-    rivals: Rivals | None = None
-    """Other behaviours that pass every test too."""
+    alternatives: Alternatives | None = None
+    """Behaviours that pass every test too; `None` where there is no other."""
     cut_after: float | None = None
     """Seconds after which the budget cut the search; `None` where it came to its end."""
 
@@ -232,7 +232,8 @@ class _Shell:
                 solution = self._solution(candidate)
                 self.found = SearchResult(
                     solution, report, findings.tried, note=solution.note,
-                    operator=candidate.operator, rivals=await self._rivals(findings, candidate),
+                    operator=candidate.operator,
+                    alternatives=await self._alternatives(findings, candidate),
                 )
                 return True
         return False
@@ -241,37 +242,26 @@ class _Shell:
         self.judged.add(candidate.text)
         return await self.verify(self._solution(candidate))
 
-    async def _rivals(self, findings: Findings, chosen: Candidate) -> Rivals | None:
-        """Other behaviours that the judge confirms too, and what tells them apart."""
+    async def _alternatives(
+        self, findings: Findings, chosen: Candidate
+    ) -> Alternatives | None:
+        """Other behaviours that pass the tests as far as is known, each with its likeliest
+        repair; the judge has confirmed as many as a person is shown, time allowing."""
         found = clusters(findings.plausible, chosen.text)
-        if not found:
+        if len(found) < 2:
             return None
-        own, *others = found
-        confirmed = [own]
-        for cluster in others:
-            if len(confirmed) == MOST_RIVALS or time.monotonic() > self.end:
-                break
-            known = telling_call(findings.calls, [own.answers, cluster.answers]) is not None
-            if known and (await self._judged(cluster.best)).passed:
-                confirmed.append(cluster)
-        place = telling_call(findings.calls, [one.answers for one in confirmed])
-        if len(confirmed) < 2 or place is None:
-            return None
-        return Rivals(
-            call=findings.calls[place],
-            behaviours=tuple(
-                self._behaviour(label, one.best, one.answers[place])
-                for label, one in zip("ABC", confirmed, strict=False)
-            ),
+        own, *others = (
+            Alternative(
+                solution=self._solution(one.best), note=one.best.note, answers=one.answers
+            )
+            for one in found
         )
-
-    def _behaviour(self, label: str, candidate: Candidate, answer: str) -> Behaviour:
-        solution = self._solution(candidate)
-        gives = f"raises {answer[1:]}" if answer.startswith("!") else answer
-        return Behaviour(
-            label=label, gives=gives, solution=solution, note=candidate.note,
-            diff=solution.diff(self.base),
+        fresh = [one for one in others if one.solution.text not in self.judged]
+        every = Alternatives(
+            calls=findings.calls,
+            behaviours=(own.model_copy(update={"confirmed": True}), *fresh),
         )
+        return await confirmed(every, self.verify, lambda: time.monotonic() > self.end)
 
     def _solution(self, candidate: Candidate) -> Solution:
         note = candidate.note or described(self.base.text, candidate.text)
@@ -306,6 +296,22 @@ class _Shell:
         )
         if waiting is not None:
             await waiting
+
+
+async def confirmed(
+    every: Alternatives, verify: Verify, is_over: Callable[[], bool]
+) -> Alternatives:
+    """The behaviours without those that the judge refutes; as many are put before it as a person
+    is shown, until it is over. The others stay as they are."""
+    settled: list[Alternative] = []
+    waiting = [*every.behaviours]
+    while waiting and len(settled) < MOST_RIVALS and not is_over():
+        one = waiting.pop(0)
+        if one.confirmed:
+            settled.append(one)
+        elif (await verify(one.solution)).passed:
+            settled.append(one.model_copy(update={"confirmed": True}))
+    return every.model_copy(update={"behaviours": (*settled, *waiting)})
 
 
 def _advanced(

@@ -40,6 +40,8 @@ from agent.events import (
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory, open_memory
 from agent.nodes.finish import conclude
+from agent.repair.question import BadAnswer, answered_test
+from agent.result import fold
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
 from agent.state import State
@@ -55,6 +57,7 @@ class Options(Value):
 
     max_iterations: int
     budget_s: float
+    ask: bool = False
 
 
 class UnknownRun(KeyError):
@@ -99,6 +102,7 @@ class Session:
         run_id: str | None = None,
         max_iterations: int | None = None,
         budget_s: float | None = None,
+        ask: bool | None = None,
         notices: Sequence[str] = (),
     ) -> str:
         """Starts a run in the background and returns its id at once.
@@ -110,6 +114,7 @@ class Session:
         options = Options(
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
+            ask=self.settings.ask if ask is None else ask,
         )
         try:
             jail = await self.jail(task)
@@ -148,7 +153,8 @@ class Session:
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
 
-        Returns whether the answer was taken.
+        The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
+        `answered_test` explains. Returns whether the answer was taken.
         """
         self._known(run)
         if self.waiting(run) != interrupt:
@@ -162,6 +168,28 @@ class Session:
         emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         self._launch(run, Command(resume={interrupt: dict(value)}))
         return True
+
+    async def settle(self, run: str, answer: str, *, run_id: str | None = None) -> str:
+        """Starts a run like this one, with the answer to the question it has left open among the
+        tests, and returns its id.
+
+        An answer is a behaviour's label or the right value; see `answered_test`. Raises
+        `UnknownRun`, and `ValueError` for an answer that answers nothing.
+        """
+        rivals = fold(self.log(run)).rivals
+        if rivals is None:
+            raise BadAnswer("That run has left no question open.")
+        test = answered_test(rivals, answer)
+        if test is None:
+            raise BadAnswer("A question that is skipped needs no other run.")
+        row = self._store.run(run)
+        task = self._store.get(row.task, Task)
+        options = self._options(run)
+        return await self.start(
+            task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
+            run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
+            ask=options.ask,
+        )
 
     async def cancel(self, run: str) -> None:
         """Ends the run within its current step; a finished run stays as it is."""
@@ -225,8 +253,10 @@ class Session:
     async def close(self) -> None:
         """Stops driving; runs still going are left to be taken up by `recover`."""
         going = {run: task for run, task in self._tasks.items() if not task.done()}
-        for task in going.values():
-            task.cancel()
+        for run, task in going.items():
+            # One whose question is out is at its last line: cut short, it would ask again.
+            if self.waiting(run) is None:
+                task.cancel()
         await asyncio.gather(*going.values(), return_exceptions=True)
         for run in going:
             self._store.release(run)
@@ -273,14 +303,7 @@ class Session:
                     durability="sync",
                 ):
                     for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
-                        question = cast("dict[str, str]", interrupt.value)
-                        emit(
-                            Waiting(
-                                interrupt=interrupt.id,
-                                question=question["question"],
-                                diff=question["diff"],
-                            )
-                        )
+                        emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
         except TimeoutError as error:
             if not clock.expired():
                 emit(RunFailed(error=f"TimeoutError: {error}"))
@@ -321,7 +344,8 @@ class Session:
             memory=self._memory,
             store=self._store,
             settings=replace(
-                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s
+                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s,
+                ask=options.ask,
             ),
             emit=self._voice(run),
             log=lambda: self._bus.log(run),

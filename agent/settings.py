@@ -36,6 +36,10 @@ class Settings:
     """Candidates a search may screen in one iteration."""
     test_wall_s: float = 5.0
     """Wall seconds one test, or one run of the program, may take."""
+    proof_s: float = 2.0
+    """Wall seconds in which a repair may be proven above E2; 0 leaves that out."""
+    ask: bool = False
+    """Wait for a person's word where the tests leave several behaviours open."""
     hold_out: bool = True
     """Keep one test from the repair where there are four or more."""
     sandbox: str = STRONGEST
@@ -78,6 +82,8 @@ ENVIRONMENT: dict[str, str] = {
     "search_s": "HEAL_SEARCH_S",
     "max_candidates": "HEAL_MAX_CANDIDATES",
     "test_wall_s": "HEAL_TEST_S",
+    "proof_s": "HEAL_PROOF_S",
+    "ask": "HEAL_ASK",
     "hold_out": "HEAL_HOLD_OUT",
     "sandbox": "HEAL_SANDBOX",
     "allow_weak": "SANDBOX_ALLOW_WEAK",

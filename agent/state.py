@@ -47,9 +47,13 @@ class State(TypedDict, total=False):
     strategy: str
     note: str
     proposals: Annotated[list[str], operator.add]
-    """`iteration:strategy:solution address:rivals address`, the last empty without rivals."""
+    """`iteration:strategy:solution address:rivals address`, the last empty without any."""
     rivals_id: str
-    """What else would have passed the tests; empty where nothing is known to."""
+    """The `Alternatives` of the current program; empty where no other is known to pass."""
+    asked: int
+    """Questions about them that were put to a person."""
+    asking: bool
+    """An answer led to another question."""
     candidates: Annotated[int, operator.add]
     recalled: bool
     transferred: str

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.context import Context
-from agent.domain import Diagnosis, Report, Rivals, Solution, TestCase
+from agent.domain import Alternatives, Diagnosis, Report, Solution, TestCase
 from agent.domain import Strategy as StrategyName
 from agent.events import PartialFound, Searched
 from agent.searching import SearchProgress, heal_by_search
@@ -38,7 +38,7 @@ class Proposal:
     solution: Solution | None
     note: str
     candidates: int = 0
-    rivals: Rivals | None = None
+    alternatives: Alternatives | None = None
     """Repairs that pass the visible tests too and behave otherwise."""
 
 
@@ -79,7 +79,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             )
         )
     if found.solution is not None:
-        return Proposal(found.solution, found.note, found.candidates, found.rivals)
+        return Proposal(found.solution, found.note, found.candidates, found.alternatives)
     if found.candidates == 0:
         return Proposal(None, "the search found nothing to try")
     note = f"the search found no repair among {found.candidates:,} candidates" + (

@@ -19,7 +19,17 @@ from rich.status import Status as Spinner
 from rich.table import Table
 from rich.text import Text
 
-from agent.domain import PROOF_MEANING, Diagnosis, Ending, Report, RunOutcome, Status, Verdict
+from agent.domain import (
+    PROOF_MEANING,
+    Diagnosis,
+    Ending,
+    Evidence,
+    Report,
+    Rivals,
+    RunOutcome,
+    Status,
+    Verdict,
+)
 from agent.events import (
     Answered,
     CodeWritten,
@@ -41,6 +51,7 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
+from agent.repair.question import in_words
 from agent.result import Result
 
 HEADLINE: dict[RunOutcome, tuple[str, str]] = {
@@ -137,10 +148,24 @@ class Terminal:
             self.say(f"It waits for an answer: {result.waiting.question}")
             self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
+        if result.rivals is not None and result.outcome == "healed":
+            self._rivals(result.rivals)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
         if result.outcome and ADVICE[result.outcome]:
             self.say(ADVICE[result.outcome], "bold")
+
+    def question(self, rivals: Rivals) -> None:
+        """The behaviours to choose from, each with its patch."""
+        for one in rivals.behaviours:
+            self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
+            self.talk.print(coloured(one.diff), end="")
+
+    def _rivals(self, rivals: Rivals) -> None:
+        self.say(
+            f"{len(rivals.behaviours)} behaviours fit your tests: {cut(in_words(rivals))}. "
+            "The patch is A; add a test, or run again with --ask.", "bold yellow",
+        )
 
     def tests(self, report: Report | None, console: Console) -> None:
         """The verdicts as a table, or how the program ended when there are none."""
@@ -350,13 +375,27 @@ def detail_words(event: Event) -> str:
         case Critiqued():
             return f"  critic: {event.verdict}. {event.note}"
         case Proved():
-            return f"  proof {event.level}: {event.why}"
+            told = f"  proof {event.level}: {event.why}"
+            return "\n".join([told, *evidence_words(event.evidence)])
         case ModelCalled():
             return f"  {event.role}: {event.tokens} tokens of {event.model}, {event.wall_s:.1f} s"
         case Answered():
             return f"  answered: {event.answer}"
         case _:
             return ""
+
+
+def evidence_words(seen: Evidence | None) -> list[str]:
+    """What proof above E2 was looked for in, a line for each thing that speaks against it."""
+    if seen is None:
+        return []
+    return [
+        *(f"    fails where it gave a value before: {call}" for call in seen.new_failures),
+        *(f"    answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"    no test notices: {note}" for note in seen.survivors),
+        *(f"    went otherwise in a re-run: {name}" for name in seen.disagreeing),
+        *([f"    equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
+    ]
 
 
 def plan_words(provider: str, why: str) -> str:

@@ -51,6 +51,8 @@ class Session(Protocol):
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool: ...
 
+    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str: ...
+
     async def recover(self) -> tuple[str, ...]: ...
 
     def log(self, run: str, /) -> tuple[Stamped, ...]: ...
@@ -122,6 +124,9 @@ class SavedRuns:
         await self._session.cancel(run)
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool:
+        raise Unavailable(self._why)
+
+    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str:
         raise Unavailable(self._why)
 
     async def recover(self) -> tuple[str, ...]:

@@ -104,6 +104,9 @@ class RecordedSession:
         self._play(run, rest)
         return True
 
+    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str:
+        return await self.start(Task(text=f"answered {answer}"), run_id=run_id)
+
     async def recover(self) -> tuple[str, ...]:
         return ()
 

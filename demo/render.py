@@ -11,17 +11,19 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from agent.domain import (
-    MEASURED_LEVELS,
     PROOF_ORDER,
+    Behaviour,
     Diagnosis,
     Ending,
+    Evidence,
     Jail,
     Origin,
-    ProofLevel,
+    Rivals,
     Status,
     Verdict,
 )
 from agent.events import PartialFound, Step
+from agent.repair.question import said
 from demo.patch import DiffLine, diff_lines
 from demo.view import Column, Moment, Row, View, cost, headline, meaning, told
 from sandbox.levels import FIT_FOR_STRANGERS
@@ -40,6 +42,7 @@ STEP_WORDS: dict[Step, str] = {
     "diagnose": "Find the cause",
     "repair": "Search for a repair",
     "select": "Choose the best repair",
+    "ask": "Ask which behaviour is right",
     "critique": "Review the repair",
     "prove": "Prove the repair",
     "gate": "Ask a person",
@@ -94,6 +97,7 @@ def workbench(view: View) -> str:
         _timeline(view),
         _matrix(view),
         _patch(view),
+        _rivals(view.rivals) if view.rivals is not None else "",
         _smallest(view),
         _diagnosis(view.diagnosis, view.seen_before) if view.diagnosis is not None else "",
         _proof(view),
@@ -395,6 +399,41 @@ def _patch(view: View) -> str:
     return ""
 
 
+def question(rivals: Rivals | None) -> str:
+    """What is asked above the buttons that answer it."""
+    if rivals is None:
+        return ""
+    return (
+        f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
+        f"What should <code>{_text(rivals.call, 400)}</code> give? The answer becomes a test, and "
+        "the program is healed again with it. Where none is right, add "
+        "a test of your own.</p></div>"
+    )
+
+
+def choice(labels: str, gives: str) -> str:
+    """The face of a button that answers a question; plain text, cut where it is long."""
+    return said(labels, gives if len(gives) <= 60 else f"{gives[:59]}…")
+
+
+def _rivals(rivals: Rivals) -> str:
+    shown = "".join(map(_rival, rivals.behaviours))
+    return _pane(
+        "rivals", "Behaviours that fit the tests",
+        f'<p class="call"><code>{_text(rivals.call, 400)}</code></p>{shown}',
+        f" <small>{len(rivals.behaviours)}; A is the patch</small>",
+    )
+
+
+def _rival(one: Behaviour) -> str:
+    raises = one.gives.startswith("raises ")
+    gives = _text(one.gives.removeprefix("raises "), 400)
+    return (
+        f'<div class="rival"><p><b>{_text(one.label, 10)}</b> {"raises" if raises else "gives"} '
+        f"<code>{gives}</code>{_small(one.note)}</p>{diff(one.diff)}</div>"
+    )
+
+
 def _small(text: str) -> str:
     return f" <small>{_text(text, 200)}</small>" if text else ""
 
@@ -492,20 +531,34 @@ def _proof(view: View) -> str:
         return ""
     reached = PROOF_ORDER.index(level)
     steps = "".join(
-        f'<li class="{_rung(step, index <= reached)}">'
+        f'<li class="{"reached" if index <= reached else "open"}">'
         f'<b>{step}</b><span>{_text(meaning(step))}</span></li>'
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
     why = f'<p class="note">{_text(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
-    return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>", f" <small>{level}</small>")
+    seen = _evidence(view.proof.evidence) if view.proof is not None else ""
+    return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>{seen}", f" <small>{level}</small>")
 
 
-def _rung(step: ProofLevel, reached: bool) -> str:
-    """How a level stands in the ladder; those no run can reach yet say so."""
-    if reached:
-        return "reached"
-    return "open" if step in MEASURED_LEVELS else "open unbuilt"
+def _evidence(seen: Evidence | None) -> str:
+    """What was looked at for a proof above E2, in figures, and what speaks against it."""
+    if seen is None:
+        return ""
+    figures = _facts(
+        ("changed inputs", f"{seen.probes:,} raise nothing new"),
+        ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
+        ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
+        ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
+    )
+    against = [
+        *(f"fails where it gave a value before: {call}" for call in seen.new_failures),
+        *(f"answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"no test notices: {note}" for note in seen.survivors),
+        *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
+    ]
+    listed = "".join(f"<li>{_text(line, 400)}</li>" for line in against)
+    return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
 
 
 def _learned(view: View) -> str:

@@ -50,6 +50,7 @@ from agent.events import (
     Waiting,
     fold_attempts,
 )
+from agent.repair.question import in_words
 
 Tone = Literal["plain", "good", "bad", "warning"]
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
@@ -162,6 +163,15 @@ class View:
         return self.patch.diff if self.patch is not None else ""
 
     @property
+    def question(self) -> Rivals | None:
+        """The behaviours a person may choose from now: the run waits for it, or has healed and
+        left it open."""
+        if self.waiting is not None:
+            return self.waiting.rivals
+        healed = self.finish is not None and self.finish.outcome == "healed"
+        return self.rivals if healed else None
+
+    @property
     def rows(self) -> tuple[Row, ...]:
         """Tests by origin; within one, in the order in which they joined the suite."""
         return tuple(_rows(self.tests, self.columns))
@@ -219,13 +229,15 @@ def _after(view: View, stamped: Stamped) -> View:
             view = replace(view, recalled=event, seen_before=view.seen_before + event.lessons)
             return _noted(view, stamped, event.note, tone)
         case PatchProposed():
-            return _noted(replace(view, patch=event), stamped, f"{event.strategy}: {event.note}")
+            # What else would do is known of each patch anew.
+            view = replace(view, patch=event, rivals=None)
+            return _noted(view, stamped, f"{event.strategy}: {event.note}")
         case PartialFound():
             text = f"best partial patch: {event.passed} of {event.total} tests pass; not a fix"
             return _noted(replace(view, partial=event), stamped, text, "warning")
         case Ambiguous():
             count = len(event.rivals.behaviours)
-            text = f"{count} behaviours pass the tests; {event.rivals.call} tells them apart"
+            text = f"{count} behaviours pass the tests: {in_words(event.rivals)}"
             return _noted(replace(view, rivals=event.rivals), stamped, text, "warning")
         case Critiqued():
             text = f"{event.verdict}: {event.note}" if event.note else event.verdict
@@ -233,7 +245,8 @@ def _after(view: View, stamped: Stamped) -> View:
             return _noted(replace(view, critique=event), stamped, text, tone)
         case Proved():
             text = f"proof {event.level}: {event.why}"
-            return _noted(replace(view, proof=event), stamped, text, "good")
+            rivals = None if event.settles_rivals else view.rivals
+            return _noted(replace(view, proof=event, rivals=rivals), stamped, text, "good")
         case LessonLearned():
             view = replace(view, lessons=(*view.lessons, event))
             return _noted(view, stamped, event.text)
@@ -247,7 +260,9 @@ def _after(view: View, stamped: Stamped) -> View:
         case Waiting():
             return _noted(replace(view, waiting=event), stamped, event.question, "warning")
         case Answered():
-            return _noted(replace(view, waiting=None), stamped, f"answered: {event.answer}")
+            asked = view.waiting is not None and view.waiting.rivals is not None
+            view = replace(view, waiting=None, rivals=None if asked else view.rivals)
+            return _noted(view, stamped, f"answered: {event.answer}")
         case Resumed():
             return _noted(view, stamped, event.note, "warning")
         case RunFinished():

@@ -18,7 +18,10 @@ from uuid import UUID, uuid4
 import gradio as gr
 from starlette.applications import Starlette
 
+from agent.domain import Rivals
 from agent.events import Stamped
+from agent.repair.question import choices
+from agent.repair.rivals import MOST
 from demo import examples, render, theme
 from demo.downloads import download_route
 from demo.host import Host, Session, Unavailable
@@ -36,12 +39,17 @@ class Kept(TypedDict):
 
     run: str
     interrupt: str
+    asked: str
+    """The run whose open question the present one answers, until that is begun."""
+    answer: str
     code: str
     tests: str
     words: str
 
 
-NOTHING: Kept = {"run": "", "interrupt": "", "code": "", "tests": "", "words": ""}
+NOTHING: Kept = {
+    "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
+}
 
 
 class Page:
@@ -90,7 +98,10 @@ class Page:
         if sum(map(len, typed.values())) > LONGEST_KEPT:
             typed = {"code": "", "tests": "", "words": ""}
         kept = {**NOTHING, **typed, "run": str(uuid4())}
-        return (kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False))
+        return (
+            kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
+            *_question(None),
+        )
 
     async def heal(
         self, kept: Kept, code: str, tests: str, words: str, iterations: float | None
@@ -121,6 +132,42 @@ class Page:
         async for shown in self.watch(kept):
             yield shown, gr.skip()
 
+    async def choose_behaviour(self, kept: Kept, place: int) -> tuple[Any, ...]:
+        """The answer to the question that is shown, by its place among the buttons.
+
+        A run that waits for it goes on; one that has ended is begun again under another
+        identifier, which the browser knows before it exists.
+        """
+        rivals = (await self._view(kept["run"])).question
+        offered = choices(rivals) if rivals is not None else ()
+        if place >= len(offered):
+            return (kept, render.sentence("That question is closed."), *[gr.skip()] * 4,
+                    *_question(None))
+        labels, _ = offered[place]
+        answer = labels.split()[0]
+        if kept["interrupt"]:
+            kept = {**kept, "asked": "", "answer": answer}
+        else:
+            kept = {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
+        return (
+            kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
+            *_question(None),
+        )
+
+    async def answer(self, kept: Kept) -> AsyncIterator[tuple[Any, Any]]:
+        """Gives the chosen answer and follows the run that it leads to."""
+        try:
+            session = await self._host.session()
+            if kept["asked"]:
+                await session.settle(kept["asked"], kept["answer"], run_id=kept["run"])
+            else:
+                await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
+        except (Unavailable, ValueError) as fault:
+            yield render.empty(), render.sentence(str(fault))
+            return
+        async for shown in self.watch(kept):
+            yield shown, gr.skip()
+
     async def watch(self, kept: Kept) -> AsyncIterator[Any]:
         """Follows a run from its first event until it ends or waits for a person."""
         if not kept["run"]:
@@ -144,13 +191,19 @@ class Page:
         try:
             view = await self._view(kept["run"])
         except Unavailable:  # `heal` has said why
-            return (kept, *_buttons(running=False), gr.update(visible=False))
+            hidden = gr.update(visible=False)
+            return (kept, *_buttons(running=False), hidden, *_question(None))
         waiting = view.waiting
-        kept = {**kept, "interrupt": waiting.interrupt if waiting is not None else ""}
+        kept = {
+            **kept, "interrupt": waiting.interrupt if waiting is not None else "",
+            "asked": "", "answer": "",
+        }
         running = view.phase in ("running", "waiting")
         closed = bool((await self._host.running()).refusal)
         buttons = _buttons(running=running, closed=closed)
-        return (kept, *buttons, gr.update(visible=waiting is not None))
+        review = waiting is not None and waiting.rivals is None
+        asked = None if closed else view.question
+        return (kept, *buttons, gr.update(visible=review), *_question(asked))
 
     async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
         """Fills an example in, unless that would put it beside another program's run."""
@@ -199,6 +252,19 @@ def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
 def _buttons(*, running: bool, closed: bool = False) -> tuple[Any, Any]:
     """Heal and Stop; where no code is run, there is nothing to heal with."""
     return gr.update(interactive=not running and not closed), gr.update(interactive=running)
+
+
+def _question(rivals: Rivals | None) -> tuple[Any, ...]:
+    """The row of a question, its words, and a button for each answer."""
+    offered = choices(rivals) if rivals is not None else ()
+    return (
+        gr.update(visible=rivals is not None), render.question(rivals),
+        *(
+            gr.update(visible=True, value=render.choice(*offered[place]))
+            if place < len(offered) else gr.update(visible=False)
+            for place in range(MOST)
+        ),
+    )
 
 
 class Look(gr.themes.Base):
@@ -260,6 +326,13 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                 with gr.Row(visible=False, elem_id="review") as review:
                     approve = gr.Button("Approve the patch", variant="primary", elem_id="approve")
                     reject = gr.Button("Reject it", elem_id="reject")
+                with gr.Column(visible=False, elem_id="question") as question:
+                    asked = gr.HTML("", elem_id="asked")
+                    with gr.Row(elem_id="choices"):
+                        offered = [
+                            gr.Button("", elem_classes="choice", visible=False, min_width=120)
+                            for _ in range(MOST)
+                        ]
                 bench = gr.HTML(render.empty(), elem_id="bench")
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
                 gr.HTML(render.cards_title(), elem_classes="cards-title")
@@ -275,7 +348,9 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                     ]
 
         inputs = [code, tests, words]
-        settled = [kept, heal, stop, review]
+        asking = [question, asked, *offered]
+        settled = [kept, heal, stop, review, *asking]
+        begun = [kept, said, bench, heal, stop, review, *asking]
         quick: dict[str, Any] = {
             "queue": False, "show_progress": "hidden", "api_visibility": "private",
         }
@@ -283,7 +358,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
             "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
         }
         heal.click(
-            page.begin, inputs, [kept, said, bench, heal, stop, review], **quick
+            page.begin, inputs, begun, **quick
         ).then(None, kept, None, js=_ADDRESS, **quick).then(
             page.heal, [kept, *inputs, iterations], [bench, said], **streamed
         ).then(page.settle, kept, settled, **quick)
@@ -292,6 +367,12 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
             button.click(_deciding(page, answer), kept, said, **quick).then(
                 page.watch, kept, bench, **streamed
             ).then(page.settle, kept, settled, **quick)
+        for place, button in enumerate(offered):
+            button.click(_choosing_behaviour(page, place), kept, begun, **quick).then(
+                None, kept, None, js=_ADDRESS, **quick
+            ).then(page.answer, kept, [bench, said], **streamed).then(
+                page.settle, kept, settled, **quick
+            )
         for button, typed in cards:
             button.click(_choosing(page, typed), kept, [*inputs, said], **quick).then(
                 None, None, None, js=_PRESS, **quick
@@ -314,6 +395,13 @@ _PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click
 def _choosing(page: Page, typed: tuple[str, str, str]) -> Callable[[Kept], Any]:
     async def choose(kept: Kept) -> tuple[Any, ...]:
         return await page.choose(kept, typed)
+
+    return choose
+
+
+def _choosing_behaviour(page: Page, place: int) -> Callable[[Kept], Any]:
+    async def choose(kept: Kept) -> tuple[Any, ...]:
+        return await page.choose_behaviour(kept, place)
 
     return choose
 

@@ -78,7 +78,7 @@ async def measured(row: Row | BadRow, settings: Settings) -> Measured:
         return Measured(line_of(row.id, "refused", known=row.truth.known), why=str(error))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         async with open_session(replace(settings, data_dir=Path(folder))) as session:
-            run = await session.start(task)
+            run = await session.start(task, ask=False)
             async for _ in session.follow(run):
                 pass
             seconds = time.monotonic() - started

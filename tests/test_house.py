@@ -27,7 +27,7 @@ INSIDE_AGENT = [
     {"domain", "trees"},
     {"events", "state", "settings", "intake", "repair", "writeback"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
-    {"bus", "searching", "context", "exits", "terminal"},
+    {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"roles", "strategies"},
     {"rules", "nodes"},
     {"graph"},
@@ -60,7 +60,7 @@ NAME_TABLES = {"agent/repair/edits/crashes.py"}
 """Imports modules only to know the names in them."""
 
 LANGGRAPH_ROOMS = {
-    "agent/graph.py", "agent/session.py", "agent/nodes/gate.py",
+    "agent/graph.py", "agent/session.py", "agent/nodes/ask.py", "agent/nodes/gate.py",
     "evaluation/bench.py",  # the floor that our steps are measured beside
 }
 

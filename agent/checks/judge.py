@@ -65,6 +65,19 @@ SCRIPT_WALL_FACTOR = 2.0
 Row = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Seeds:
+    """What a solution's chance depends on."""
+
+    hash: int = 0
+    """The hash seed of the interpreter; each other one takes a fork server of its own."""
+    random: int | None = None
+    """The seed of `random`; `None` leaves it as it is, the same in every process."""
+
+
+FIRST_SEEDS = Seeds()
+
+
 async def check(
     solution: Solution,
     tests: Sequence[TestCase],
@@ -73,16 +86,19 @@ async def check(
     *,
     run_program: bool | None = None,
     wall_s: float = 5.0,
+    seeds: Seeds = FIRST_SEEDS,
+    first_failure: bool = False,
 ) -> Report:
     """What the tests show of the solution: one verdict per test, or per pytest node.
 
     The program is also run as a script where `run_program` says so; left open, where a test
-    reads its output or nothing else could speak of it. `wall_s` is each test's deadline.
+    reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
+    `first_failure` tests may have no verdict once one of them has failed.
     """
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
-    bench = _Bench(solution, task, sandbox, wall_s)
+    bench = _Bench(solution, task, sandbox, wall_s, seeds, first_failure)
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
@@ -93,6 +109,14 @@ async def check(
     else:
         verdicts = await bench.verdicts(tests, "")
     return Report(solution=solution.id, verdicts=_unique(verdicts), ending=ending)
+
+
+def calling(
+    solution: Solution, task: Task, sandbox: Sandbox, called: list[Json], wall_s: float
+) -> Job:
+    """A job that answers calls of a program as those of examples are answered, in a process that
+    holds the program alone; `wall_s` is for each of them."""
+    return _Bench(solution, task, sandbox, wall_s).calling(called, wall_s)
 
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
@@ -124,6 +148,8 @@ class _Bench:
     task: Task
     sandbox: Sandbox
     wall_s: float
+    seeds: Seeds = FIRST_SEEDS
+    first_failure: bool = False
     late: list[str] = field(default_factory=list)
     """Names of tests that came to no end."""
 
@@ -135,18 +161,26 @@ class _Bench:
         outside = [ask for ask in asks if not ask.in_process]
         snippets = [ask for ask in outside if not _node(ask.test)]
         snippets = await self._compare_examples(snippets)
-        if snippets:
+        if snippets and not self._settled(asks):
             await self._observe_snippets(snippets, output)
         by_file: dict[str, list[_Ask]] = {}
         for ask in outside:
             if _node(ask.test):
                 by_file.setdefault(ask.test.code, []).append(ask)
         for code, group in by_file.items():
-            await self._observe_file(code, group)
-        await self._fall_back([ask for ask in asks if ask.in_process])
+            if not self._settled(asks):
+                await self._observe_file(code, group)
+        if not self._settled(asks):
+            await self._fall_back([ask for ask in asks if ask.in_process])
         return [
             _verdict(ask.test, name, row) for ask in asks for name, row in ask.rows
         ]
+
+    def _settled(self, asks: Sequence[_Ask]) -> bool:
+        """Whether a failure was seen, and one is enough."""
+        return self.first_failure and any(
+            row["status"] not in ("passed", "unsettled") for ask in asks for _, row in ask.rows
+        )
 
     async def ending(self) -> Ending:
         """Runs the program as a script, in a jail of its own."""
@@ -154,12 +188,13 @@ class _Bench:
             program=shipping.program("script"),
             payload={
                 "entry": self.solution.entry, "text": mask(self.solution.text),
-                "argv": list(self.task.argv),
+                "argv": list(self.task.argv), "random_seed": self._random_seed,
             },
             modules=shipping.modules(),
             files=self._files,
             stdin=self.task.stdin,
             sites=self.task.sites,
+            seed=self.seeds.hash,
             preload=self._preload,
             limits=Limits(
                 wall_s=self.wall_s * SCRIPT_WALL_FACTOR, cpu_s=self.wall_s * SCRIPT_WALL_FACTOR
@@ -172,21 +207,7 @@ class _Bench:
         waiting = [(ask, one) for ask in asks if (one := asked(ask.test)) is not None]
         while waiting:
             wall_s = self._test_wall_s
-            total_s = START_S + len(waiting) * wall_s
-            job = Job(
-                program=shipping.program("observe_examples"),
-                payload={
-                    **self._program_payload, "calls": calls([one for _, one in waiting]),
-                },
-                modules=shipping.modules(),
-                files=self._files,
-                sites=self.task.sites,
-                preload=self._preload,
-                limits=Limits(
-                    wall_s=total_s, cpu_s=total_s,
-                    message_bytes=min(ANSWER_BYTES * (1 + len(waiting)), 64_000_000),
-                ),
-            )
+            job = self.calling(calls([one for _, one in waiting]), wall_s)
             rows = await answers(
                 self.sandbox, job, [one for _, one in waiting], wall_s, START_S
             )
@@ -196,8 +217,25 @@ class _Bench:
                 ask.rows.append((ask.test.name, row))
                 if row["status"] == "timeout":
                     self.late.append(ask.test.name)
-            waiting = waiting[len(rows) :]
+            waiting = [] if self._settled(asks) else waiting[len(rows) :]
         return [ask for ask in asks if not ask.rows]
+
+    def calling(self, called: list[Json], wall_s: float) -> Job:
+        """A process that holds the program alone and answers these calls."""
+        total_s = START_S + len(called) * wall_s
+        return Job(
+            program=shipping.program("observe_examples"),
+            payload={**self._program_payload, "calls": called},
+            modules=shipping.modules(),
+            files=self._files,
+            sites=self.task.sites,
+            seed=self.seeds.hash,
+            preload=self._preload,
+            limits=Limits(
+                wall_s=total_s, cpu_s=total_s,
+                message_bytes=min(ANSWER_BYTES * (1 + len(called)), 64_000_000),
+            ),
+        )
 
     async def _observe_snippets(self, asks: list[_Ask], output: str) -> None:
         waiting = dict(enumerate(asks))
@@ -219,6 +257,8 @@ class _Bench:
             for name, row in rows.items():
                 ask = waiting.pop(int(name))
                 _settle(ask, ask.test.name, row)
+            if self._settled(asks):
+                return
 
     async def _observe_file(self, code: str, asks: list[_Ask]) -> None:
         """One test file; a session of pytest for as long as no test ends the solution."""
@@ -277,6 +317,7 @@ class _Bench:
             modules=ours.modules,
             files={**self._test_support, **(test_files or {})},
             sites=ours.sites,
+            seed=self.seeds.hash,
             preload=self._preload,
             limits=limits,
         )
@@ -289,6 +330,7 @@ class _Bench:
             modules=ours.modules,
             files=self._files,
             sites=ours.sites,
+            seed=self.seeds.hash,
             preload=self._preload,
             limits=limits,
         )
@@ -356,7 +398,14 @@ class _Bench:
         return {
             "name": self._name, "entry": self.solution.entry, "text": mask(self.solution.text),
             "stdin": self.task.stdin, "argv": list(self.task.argv),
+            "random_seed": self._random_seed,
         }
+
+    @property
+    def _random_seed(self) -> int | None:
+        """None is set where the program has a module of that name in the place of Python's."""
+        own = {PurePosixPath(f.path).name for f in (*self.solution.files, *self.task.support)}
+        return None if "random.py" in own else self.seeds.random
 
     @property
     def _preload(self) -> tuple[str, ...]:

@@ -346,7 +346,7 @@ def _baseline_item(
 
 def _cpu_s(patience: float) -> float:
     """The timer stands behind the budget of steps and grows more slowly."""
-    return CPU_LEAST_S * min(patience, 4.0) + (PATIENT_S if patience >= PATIENT else 0.0)
+    return CPU_LEAST_S * min(patience, 2.0) + (PATIENT_S if patience >= PATIENT else 0.0)
 
 
 def _rows(reply: Json) -> list[list[Json]] | None:

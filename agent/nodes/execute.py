@@ -20,7 +20,7 @@ async def execute(state: State, ctx: Context) -> State:
     update: State = {"report_id": report_id, "rejected": ""}
     if state["iteration"] == 0 or _better(state, ctx, report):
         update |= {"best_id": state["solution_id"], "best_report_id": report_id}
-    return update | _shown(ctx, suite, report)
+    return update | _shown(state, ctx, suite, report)
 
 
 def _better(state: State, ctx: Context, report: Report) -> bool:
@@ -28,11 +28,12 @@ def _better(state: State, ctx: Context, report: Report) -> bool:
     return (report.passed, report.score) > (best.passed, best.score)
 
 
-def _shown(ctx: Context, suite: Suite, report: Report) -> State:
-    """A held-out test that alone refutes a repair is shown from now on, and proves no more."""
+def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
+    """A held-out test that has refuted a repair is shown from now on, and proves no more: what
+    comes next would have been chosen by it."""
     held = {test.name for test in suite.held_out}
     failing = {verdict.test for verdict in report.failing}
-    if not held or not failing or not failing <= held:
+    if not failing & held or (state["iteration"] == 0 and failing - held):
         return {}
     ctx.emit(
         Notice(

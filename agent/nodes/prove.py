@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Proof, Report
+from agent.domain import Alternatives, Evidence, Proof, Report, Solution
 from agent.events import Proved
+from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
 from agent.state import State, Suite
+
+ENOUGH_KILLED = 0.8
+"""The share of mutants that tests must notice for E4."""
 
 
 def proof_of(report: Report, suite: Suite) -> Proof:
@@ -31,9 +35,79 @@ def proof_of(report: Report, suite: Suite) -> Proof:
     )
 
 
+def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
+    """A proof of level E2 with what the evidence adds to it, or what it lacks for more; pure."""
+    if not reaches_e3(seen):
+        lacking = _lacking_for_e3(seen, budget_s)
+        return Proof(level="E2", why=f"{proof.why}; {lacking}", evidence=seen)
+    why = (
+        f"{proof.why}; {seen.probes} changed inputs raise nothing new; "
+        "no other behaviour fits the tests"
+    )
+    if seen.mutants:
+        lines = "of the function it changed" if seen.around else "of the repaired lines"
+        why += f"; the tests kill {seen.killed} of {seen.mutants} mutants {lines}"
+    lacking = _lacking_for_e4(seen, budget_s)
+    if lacking:
+        return Proof(level="E3", why=f"{why}; {lacking}", evidence=seen)
+    return Proof(level="E4", why=f"{why}; {seen.reruns} re-runs agree", evidence=seen)
+
+
+def _lacking_for_e3(seen: Evidence, budget_s: float) -> str:
+    if seen.wavering:
+        return f"`{seen.wavering[0]}` is answered otherwise among other calls"
+    if seen.new_failures:
+        return f"`{seen.new_failures[0]}` gave a value before and fails now"
+    if seen.others:
+        return "another behaviour fits the tests too"
+    if seen.unsettled:
+        return f"{seen.unsettled} within {budget_s:.3g} s"
+    return f"only {seen.probes} changed inputs could be tried, of {ENOUGH_PROBES} it takes"
+
+
+def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
+    """What keeps a repair of level E3 from E4; empty where nothing does."""
+    if seen.cut:
+        return f"{seen.cut} within {budget_s:.3g} s"
+    if seen.disagreeing:
+        return f"flaky: {seen.disagreeing[0]} went otherwise in a re-run"
+    if not seen.mutants:
+        return "no mutant of the repaired lines tells anything"
+    if seen.killed < ENOUGH_KILLED * seen.mutants:
+        return f"nothing would notice: {seen.survivors[0]}"
+    return "" if seen.reruns == len(RERUNS) else "the tests were not run again"
+
+
 async def prove(state: State, ctx: Context) -> State:
-    """Computes the proof of the current program from its newest report."""
+    """Computes the proof of the current program from its newest report, and what more there is
+    to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
-    proof = proof_of(report, ctx.store.get(state["suite_id"], Suite))
-    ctx.emit(Proved(level=proof.level, why=proof.why))
+    suite = ctx.store.get(state["suite_id"], Suite)
+    proof = proof_of(report, suite)
+    budget_s = min(ctx.settings.proof_s, ctx.seconds_left)
+    if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
+        proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
+    ctx.emit(Proved(level=proof.level, why=proof.why, evidence=proof.evidence))
     return {"proof": proof.level, "proof_why": proof.why}
+
+
+async def _evidence(
+    state: State, ctx: Context, report: Report, suite: Suite, budget_s: float
+) -> Evidence:
+    trusted = {verdict.test for verdict in report.trusted}
+    tests = tuple(test for test in suite.all if test.name in trusted)
+    others = state.get("rivals_id")
+
+    async def judge(solution: Solution) -> Report:
+        return await ctx.judge(solution, tests)
+
+    return await gathered(
+        Case(
+            base=ctx.store.get(state["base_id"], Solution),
+            repaired=ctx.store.get(state["solution_id"], Solution),
+            report=report, tests=tests,
+            others=ctx.store.get(others, Alternatives) if others else None,
+            task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.settings.test_wall_s,
+        ),
+        judge, budget_s,
+    )

@@ -35,7 +35,8 @@ async def repair(branch: Branch, ctx: Context) -> State:
     if proposal.solution is None:
         return {"candidates": proposal.candidates, "reason": proposal.note}
     key = ctx.store.put(proposal.solution)
-    rivals = "" if proposal.rivals is None else ctx.store.put(proposal.rivals)
+    others = proposal.alternatives
+    rivals = "" if others is None else ctx.store.put(others)
     return {
         "candidates": proposal.candidates,
         "proposals": [f"{branch['iteration']}:{branch['strategy']}:{key}:{rivals}"],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Rivals, Solution, Strategy
+from agent.domain import Alternatives, Solution, Strategy
 from agent.events import Ambiguous, CodeWritten, PatchProposed
+from agent.repair.question import question
 from agent.state import State
 from agent.strategies import STRATEGIES
 
@@ -36,8 +37,9 @@ async def select(state: State, ctx: Context) -> State:
             diff=solution.diff(base),
         )
     )
-    if rivals:
-        ctx.emit(Ambiguous(iteration=iteration_now, rivals=ctx.store.get(rivals, Rivals)))
+    asked = question(ctx.store.get(rivals, Alternatives), base) if rivals else None
+    if asked is not None:
+        ctx.emit(Ambiguous(iteration=iteration_now, rivals=asked))
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
         "note": solution.note, "rivals_id": rivals,

@@ -153,6 +153,8 @@ class Candidate:
     """Its answer no longer depends on the arguments."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
+    rarity: float = 0.0
+    """How seldom such edits are the repair, by their operators alone."""
     penalty: float = 0.0
     """What its behaviour beyond the tests adds to its cost."""
 

@@ -29,10 +29,13 @@ Call = tuple[ast.expr, tuple[ast.expr, ...]]
 """An expression and the literals in it that may be changed."""
 
 
-def probes(names: Iterable[str], tests: Sequence[str], most: int = PROBES) -> tuple[str, ...]:
+def probes(
+    names: Iterable[str], tests: Sequence[str], most: int = PROBES, *, counting: bool = False
+) -> tuple[str, ...]:
     """Up to `most` calls of the program's `names`, none of them a test's own, the shortest first.
 
-    The same names and tests give the same calls.
+    With `counting`, numbers further and further from those seen make up what is missing. The same
+    names and tests give the same calls.
     """
     seeds = _seeds(frozenset(names), tests)
     if not seeds:
@@ -51,6 +54,12 @@ def probes(names: Iterable[str], tests: Sequence[str], most: int = PROBES) -> tu
         text = _changed(call, literals, pools, chance)
         if text not in known and len(text) <= LONGEST:
             found[text] = None
+    if counting:
+        for text in _counted(seeds, pools, most):
+            if len(found) >= most:
+                break
+            if text not in known and len(text) <= LONGEST:
+                found[text] = None
     return tuple(sorted(found, key=lambda one: (len(one), one)))
 
 
@@ -207,6 +216,22 @@ def _smallest(seeds: Sequence[Call], pools: dict[tuple[str, int], _Pool]) -> Ite
                 yield _with(call, literals, {place: _text(value)})
             for other in pool.values[:4]:
                 yield _with(call, literals, {place: _text(other)})
+
+
+def _counted(
+    seeds: Sequence[Call], pools: dict[tuple[str, int], _Pool], most: int
+) -> Iterator[str]:
+    """Calls with one number moved by one more each time."""
+    for step in range(1, most + 1):
+        for call, literals in seeds:
+            for place, literal in enumerate(literals):
+                value = ast.literal_eval(literal)
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    continue
+                least = min(0, pools[_key(call, place)].least)
+                for other in (value + step, value - step):
+                    if other >= least:
+                        yield _with(call, literals, {place: _text(other)})
 
 
 def _small(value: Any, pool: _Pool) -> Iterator[Any]:

@@ -14,6 +14,9 @@ from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
+RARE = 0.25
+"""What rarity adds among candidates that all pass: an operator with hundreds of edits passes a
+few tests by chance."""
 ALIKE = 1.0
 """Cost of answering otherwise than the candidates that are likely by their edits."""
 CRASHING = 1.5
@@ -34,8 +37,8 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 def weight(candidate: Candidate) -> float:
     return (
-        candidate.cost + candidate.penalty + WRONG_TYPE * bool(candidate.types)
-        + BLIND * candidate.blind
+        candidate.cost + candidate.penalty + RARE * candidate.rarity
+        + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
     )
 
 

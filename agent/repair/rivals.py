@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from agent.repair.rank import weight
 
 MOST = 3
 """Behaviours that are put before a person."""
+LONGEST = 200
+"""Characters of an answer that a person is asked to read; much longer ones come cut off."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,11 @@ class Cluster:
 
 
 def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...]:
-    """The behaviours of candidates that were probed, that of the text `chosen` first, the others
-    by their likeliest candidate."""
-    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    """The behaviours of candidates, that of the text `chosen` first, the others by their likeliest
+    candidate. One of which nothing is known beyond the tests is a behaviour of its own."""
+    groups: dict[tuple[str, ...] | str, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda one: (weight(one), one.text)):
-        if candidate.answers:
-            groups.setdefault(candidate.answers, []).append(candidate)
+        groups.setdefault(candidate.answers or candidate.text, []).append(candidate)
     found = [Cluster(tuple(group)) for group in groups.values()]
     own = [one for one in found if any(c.text == chosen for c in one.candidates)]
     if not own:
@@ -49,6 +51,8 @@ def telling_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> i
     """The place of the shortest call that sets the first behaviour apart from another, and tells
     most of them apart; `None` where a person could not read any difference."""
     best: tuple[int, int, int] | None = None
+    if not all(behaviours):
+        return None
     for place, call in enumerate(calls):
         answers = [one[place] for one in behaviours]
         if not all(map(is_readable, answers)):
@@ -62,10 +66,18 @@ def telling_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> i
 
 def is_readable(answer: str) -> bool:
     """Whether an answer can be put to a person and become a test: a literal or an exception."""
+    if len(answer) > LONGEST:
+        return False
     if answer.startswith("!"):
-        return answer[1:].isidentifier()
+        return is_exception(answer[1:])
     try:
         ast.literal_eval(answer)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
     return True
+
+
+def is_exception(name: str) -> bool:
+    """Whether Python itself has an exception of that name, which any test can name."""
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)

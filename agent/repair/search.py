@@ -46,7 +46,7 @@ from agent.repair.facts import (
 )
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program, Splice, spliced
-from agent.repair.rank import behaved, described, ranked, weight
+from agent.repair.rank import behaved, described, ranked
 from agent.repair.syntax import compiles, mended
 
 Steps = Generator[Question, Answer, None]
@@ -58,13 +58,17 @@ MOST_BEYOND = 1_500
 PROMISING = ((40, 20.0), (12, 4_000.0))
 """How many candidates that passed a failing test and then did not end are tried again, with how
 many times the steps."""
+CHANCE = ((8, 20.0),)
+"""The same of the cheapest that passed none."""
+BETWEEN = 5
+"""Chunks of candidates between two such trials."""
 SLOW, PATIENCE = 240, 20.0
 """The same of others that did not end."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
 """And of those, where the base told nothing of how long a healthy run takes."""
 BEAM = ((12, 1_500), (8, 800), (6, 500))
 """How many partial fixes are grown by a further edit in each round, each by how many edits."""
-SPLIT = 5.5
+SPLIT = 4.0
 """Single edits up to this cost come before the beam, dearer ones among it."""
 ADVANCE = 0.08
 """How much nearer the failing tests must come to passing, in tests, for a partial fix."""
@@ -106,6 +110,7 @@ class _Planned:
     cost: float
     operator: str
     edit: Edit
+    rarity: float
 
 
 @dataclass
@@ -233,7 +238,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
         )
     )
     yield from _screen(state, singles[:first], failing, passing, state.budget.candidates)
-    yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+    yield from _screen_promising(state, failing, passing)
     yield from _offer(state)
     if state.accepted or state.spent:
         return
@@ -259,7 +264,7 @@ def _repair(state: _State, base: Candidate) -> Steps:
         further.sort(key=lambda planned: planned.cost)
         limit = min(state.budget.candidates, state.tried + state.budget.pairs)
         yield from _screen(state, further, failing, passing, limit)
-        yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+        yield from _screen_promising(state, failing, passing)
         yield from _offer(state)
         if state.accepted or state.spent:
             return
@@ -304,7 +309,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
 
 def _edited(program: Program, base: Candidate, edit: Edit) -> _Planned:
     return _Planned(
-        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit
+        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit, edit.rarity
     )
 
 
@@ -401,10 +406,14 @@ def _screen(
     size = FIRST_CHUNK
     stop_cost: float | None = None
     stop_at = limit
+    chunks = 0
     while state.tried < min(limit, stop_at):
         chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
         if not chunk:
             return
+        chunks += 1
+        if chunks % BETWEEN == 0 and stop_cost is None:
+            yield from _screen_promising(state, failing, passing)
         mode: Mode = "fit" if stop_cost is None else "early"
         texts = tuple(one.text for one, _ in chunk)
         answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
@@ -414,25 +423,37 @@ def _screen(
             if answer is not None:
                 _note(state, candidate, edit, answer, failing, passing)
         if stop_cost is None and any(one not in state.offered for one in state.plausible):
-            best = min(weight(c) for t, c in state.plausible.items() if t not in state.offered)
+            best = min(c.cost for t, c in state.plausible.items() if t not in state.offered)
             stop_cost, stop_at = best + BEYOND, state.tried + MOST_BEYOND
         size = CHUNK
 
 
+def _screen_promising(state: _State, failing: set[int], passing: set[int]) -> Steps:
+    """Gives more steps to what passed a failing test before it did not end, and to a few more:
+    a test that goes through many cases passes all at once or not at all."""
+    yield from _screen_slow(state, failing, passing, PROMISING, least=1)
+    if not any(text not in state.offered for text in state.plausible):
+        yield from _screen_slow(state, failing, passing, CHANCE, most=CHANCE[0][0])
+
+
 def _screen_slow(
     state: _State, failing: set[int], passing: set[int], rounds: Iterable[tuple[int, float]],
-    least: int = 0,
+    *, least: int = 0, most: int | None = None,
 ) -> Steps:
-    """Gives candidates that did not end more steps, if they passed `least` tests before.
+    """Gives candidates that did not end more steps, if they passed `least` tests before, and no
+    more than `most` of them; the others stay for another time.
 
     Those come first that passed most. Failing tests are run first, so one that passed any
     of its tests is a repair, or a part of one, that may only be slow.
     """
     slow = [one for one in state.slow if one[0].passed >= least]
-    state.slow = [one for one in state.slow if one[0].passed < least]
-    for most, patience in rounds:
+    slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
+    taken = slow[:most]
+    state.slow = [one for one in state.slow if one[0].passed < least] + slow[len(taken) :]
+    slow = taken
+    for count, patience in rounds:
         slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
-        slow, asked = [], slow[:most]
+        slow, asked = [], slow[:count]
         for first in range(0, len(asked), FIRST_CHUNK):
             chunk = asked[first : first + FIRST_CHUNK]
             texts = tuple(one.text for one, _ in chunk)
@@ -466,7 +487,8 @@ def _chunk(
         text = spliced(planned.data, planned.splices)
         if _mark(text) not in state.seen:
             state.seen.add(_mark(text))
-            chunk.append((Candidate(text, planned.cost, planned.operator), planned.edit))
+            candidate = Candidate(text, planned.cost, planned.operator, rarity=planned.rarity)
+            chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
                 break
     return chunk
@@ -487,9 +509,7 @@ def _note(
     failing: set[int],
     passing: set[int],
 ) -> None:
-    told = Candidate(
-        candidate.text, candidate.cost, candidate.operator, "", answer.score, answer.types
-    )
+    told = replace(candidate, passed=answer.score, types=answer.types)
     if answer.ended == "ok":
         blind = blindness(state.source, told.text, state.facts.tests)
         if blind != "refused":
@@ -560,7 +580,8 @@ def _grown(
     for edit in edits[:most]:
         cost = seed.candidate.cost + edit.cost + 0.25 * place - 0.8 * seed.score
         operator = f"{seed.operator}, {edit.operator}"
-        found.append(_Planned(program.data, (edit.splice,), cost, operator, edit))
+        rarity = seed.candidate.rarity + edit.rarity
+        found.append(_Planned(program.data, (edit.splice,), cost, operator, edit, rarity))
     return found
 
 
@@ -576,7 +597,8 @@ def _cheap_pairs(
             if a.end <= b.start or b.end <= a.start:
                 cost = base.cost + first.cost + second.cost + 2.0
                 operator = f"{first.operator}, {second.operator}"
-                found.append(_Planned(program.data, (a, b), cost, operator, second))
+                rarity = first.rarity + second.rarity
+                found.append(_Planned(program.data, (a, b), cost, operator, second, rarity))
     return found
 
 

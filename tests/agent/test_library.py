@@ -50,11 +50,11 @@ class Replayed:
         self.settings = settings
         yield self
 
-    async def start(self, task: Task, *, title: str) -> str:
+    async def start(self, task: Task, *, title: str, ask: bool) -> str:
         self.tasks.append(task)
         return "r1"
 
-    async def follow(self, run: str) -> AsyncIterator[tuple[Stamped, ...]]:
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
         yield self.log(run)
         if self.hangs:
             await asyncio.Event().wait()

@@ -13,7 +13,7 @@ def test_every_environment_name_sets_its_field() -> None:
         "LLM_PROVIDER": "mock", "HEAL_MAX_ITERATIONS": "7", "HEAL_AUTONOMY": "review_repairs",
         "HEAL_BUDGET_S": "9.5", "HEAL_SEARCH_S": "3", "HEAL_MAX_CANDIDATES": "11",
         "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "jail",
-        "SANDBOX_ALLOW_WEAK": "1",
+        "SANDBOX_ALLOW_WEAK": "1", "HEAL_PROOF_S": "1.5", "HEAL_ASK": "1",
         "HEAL_DATA_DIR": "/somewhere", "HF_TOKEN": "t", "HF_LESSONS_REPO": "anna/lessons",
     }
     settings = Settings.from_env(values)
@@ -22,7 +22,7 @@ def test_every_environment_name_sets_its_field() -> None:
         "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
         "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
         "hold_out": False, "sandbox": "jail", "allow_weak": True, "data_dir": Path("/somewhere"),
-        "hf_token": "t", "hf_lessons_repo": "anna/lessons",
+        "hf_token": "t", "hf_lessons_repo": "anna/lessons", "proof_s": 1.5, "ask": True,
     }
 
 

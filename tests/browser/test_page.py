@@ -272,3 +272,25 @@ def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(
         heal(held.page, code="print(1)")
         ended(held.page, "HEALTHY")
         expect(held.page.locator("#banner .banner")).to_have_count(0)
+
+
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+
+
+def test_the_question_that_is_left_open_is_answered_by_a_click_even_after_a_reload(
+    public: Callable[..., AbstractContextManager[Any]],
+) -> None:
+    with public() as opened:
+        page = opened.page
+        heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
+        ended(page, "HEALED")
+        expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
+        opened.reload()
+        fits(page)
+        before = page.url
+        page.get_by_role("button", name="B gives 33").click()
+        page.wait_for_function("before => location.href !== before", arg=before)
+        ended(page, "HEALED")
+        expect(page.locator(".patch .came")).to_contain_text("n == 10")
+        expect(page.locator(".matrix")).to_contain_text("price(11) == 33")
+        expect(page.locator("#question")).to_be_hidden()

@@ -8,17 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain import (
+    Behaviour,
     BlamedLine,
     Diagnosis,
     Ending,
+    Evidence,
     File,
     Jail,
     JailLayer,
     Report,
+    Rivals,
     Solution,
     Verdict,
 )
 from agent.events import (
+    Ambiguous,
     CodeWritten,
     Critiqued,
     Diagnosed,
@@ -41,7 +45,7 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from demo.render import banner, empty, place, sentence, workbench
+from demo.render import banner, choice, empty, place, question, sentence, workbench
 from demo.view import fold
 
 Log = tuple[Stamped, ...]
@@ -101,6 +105,9 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         for status in ("passed", "failed", "error", "timeout")
         for integrity in ("in-process",)
     )
+    rivals = Rivals(call=text, behaviours=(
+        Behaviour(label=text, gives=text, solution=solution, note=text, diff=diff),
+    ))
     ending = Ending(kind="raised", exception=text, message=text, line=1, traceback=text)
     end: Event = RunFailed(error=text)
     if resolved:
@@ -124,7 +131,12 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
         PartialFound(diff=diff, passed=0, total=1, note=text),
         Critiqued(verdict="reject", note=text),
-        Proved(level="E1", why=text),
+        Ambiguous(iteration=1, rivals=rivals),
+        Proved(level="E2", why=text, evidence=Evidence(
+            probes=1, new_failures=(text,), wavering=(text,), others=1, mutants=2, killed=1,
+            survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), unsettled=text,
+            cut=text,
+        )),
         LessonLearned(text=text, category=text),
         ModelCalled(role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0),
         Notice(level="error", text=text),
@@ -142,7 +154,8 @@ def everywhere(text: str, *, resolved: bool) -> Log:
 def test_untrusted_text_stays_text_in_every_place(canary: str, resolved: bool) -> None:
     log = everywhere(canary, resolved=resolved)
     for length in range(len(log) + 1):
-        read = Reader(workbench(fold(log[:length])))
+        view = fold(log[:length])
+        read = Reader(workbench(view) + question(view.rivals))
         assert read.tags <= OUR_TAGS
         assert read.attributes <= OUR_ATTRIBUTES
         assert all(link.startswith("gradio_api/heal/") for link in read.links)
@@ -271,3 +284,33 @@ def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
     assert banner("", "") == ""
     assert 'class="banner weak"' in banner("<b>", "")
     assert "<b>" not in banner("<b>", "") + banner("", "<b>")
+
+
+def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question(
+    recorded: Callable[[str], Log],
+) -> None:
+    view = fold(recorded("rivals"))
+    read = Reader(workbench(view))
+    for said in ("Behaviours that fit the tests", "price(11)", "A gives 22", "B gives 33",
+                 "E2", "another behaviour fits the tests too", "128 raise nothing new"):
+        assert said in read.text
+    assert view.question is view.rivals is not None
+    assert "What should price(11) give?" in Reader(question(view.question)).text
+    assert question(None) == ""
+
+
+def test_a_button_says_who_gives_what_in_few_words() -> None:
+    assert choice("A", "[1, 2]") == "A gives [1, 2]"
+    assert choice("B and C", "raises KeyError") == "B and C raise KeyError"
+    assert choice("A", "'" + "x" * 100 + "'") == "A gives '" + "x" * 58 + "…"
+
+
+def test_a_question_is_open_only_where_a_run_has_healed(recorded: Callable[[str], Log]) -> None:
+    log = recorded("rivals")
+    assert fold(log[:-1]).question is None
+    end = log[-1]
+    assert isinstance(end.event, RunFinished)
+    cancelled = end.model_copy(update={"event": end.event.model_copy(
+        update={"outcome": "cancelled"}
+    )})
+    assert fold((*log[:-1], cancelled)).question is None

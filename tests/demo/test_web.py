@@ -15,7 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from agent.domain import Jail, Task
-from agent.events import RunStarted, Stamped, from_jsonl
+from agent.events import Ambiguous, RunStarted, Stamped, Waiting, from_jsonl
 from demo.downloads import download_route
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
@@ -345,3 +345,78 @@ async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chos
     async with host.serving():
         page = Page(host)
         assert "CANCELLED" in (await healed(page, begun(page, words="healed")))[-1]
+
+
+async def test_an_open_question_is_asked_with_a_button_for_each_answer(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = begun(page, words="rivals")
+    session._choose = lambda task, choose=session._choose: choose(  # type: ignore[misc]
+        Task(text="rivals" if task.text == "rivals" else "healed")
+    )
+    await healed(page, kept)
+    kept, *_, asking, words, first, second, third = await page.settle(kept)
+    assert asking["visible"] is True
+    assert "What should" in words
+    assert [first["value"], second["value"], third["visible"]] == [
+        "A gives 22", "B gives 33", False
+    ]
+
+    before = kept["run"]
+    chosen = (await page.choose_behaviour(kept, 1))[0]
+    assert (chosen["asked"], chosen["answer"]) == (before, "B")
+    UUID(chosen["run"])
+    shown = [shown async for shown, _ in page.answer(chosen)]
+    assert "HEALED" in shown[-1]
+    assert begun_in(session, chosen)
+    settled = await page.settle(chosen)
+    assert (settled[0]["asked"], settled[4]["visible"]) == ("", False)
+
+
+async def test_a_question_that_is_closed_starts_nothing(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = begun(page, words="healed")
+    await healed(page, kept)
+    closed = await page.choose_behaviour(kept, 0)
+    assert (closed[0], "closed" in closed[1]) == (kept, True)
+    assert len(session._runs) == 1
+
+
+async def test_a_run_that_waits_with_a_question_is_answered_itself(
+    page: Page, session: RecordedSession, chosen: Chosen
+) -> None:
+    log = [*chosen(Task(text="rivals"))]
+    place = next(n for n, entry in enumerate(log) if entry.event.kind == "ambiguous")
+    asked = log[place].event
+    assert isinstance(asked, Ambiguous)
+    log[place] = log[place].model_copy(update={"event": Waiting(
+        interrupt="which-1", question="Which?", rivals=asked.rivals
+    )})
+    session._choose = lambda task: tuple(log)
+    kept = begun(page, words="rivals")
+    await healed(page, kept)
+    settled = await page.settle(kept)
+    assert (settled[3]["visible"], settled[4]["visible"]) == (False, True)
+    picked = (await page.choose_behaviour(settled[0], 1))[0]
+    assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
+    shown = [shown async for shown, _ in page.answer(picked)]
+    assert "HEALED" in shown[-1]
+    answered = [entry.event for entry in session.log(kept["run"])
+                if entry.event.kind == "answered"]
+    assert [event.answer for event in answered] == ["{'answer': 'B'}"]
+
+
+async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
+    session = RecordedSession(lambda task: chosen(Task(text="rivals")), jail=WEAK)
+    await session.start(Task(), run_id=SAVED)
+    async for _ in session.follow(SAVED):
+        pass
+    host = Host(lambda: recorded_engine(session), Door(public=True))
+    async with host.serving():
+        page = Page(host)
+        kept: Kept = {**NOTHING, "run": SAVED}
+        assert (await page.settle(kept))[4]["visible"] is False
+        picked = (await page.choose_behaviour(kept, 0))[0]
+        (told,) = [pair async for pair in page.answer(picked)]
+        assert "No code is run here" in told[1]

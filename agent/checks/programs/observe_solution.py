@@ -62,6 +62,8 @@ class Program:
         self._stdin: str = payload["stdin"]
         self._argv: list[str] = payload["argv"]
         self._folder = os.path.join(folder, "")
+        if payload["random_seed"] is not None:
+            self.seed(payload["random_seed"])
         self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
         self._originals: dict[tuple[str, str], Any] = {}
@@ -129,7 +131,7 @@ class Program:
                 os.environ[name] = value
 
     def seed(self, value: Any) -> None:
-        """Seeds the random numbers as the test seeded its own."""
+        """Seeds the random numbers, as a test seeded its own or as a re-run asks for."""
         import random
 
         random.seed(value)

@@ -18,6 +18,10 @@ def main(jail: Any) -> None:
     """Runs the entry file as `__main__`."""
     payload = jail.payload
     give_way(jail.files)
+    if payload["random_seed"] is not None:
+        import random
+
+        random.seed(payload["random_seed"])
     path = os.path.join(jail.folder, payload["entry"])
     sys.argv[:] = [payload["entry"], *payload["argv"]]
     folder = os.path.dirname(path)

@@ -30,7 +30,7 @@ from agent.repair.edits import (
     twins,
     wholes,
 )
-from agent.repair.edits.priors import prior
+from agent.repair.edits.priors import prior, rarity
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -54,6 +54,8 @@ class Edit:
     splice: Splice
     operator: str
     cost: float
+    rarity: float = 0.0
+    """How seldom an edit of this operator is the repair; see `priors`."""
 
 
 _FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -205,6 +207,7 @@ def single_edits(
     found: dict[tuple[int, int, str], Edit] = {}
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
     priors = {one.name: prior(one.name) for one in operators}
+    rarities = {one.name: rarity(one.name) for one in operators}
     for node in _walked(within or program.tree, closed):
         if over():
             break
@@ -225,7 +228,7 @@ def single_edits(
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)
                 if key not in found or cost < found[key].cost:
-                    found[key] = Edit(splice, operator.name, cost)
+                    found[key] = Edit(splice, operator.name, cost, rarities[operator.name])
     edits = [
         edit for (start, end, text), edit in found.items()
         if program.data[start:end] != text.encode("utf-8", "surrogatepass")

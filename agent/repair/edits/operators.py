@@ -63,14 +63,25 @@ def comparison(program: Program, node: ast.Compare) -> Iterator[Splice]:
     places = list(_comparison_places(program, node))
     for start, end, old in places:
         for new in NEARBY[old]:
-            cost = 1.4 if (old, new) in _BOUNDS else 2.0 if (old, new) in _NEGATIONS else 2.5
-            yield Splice(start, end, new, cost, node.lineno)
+            yield Splice(start, end, new, _mistaken(old, new), node.lineno)
     if len(places) == 2:
         (a, b, first), (c, d, second) = places
         for one in NEARBY[first][:2]:
             for two in NEARBY[second][:2]:
                 text = one + program.between(b, c) + two
                 yield Splice(a, d, text, 3.0, node.lineno)
+
+
+def _mistaken(old: str, new: str) -> float:
+    """How far-fetched it is that one comparison was written for another."""
+    if (old, new) in _BOUNDS:
+        return 1.4
+    if (old, new) in _NEGATIONS:
+        return 2.0
+    if {old, new} in ({"<", ">"}, {"<=", ">="}):
+        return 2.4
+    # That an order was meant as an inequality is seldom.
+    return 3.3 if "!=" in (old, new) and ("<" in old + new or ">" in old + new) else 2.6
 
 
 def comparison_bound(program: Program, node: ast.Compare) -> Iterator[Splice]:

@@ -142,5 +142,10 @@ mind, so most of it is in them; more weight ranks the development set's repairs 
 
 def prior(operator: str) -> float:
     """What is added to the cost of each edit of an operator."""
+    return WEIGHT * rarity(operator)
+
+
+def rarity(operator: str) -> float:
+    """How unlikely one edit of an operator is to be the repair: its negative log likelihood."""
     repairs, offers = PRIORS[operator]
-    return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
+    return -math.log((repairs + NEVER_COUNTED) / offers)

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agent.repair.syntax.brackets import brackets
 from agent.repair.syntax.broken import Broken, Proposal
 from agent.repair.syntax.fault import Fault, compiles, fault
@@ -18,7 +20,6 @@ from agent.repair.syntax.python_two import python_two
 from agent.repair.syntax.quotes import quotes
 from agent.repair.syntax.search import Mended, Rule, cheapest
 from agent.repair.syntax.shapes import shapes
-from agent.repair.syntax.tokens import tokens
 from agent.repair.syntax.windows import Window, windows
 from agent.repair.syntax.words import words
 from agent.repair.syntax.wrapping import wrapping
@@ -36,7 +37,7 @@ _VERIFIED = 4_000_000
 
 def mended(source: str, most: int) -> list[tuple[float, str]]:
     """Texts that compile, likeliest first, from at most `most` tries."""
-    names = frozenset(token.text for token in tokens(source) if token.kind == "name")
+    names = frozenset(re.findall(r"[^\W\d]\w*", source))
     variants = [Mended(0.0, source)]
     at = fault(source)
     while at is not None:
@@ -66,9 +67,14 @@ def _one_window(
         if not ranked:
             continue
         now = fault(text[: window.start] + ranked[0].text + text[window.end :])
-        if now is None or now.left < len(text) - window.end:
+        # Python may report an unclosed bracket far behind before the first error of all.
+        if now is None or not _is_inside(now, len(text), window):
             return window, ranked, now, spent
     return None
+
+
+def _is_inside(at: Fault, length: int, window: Window) -> bool:
+    return length - window.end <= at.left < length - window.start
 
 
 def _ranked(found: list[Mended], window: Window, names: frozenset[str]) -> list[Mended]:
@@ -88,11 +94,14 @@ def _combined(variants: list[Mended], window: Window, found: list[Mended]) -> li
     head = best.text[: window.start]
     behind = len(best.text) - window.start
     combined = [Mended(best.cost + one.cost, head + one.text + rest) for one in found]
-    combined += [
-        Mended(one.cost + cheapest_part.cost, one.text[:-behind] + cheapest_part.text + rest)
-        for one in variants[1:]
-        if one.text[-behind:] == best.text[window.start :]
-    ]
+    for one in variants[1:]:
+        cost = one.cost + cheapest_part.cost
+        if one.text[-behind:] == best.text[window.start :]:
+            text = one.text[:-behind] + cheapest_part.text + rest
+            combined.append(Mended(cost, text))
+        elif one.text[: window.end] == best.text[: window.end]:
+            text = head + cheapest_part.text + one.text[window.end :]
+            combined.append(Mended(cost, text))
     return sorted(combined, key=lambda one: one.cost)[:_KEPT]
 
 
@@ -103,7 +112,7 @@ def _verified(variants: list[Mended]) -> list[Mended]:
         if work <= 0 and found:
             break
         work -= len(one.text)
-        if fault(one.text) is None:
+        if compiles(one.text):
             found.append(one)
     return found
 

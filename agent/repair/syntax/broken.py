@@ -11,6 +11,7 @@ from functools import cached_property
 from agent.repair.syntax.fault import Fault
 from agent.repair.syntax.tokens import Token, tokens, unclosed
 
+_LONG = 600
 _FAR = 1.4
 _BACK = 60
 
@@ -47,6 +48,11 @@ class Line:
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the line is too long to be written anew for every small edit."""
+        return len(self.text) > _LONG
 
     def becomes(self, cost: float, new: str) -> Proposal:
         """The line, written anew; only what differs is counted as edited."""
@@ -157,11 +163,15 @@ class Broken:
         return frozenset(rows)
 
     def within(self, line: Line) -> list[Token]:
-        """The tokens of a line, without its end."""
-        first = bisect.bisect_left(self.tokens, line.start, key=lambda token: token.start)
+        """The tokens of a line, without its end; of a very long line, those near the fault."""
+        start, end = line.start, line.end
+        if end - start > _LONG:
+            middle = min(max(self.at, start), end)
+            start, end = max(start, middle - _LONG // 2), min(end, middle + _LONG // 2)
+        first = bisect.bisect_left(self.tokens, start, key=lambda token: token.start)
         found = []
         for token in self.tokens[first:]:
-            if token.start >= line.end:
+            if token.start >= end:
                 break
             if token.kind != "newline":
                 found.append(token)

@@ -43,7 +43,14 @@ def fault(text: str) -> Fault | None:
 
 
 def compiles(text: str) -> bool:
-    return fault(text) is None
+    """Whether a text compiles: quicker than finding no fault."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<text>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+            return False
+    return True
 
 
 def position(text: str, line: int, offset: int) -> int:

@@ -97,7 +97,7 @@ def foreign(broken: Broken) -> list[Proposal]:
             together = family(together)
     if together != text:
         found.append(Proposal(0.4, 0, len(text), together))
-    for line in broken.suspects:
+    for line in (line for line in broken.suspects if not line.is_long):
         for family in fitting:
             new = family(line.text)
             if new != line.text and "\n" not in new:

@@ -77,6 +77,8 @@ def _regions(broken: Broken, cost: float) -> list[Proposal]:
     """The fault's line, its block, or more behind it, at another level."""
     found = []
     for line in broken.suspects[: 4 if cost < 1 else 2]:
+        if line.is_long:
+            continue
         row = line.index
         for level, extra in _levels(broken, row).items():
             shift = level - line.width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from agent.repair.syntax.broken import Broken, Proposal
@@ -35,7 +36,8 @@ def _edited(text: str, edits: list[Edit]) -> str:
     return "".join([*parts, text[last:]])
 
 
-def _statements(some: tuple[Token, ...]) -> list[list[Token]]:
+@functools.lru_cache(maxsize=8)
+def _statements(some: tuple[Token, ...]) -> tuple[list[Token], ...]:
     """The tokens of each simple statement, or of the head of each compound one."""
     found: list[list[Token]] = []
     current: list[Token] = []
@@ -49,7 +51,7 @@ def _statements(some: tuple[Token, ...]) -> list[list[Token]]:
             current, depth = [], 0
         elif token.kind not in ("newline", "comment"):
             current.append(token)
-    return [statement for statement in [*found, current] if statement]
+    return tuple(statement for statement in [*found, current] if statement)
 
 
 def _printed(broken: Broken) -> list[Edit]:

@@ -10,7 +10,7 @@ from agent.repair.syntax.broken import Broken, Line, Proposal
 from agent.repair.syntax.tokens import Token
 
 _PREFIX = re.compile(r"(?i)[rbuf]{0,2}")
-_LINES = 40
+_LINES, _LETTERS = 40, 400
 _CODE = re.compile(r"\s*(?:(?:if|for|while|return|def|class|with|try|import|from|raise|yield|assert"
                    r"|print|self)\b|[\w.\[\], ]+ ?[-+*/]?= |[\w.]+\(|@\w)")
 
@@ -43,7 +43,7 @@ def _single(broken: Broken, line: Line, token: Token, some: list[Token]) -> list
     assert tail is not None
     likely = begin + tail.start()
     away = line.distance
-    for place in range(begin, token.end + 1):
+    for place in range(begin, min(token.end, begin + _LETTERS) + 1):
         left, right = broken.text[begin:place], broken.text[place : token.end]
         boundary = not (left[-1:].isalnum() and right[:1].isalnum())
         cost = 0.4 if place == likely else 0.55 if place == token.end else 0.75
@@ -230,7 +230,9 @@ def _opened_above(broken: Broken) -> list[Proposal]:
 
 def _formatted(broken: Broken, line: Line) -> list[Proposal]:
     """What stands in the braces of an f-string, and the braces."""
-    found = []
+    found = list[Proposal]()
+    if line.is_long:
+        return found
     for match in re.finditer(r"(?i)\b(?:f|rf|fr)(\"\"\"|'''|\"|')", line.text):
         quote, begin = match.group(1), match.end()
         end = _end_of_format(line.text, begin, quote)
@@ -309,7 +311,8 @@ def _braces(inside: str) -> list[tuple[float, str]]:
         fewer = inside[:place] + inside[place + 1 :]
         right = (match.group() == "{") == (opened > 0)
         doubled = inside[place : place + 2] in ("{{", "}}")
-        found.append((0.42 if doubled else 0.6 if right and opened else 1.6, fewer))
+        likely = 0.9 if match.group() == "{" else 0.6
+        found.append((0.42 if doubled else likely if right and opened else 1.6, fewer))
     if opened > 0:
         last = inside.rindex("{")
         for match in re.finditer(r"(?<=[\w)\]])(?![\w(\[.])|$", inside[last:]):
@@ -320,6 +323,6 @@ def _braces(inside: str) -> list[tuple[float, str]]:
         first = inside.index("}")
         for match in re.finditer(r"(?<!\w)(?=[A-Za-z_])", inside[:first]):
             place = match.start()
-            cost = 0.5 + 0.01 * (first - place)
+            cost = 0.5 + 0.01 * (first - place) + (0.5 if inside[:place].endswith("{") else 0.0)
             found.append((cost, inside[:place] + "{" + inside[place:]))
     return found

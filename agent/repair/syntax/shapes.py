@@ -93,6 +93,8 @@ def shapes(broken: Broken) -> list[Proposal]:
     """The table's rewritings, each at every place it fits, and those that need the brackets."""
     found: list[Proposal] = []
     for line in broken.suspects:
+        if line.is_long:
+            continue
         code = line.text.rstrip()
         indent = " " * line.width
         for cost, pattern, new in _SHAPES:

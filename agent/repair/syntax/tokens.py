@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Token:
             *OPENERS, "...", "-", "~", "+", "*", "**")
 
 
+@functools.lru_cache(maxsize=32)
 def tokens(text: str) -> tuple[Token, ...]:
     """All tokens in order; blanks are left out."""
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from agent import commands
 from agent.cli import app
-from agent.domain import BlamedLine, Diagnosis
-from agent.events import Diagnosed, PartialFound, RunFailed, Waiting, to_jsonl
+from agent.domain import Behaviour, BlamedLine, Diagnosis, Evidence, File, Rivals, Solution
+from agent.events import (
+    Ambiguous,
+    Diagnosed,
+    PartialFound,
+    Proved,
+    RunFailed,
+    Waiting,
+    to_jsonl,
+)
 from agent.intake.errors import NotFixable
+from agent.terminal import Terminal
 from llm import NoProvider
 from sandbox import SandboxUnavailable
 
@@ -24,7 +35,7 @@ TEST = ("--tests", "assert add(2, 3) == 5")
 KEYS = {
     "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider", "iterations",
     "candidates", "cut_after", "rivals", "tokens", "cost_usd", "seconds", "reason", "error",
-    "not_a_fix", "sandbox", "level", "refused",
+    "not_a_fix", "sandbox", "level", "refused", "evidence",
 }
 
 
@@ -441,3 +452,69 @@ def test_the_exit_codes_stand_in_the_help() -> None:
     shown = invoke(None, "run", "--help").output
 
     assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
+
+
+SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+RIVALS = Rivals(call="add(0, 1)", behaviours=(
+    Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
+    Behaviour(
+        label="B", gives="raises KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
+    ),
+))
+
+
+def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
+    program: Path, healing: Any
+) -> None:
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS),
+                      *healing.events[2:]]
+
+    result = invoke(healing, "run", program, *TEST)
+
+    assert "2 behaviours fit your tests: for `add(0, 1)` A gives 1, B raises KeyError" in (
+        result.stderr
+    )
+    assert result.stdout == healing.events[-1].diff
+    document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
+    assert document["rivals"]["call"] == "add(0, 1)"
+
+
+def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, *TEST, "--ask")
+
+    assert result.exit_code == 0
+    assert "nobody can be asked here; the likeliest repair is taken" in result.stderr
+    assert healing.settings.ask is False
+
+
+def test_a_person_is_asked_until_the_answer_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Z\nnone\n[\nnone\n7\n"))
+
+    answer = commands._chosen("Which is right?", RIVALS, commands.Face(Terminal()))
+
+    told = capsys.readouterr().err
+    assert answer == "7"
+    assert "A: plus" in told and "+c" in told
+    assert "'Z' is none of A, B" in told and "'[' is none of A, B" in told
+
+
+def test_whoever_knows_no_value_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("none\n\n"))
+    assert commands._chosen("Which?", RIVALS, commands.Face(Terminal())) == "skip"
+
+
+def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:
+    seen = Evidence(probes=128, mutants=3, killed=2, survivors=("changed `+` to `-`",),
+                    equivalent=1, reruns=5, disagreeing=("add(2, 3)",))
+    healing.events = [*healing.events[:2], Proved(level="E3", why="so far", evidence=seen),
+                      *healing.events[2:]]
+
+    told = invoke(healing, "run", program, *TEST, "-v").stderr
+
+    assert "proof E3: so far" in told
+    assert "no test notices: changed `+` to `-`" in told
+    assert "went otherwise in a re-run: add(2, 3)" in told
+    document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
+    assert document["evidence"]["survivors"] == ["changed `+` to `-`"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from agent.repair.probes import probes
+from agent.repair.probes import PROBES, probes
 
 TESTS = (
     "assert longest(['pear', 'fig'], 3) == 'pear'",
@@ -46,3 +46,12 @@ def test_chains_on_objects_are_probed_as_a_whole() -> None:
 
 def test_calls_with_variables_or_of_other_names_are_left_alone() -> None:
     assert probes(["f"], ["x = 3\nassert f(x) == 1", "assert g(2) == 1", "not python"]) == ()
+
+
+def test_numbers_further_away_make_up_for_what_is_missing() -> None:
+    few = probes(["f"], ["assert f(3) == 1"])
+    many = probes(["f"], ["assert f(3) == 1"], counting=True)
+    assert len(few) < PROBES == len(many)
+    assert set(few) < set(many)
+    assert "f(3)" not in many and "f(-1)" not in many
+    assert len(probes(["f"], ["assert f(True) == 1"], counting=True)) == 1

@@ -22,8 +22,10 @@ def test_candidates_that_answer_alike_are_one_behaviour_led_by_the_chosen_one() 
     assert [[one.text for one in cluster.candidates] for cluster in found] == [["b", "a"], ["c"]]
 
 
-def test_a_text_that_was_not_put_to_the_calls_has_no_rivals() -> None:
-    assert clusters([candidate("x", 1.0), OTHER], chosen="x") == ()
+def test_a_text_that_was_not_put_to_the_calls_behaves_as_nobody_knows() -> None:
+    found = clusters([candidate("x", 1.0), candidate("y", 1.1), OTHER], chosen="x")
+    assert [cluster.best.text for cluster in found] == ["x", "y", "c"]
+    assert telling_call(CALLS, [(), OTHER.answers]) is None
 
 
 def test_the_shortest_call_that_differs_tells_them_apart() -> None:
@@ -39,6 +41,7 @@ def test_the_call_that_tells_most_behaviours_apart_comes_before_a_shorter_one() 
 
 def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
     assert not is_readable("<Node>") and not is_readable("~") and not is_readable("")
+    assert not is_readable("1" * 201)
     assert is_readable("[1, 'a']") and is_readable("!ValueError")
     assert telling_call(("f(1)",), [("<A>",), ("<B>",)]) is None
 

@@ -1,8 +1,13 @@
 """Text that does not compile is mended by small edits near the error."""
 
+import ast
+import warnings
+
 import pytest
 
-from agent.repair.syntax import compiles, mended
+from agent.repair.syntax import compiles, fault, mended
+from agent.repair.syntax.plausible import oddness
+from agent.repair.syntax.windows import windows
 
 MOST = 4000
 
@@ -35,11 +40,90 @@ def test_a_broken_text_is_mended(broken: str, whole: str | None) -> None:
         assert whole in found[:5]
 
 
+LOOP = """def total(prices):
+    result = 0
+    for price in prices:
+        if price > 0:
+            result += price
+    return result
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "right", "wrong"),
+    [
+        # wrapped in what it was copied from
+        (LOOP, LOOP, f"```python\n{LOOP}```\n"),
+        (LOOP, LOOP, f"Here is the code:\n\n{LOOP}"),
+        (LOOP, LOOP, f"{LOOP}\nThis adds all prices, and returns the sum.\n"),
+        (LOOP, LOOP, "".join(f"{n:3}  {line}\n" for n, line in enumerate(LOOP.splitlines(), 1))),
+        (LOOP, LOOP, ">>> " + "\n... ".join(LOOP.splitlines()) + "\n"),
+        (LOOP, LOOP, LOOP.rstrip("\n").replace("\n", "\\n") + "\\n"),
+        (LOOP, "price > 0", "price &gt; 0"),
+        (LOOP, "    result = 0\n", "<<<<<<< HEAD\n    result = 0\n=======\n    result = 1\n"
+         ">>>>>>> other\n"),
+        # other languages
+        (LOOP, "        if price > 0:\n            result += price\n",
+         "        if (price > 0) {\n            result += price;\n        }\n"),
+        (LOOP, "for price in prices:", "foreach price in prices:"),
+        (LOOP, "def total", "function total"),
+        (LOOP, "    result = 0\n", "    let result = 0;\n"),
+        ("i = 0\nwhile i < 3:\n    i += 1\n", "i += 1", "i++"),
+        ("x = 1 if a else 2\n", "1 if a else 2", "a ? 1 : 2"),
+        # indentation
+        (LOOP, "    return result", "return result"),
+        (LOOP, "        if price > 0:\n            result += price\n",
+         "    if price > 0:\n        result += price\n"),
+        (LOOP, "            result += price\n", "\t\t\tresult += price\n"),
+        (LOOP, "    return result", "  return result"),
+        ("def f():\n    pass\n\n\ndef g():\n    return 1\n", "    pass\n", "    # later\n"),
+        # brackets, quotes and f-strings
+        ("n = max(len(a), len(b))\n", "len(a), ", "len(a, "),
+        ("print(names[0], 1)\n", "names[0]", "names[0)"),
+        ("print('it is', 3)\n", "'it is'", "'it is\""),
+        ('x = "it\'s"\n', '"it\'s"', "'it's'"),
+        ("print(f\"{d['k']}\")\n", "d['k']", 'd["k') if False else
+        ("s = f'{name} left'\n", "{name} left", "{name left"),
+        ("s = 'one\\ntwo'\n", "\\n", "\n"),
+        ("s = 'a' + f'{b}'\n", "{b}", "{b}}"),
+        ('def f():\n    """Says one."""\n    return 1\n', 'one."""', "one."),
+        # words and shapes
+        (LOOP, "    return result", "    retrun result"),
+        (LOOP, "for price in", "For price in"),
+        ("if a not in b:\n    c()\n", "not in", "no tin"),
+        ("x = {'a': 1, 'b': 2}\n", "'b': 2", "'b' = 2"),
+        ("y = [a for a in b if a > 1]\n", "a for a in b if a > 1", "a if a > 1 for a in b"),
+        ("f = lambda x: x + 1\n", "lambda x: x", "lambda x: return x"),
+        ("from os import path\n", "from os import path", "import path from os"),
+        ("class_ = 3\nprint(class_)\n", "class_", "class"),
+        ("a = 1\nb = 2\n", "a = 1\nb = 2\n", "a = 1 b = 2\n"),
+        ("async def f(g):\n    return await g()\n", "async def", "def"),
+        # Python 2
+        ("print(a, file=log)\nprint('b')\n", "print(a, file=log)\nprint('b')",
+         "print >>log, a\nprint 'b'"),
+        ("raise ValueError('no')\n", "ValueError('no')", "ValueError, 'no'"),
+        ("mode = 0o755\n", "0o755", "0755"),
+    ],
+)
+def test_the_likeliest_text_is_the_one_that_was_meant(whole: str, right: str, wrong: str) -> None:
+    broken = whole.replace(right, wrong)
+
+    assert fault(broken) is not None
+    likeliest = mended(broken, MOST)[0][1]
+    assert ast.dump(ast.parse(likeliest)) == ast.dump(ast.parse(whole))
+
+
 def test_several_errors_are_mended_one_after_the_other() -> None:
     broken = "def f(x)\n    if x > 0\n        return 'pos'\n    return 'neg\n"
     whole = "def f(x):\n    if x > 0:\n        return 'pos'\n    return 'neg'\n"
 
     assert whole in [text for _, text in mended(broken, MOST)]
+
+
+def test_what_is_untouched_keeps_its_comments_and_layout() -> None:
+    broken = "x  =  1   # one\n\n\ndef f( a )\n    # two\n    return   a\n"
+
+    assert mended(broken, MOST)[0][1] == broken.replace("( a )", "( a ):")
 
 
 def test_text_that_compiles_is_left_alone() -> None:
@@ -52,9 +136,59 @@ def test_the_same_text_is_mended_the_same_way() -> None:
     assert mended(broken, 800) == mended(broken, 800)
 
 
+def test_nothing_is_found_without_tries() -> None:
+    assert mended("def f(x)\n    return x\n", 0) == []
+
+
 @pytest.mark.parametrize("prose", ["hello there, please fix my computer", "fix it now please\n"])
 def test_prose_is_not_mended_by_taking_it_away(prose: str) -> None:
     found = [text for _, text in mended(prose, MOST)]
 
     assert "" not in [text.strip() for text in found]
     assert not [text for text in found if text.lstrip().startswith("#")]
+
+
+def test_a_warning_of_the_compiler_is_neither_shown_nor_an_error() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = mended("if x is 1\n    y = '\\d'\n", MOST)
+
+    assert found[0][1] == "if x is 1:\n    y = '\\d'\n"
+
+
+def test_a_long_text_is_mended_part_by_part() -> None:
+    part = "def f{0}(x):\n    if x > {0}:\n        return [x, {0}]\n    return x\n\n\n"
+    whole = "".join(part.format(number) for number in range(60))
+    broken = whole.replace("x > 11:", "x > 11").replace("[x, 44]", "[x, 44")
+    at = fault(broken)
+
+    assert at is not None
+    assert windows(broken, at)[0].end - windows(broken, at)[0].start < 100
+    assert mended(broken, 600)[0][1] == whole
+
+
+def test_a_method_of_a_long_class_is_mended_alone() -> None:
+    part = "    def f{0}(self, x):\n        return [x, {0}]\n\n"
+    whole = "class Long:\n" + "".join(part.format(number) for number in range(60))
+    broken = whole.replace("[x, 44]", "[x, 44")
+    at = fault(broken)
+
+    assert at is not None
+    assert windows(broken, at)[0].head
+    assert mended(broken, 300)[0][1] == whole
+
+
+@pytest.mark.parametrize(
+    ("natural", "odd"),
+    [
+        ("def f(a):\n    b = a\n    return b\n", "def f(a):\n    b = a\nprint(b)\n"),
+        ("print(len(a), b)\n", "print(len(a, b))\n"),
+        ("for a in b:\n    print(a)\nprint(b)\n", "for a in b:\n    print(b)\nprint(a)\n"),
+        ("x = a == b\n", "x == a\n"),
+        ("def f():\n    g()\n    return 1\n", "def f():\n    return 1\n    g()\n"),
+    ],
+)
+def test_what_nobody_writes_is_odder(natural: str, odd: str) -> None:
+    names = frozenset({"a", "b", "f", "g", "x"})
+
+    assert oddness(natural, names) < oddness(odd, names)

@@ -1,0 +1,224 @@
+"""Gathers what proof above E2 rests on: changed inputs, mutants of the repaired lines, re-runs.
+
+Whatever is seen here comes from processes that hold the program alone, or from the judge. Each
+part is only looked at where the one before has shown what it can: most repairs that are not
+proven cost a few calls. A budget of seconds may cut it short, which is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from agent.checks import plain
+from agent.checks.codec import Garbled
+from agent.checks.examples import Asked, asked
+from agent.checks.judge import Seeds, check
+from agent.checks.probing import Answered, answers
+from agent.domain import Alternatives, Evidence, Report, Solution, Task, TestCase
+from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines
+from agent.repair.probes import probes
+from agent.repair.program import Program
+from sandbox.sandbox import Sandbox
+
+ENOUGH_PROBES = 100
+CALL_S = 0.25
+"""A changed input that takes longer counts as endless."""
+MUTANT_S = 0.5
+"""A test that takes a mutant longer, and many times longer than it took the repair, fails."""
+SLOWER = 20.0
+SIDE_BY_SIDE = 3
+"""Mutants before the judge at once."""
+MOST_OTHERS = 3
+RERUNS = (Seeds(0, 1), Seeds(0, 2), Seeds(1, 3), Seeds(1, 4), Seeds(1, 5))
+"""Five seeds of `random`, and two of hashes: an interpreter of another hash seed takes longer to
+start than all five re-runs take together."""
+
+Judge = Callable[[Solution], Awaitable[Report]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A repair, and all that it is proven by."""
+
+    base: Solution
+    repaired: Solution
+    report: Report
+    tests: tuple[TestCase, ...]
+    """All that may forbid success, held-out ones too."""
+    others: Alternatives | None
+    """Other repairs that may fit these tests as well."""
+    task: Task
+    sandbox: Sandbox
+    test_s: float
+
+
+async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
+    """The evidence there is within the budget; what E3 does not have, E4 does not look for."""
+    until = time.monotonic() + budget_s
+    found = await _probed(case, until)
+    if not found.unsettled:
+        found = await _with_others(case, judge, found, until)
+    if not reaches_e3(found):
+        return found
+    judged, rerun = await asyncio.gather(_mutated(case, found, until), _rerun(case, until))
+    return judged.model_copy(update={
+        "reruns": rerun.reruns, "disagreeing": rerun.disagreeing, "cut": judged.cut or rerun.cut,
+    })
+
+
+def reaches_e3(seen: Evidence) -> bool:
+    """Whether changed inputs, and what else fits the tests, let a repair be called E3."""
+    refuted = seen.new_failures or seen.wavering or seen.others
+    return seen.probes >= ENOUGH_PROBES and not refuted and not seen.unsettled
+
+
+async def _ask(
+    case: Case, solution: Solution, called: Sequence[str], until: float
+) -> tuple[Answered, ...]:
+    return await answers(
+        solution, called, case.task, case.sandbox, wall_s=min(CALL_S, case.test_s), until=until
+    )
+
+
+def _calls(case: Case) -> tuple[str, ...]:
+    try:
+        names = Program(case.repaired.text).functions
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return probes(names, [test.code for test in case.tests], counting=True)
+
+
+async def _probed(case: Case, until: float) -> Evidence:
+    """Changed inputs put to the repair; those on which it fails, to the program as it came.
+
+    Among them are the tests' own calls: a program that answers these otherwise than before the
+    judge depends on chance or on what it was asked before, and its other answers say nothing.
+    """
+    called = _calls(case)
+    if len(called) < ENOUGH_PROBES:
+        return Evidence(probes=len(called))
+    tests = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
+    mixed = [*called, *(one.call for one in tests)]
+    # Spread over all processes, and over the time of each.
+    order = sorted(range(len(mixed)), key=lambda place: (place * 59 % 127, place))
+    replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
+    seen = dict(zip(order, replies, strict=True))
+    failing = [call for place, call in enumerate(called) if seen[place].failed]
+    before = await _ask(case, case.base, failing, until) if failing else ()
+    new = [
+        call for call, was in zip(failing, before, strict=True)
+        # A program that cannot be loaded shows nothing: each failure counts as new.
+        if was.kind in ("value", "untold", "unloaded")
+    ]
+    unasked = [one for one in (*replies, *before) if one.kind == "unasked"]
+    wavering = [
+        one.call for place, one in enumerate(tests, start=len(called))
+        if not _agrees(one, seen[place])
+    ]
+    return Evidence(
+        probes=len(called) - len(new) - len(unasked), new_failures=tuple(new),
+        wavering=tuple(dict.fromkeys(wavering)),
+        unsettled="" if time.monotonic() < until else "the changed inputs were not all tried",
+    )
+
+
+def _agrees(test: Asked, answer: Answered) -> bool:
+    """Whether a test's call was answered as the test expects; one that cannot be told may be."""
+    if answer.kind in ("untold", "unasked"):
+        return True
+    if answer.kind != "value" or plain.parts(answer.wire) != test.parts:
+        return False
+    try:
+        return bool(plain.decode(answer.wire) == test.expected)
+    except Garbled:
+        return False
+
+
+async def _with_others(case: Case, judge: Judge, seen: Evidence, until: float) -> Evidence:
+    """How many other repairs fit all tests; those held out may refute some."""
+    others = 0
+    waiting = list(case.others.behaviours) if case.others is not None else []
+    for one in waiting:
+        if others == MOST_OTHERS:
+            break
+        if time.monotonic() >= until:
+            return seen.model_copy(update={
+                "others": others, "unsettled": "other repairs were not all judged by all tests",
+            })
+        if one.solution.text != case.repaired.text:
+            others += (await judge(one.solution)).passed
+    return seen.model_copy(update={"others": others})
+
+
+async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
+    """Mutants of the repaired lines before the judge; equivalent ones are left out."""
+    before, after = case.base.text, case.repaired.text
+    made, around = mutants(after, repaired_lines(before, after)), False
+    if not made:
+        made, around = mutants(after, surrounding_lines(before, after)), True
+    seats = asyncio.Semaphore(SIDE_BY_SIDE)
+    slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
+    wall_s = min(case.test_s, max(MUTANT_S, SLOWER * slowest))
+
+    async def is_killed(mutant: Mutant) -> bool | None:
+        async with seats:
+            if time.monotonic() >= until:
+                return None
+            report = await check(
+                _mutant(case, mutant), case.tests, case.task, case.sandbox, wall_s=wall_s,
+                first_failure=True,
+            )
+            return not report.passed
+
+    fates = await asyncio.gather(*map(is_killed, made))
+    survivors = [one for one, killed in zip(made, fates, strict=True) if killed is False]
+    called = _calls(case)
+    own = await _ask(case, case.repaired, called, until) if survivors else ()
+    told = await asyncio.gather(
+        *(_ask(case, _mutant(case, one), called, until) for one in survivors)
+    )
+    alike = [one for one, given in zip(survivors, told, strict=True) if _alike(own, given)]
+    killed = sum(fate is True for fate in fates)
+    differing = [one for one in survivors if one not in alike]
+    late = None in fates or (survivors and time.monotonic() >= until)
+    return seen.model_copy(update={
+        "mutants": killed + len(differing), "killed": killed, "equivalent": len(alike),
+        "survivors": tuple(one.note for one in differing), "around": around,
+        "cut": "the mutants were not all judged" if late else "",
+    })
+
+
+def _mutant(case: Case, mutant: Mutant) -> Solution:
+    return case.repaired.with_text(mutant.text, note=mutant.note)
+
+
+def _alike(own: Sequence[Answered], other: Sequence[Answered]) -> bool:
+    """Whether all answers are known and the same."""
+    return all(
+        a.kind not in ("untold", "unasked") and (a.kind, a.words) == (b.kind, b.words)
+        for a, b in zip(own, other, strict=True)
+    )
+
+
+async def _rerun(case: Case, until: float) -> Evidence:
+    """The tests again and again, with other seeds each time."""
+    known = {verdict.name: verdict.status for verdict in case.report.trusted}
+    differing: dict[str, None] = {}
+    for count, seeds in enumerate(RERUNS):
+        if time.monotonic() >= until:
+            return Evidence(
+                reruns=count, disagreeing=tuple(differing),
+                cut="the tests were not run again as often as it takes",
+            )
+        report = await check(
+            case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds
+        )
+        again = {verdict.name: verdict.status for verdict in report.trusted}
+        differing.update(dict.fromkeys(
+            name for name in sorted(known.keys() | again.keys())
+            if known.get(name) != again.get(name)
+        ))
+    return Evidence(reruns=len(RERUNS), disagreeing=tuple(differing))

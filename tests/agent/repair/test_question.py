@@ -1,0 +1,100 @@
+"""The question that tells repairs apart, and what its answer becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.domain import Alternative, Alternatives, Example, File, Raises, Solution
+from agent.repair.question import (
+    BadAnswer,
+    answered_test,
+    choices,
+    fitting,
+    in_words,
+    question,
+)
+
+CALLS = ("f(3, [])", "f(0)", "f(12345)")
+
+
+def solution(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+def alternative(text: str, *answers: str, confirmed: bool = True) -> Alternative:
+    return Alternative(solution=solution(text), note=text, answers=answers, confirmed=confirmed)
+
+
+A = alternative("a", "0", "1", "1")
+B = alternative("b", "None", "1", "2")
+C = alternative("c", "None", "1", "!KeyError")
+BASE = solution("base")
+
+
+def asked(*behaviours: Alternative) -> Alternatives:
+    return Alternatives(calls=CALLS, behaviours=behaviours)
+
+
+def test_the_smallest_call_that_tells_most_apart_is_asked_for() -> None:
+    rivals = question(asked(A, B), BASE)
+    assert rivals is not None
+    assert in_words(rivals) == "for `f(3, [])` A gives 0, B gives None"
+    assert [one.solution for one in rivals.behaviours] == [A.solution, B.solution]
+
+
+def test_behaviours_that_answer_alike_are_one_choice() -> None:
+    alike = alternative("d", "None", "1", "<Node>")
+    rivals = question(asked(A, B, alike), BASE)
+    assert rivals is not None
+    assert choices(rivals) == (("A", "0"), ("B and C", "None"))
+    assert in_words(rivals) == "for `f(3, [])` A gives 0, B and C give None"
+
+
+def test_at_most_three_are_asked_about_and_none_the_judge_has_not_passed() -> None:
+    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
+    rivals = question(asked(A, alternative("no", "9", "9", "9", confirmed=False), *more), BASE)
+    assert rivals is not None
+    assert [one.gives for one in rivals.behaviours] == ["0", "4", "5"]
+
+
+@pytest.mark.parametrize("behaviours", [
+    (), (A,), (A, alternative("same", "0", "1", "1")), (A, alternative("lost")),
+    (A, alternative("odd", "<Node>", "<Node>", "<Node>")), (alternative("lost"), A),
+])
+def test_what_nobody_can_tell_apart_is_no_question(behaviours: tuple[Alternative, ...]) -> None:
+    assert question(asked(*behaviours), BASE) is None
+
+
+def test_an_answer_becomes_a_test_of_the_users() -> None:
+    rivals = question(asked(A, B, C), BASE)
+    assert rivals is not None and rivals.call == "f(12345)"
+    assert answered_test(rivals, " b ") == Example(
+        name="f(12345) == 2", origin="user", call="f(12345)", expected="2"
+    )
+    assert answered_test(rivals, "C") == Raises(
+        name="f(12345) raises KeyError", origin="user", call="f(12345)", exception="KeyError"
+    )
+    assert answered_test(rivals, "[7]") == Example(
+        name="f(12345) == [7]", origin="user", call="f(12345)", expected="[7]"
+    )
+    assert isinstance(answered_test(rivals, "raises ValueError"), Raises)
+    assert answered_test(rivals, "skip") is None
+
+
+@pytest.mark.parametrize("answer", ["Z", "", "none", "print(1)", "raises print", "raises Nothing"])
+def test_what_answers_nothing_is_refused(answer: str) -> None:
+    rivals = question(asked(A, B), BASE)
+    assert rivals is not None
+    with pytest.raises(BadAnswer):
+        answered_test(rivals, answer)
+
+
+def test_an_answer_leaves_the_behaviours_that_fit_it() -> None:
+    given = Example(name="t", origin="user", call="f(3, [])", expected="None")
+    assert fitting(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
+    raising = Raises(name="t", origin="user", call="f(12345)", exception="KeyError")
+    assert fitting(asked(A, B, C), raising).behaviours == (C,)
+    spelt = Example(name="t", origin="user", call="f(0)", expected="0x1")
+    assert fitting(asked(A, B), spelt).behaviours == (A, B)
+    nothing = Example(name="t", origin="user", call="f(12345)", expected="'KeyError'")
+    assert fitting(asked(A, B, C), nothing).behaviours == ()

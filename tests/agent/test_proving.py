@@ -1,0 +1,203 @@
+"""The evidence above E2, gathered from real programs in the real jail."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent.checks import check
+from agent.checks.judge import Seeds
+from agent.domain import (
+    Alternative,
+    Alternatives,
+    Evidence,
+    Example,
+    File,
+    Report,
+    Solution,
+    Task,
+    TestCase,
+)
+from agent.proving import Case, gathered, reaches_e3
+from sandbox import open_sandbox
+
+BASE = "def late(days):\n    if days > 14:\n        return days\n    return 0\n"
+REPAIRED = BASE.replace("> 14", ">= 14")
+GOOD_TESTS = {"late(13)": "0", "late(14)": "14", "late(15)": "15", "late(30)": "30"}
+
+
+def solution(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+def examples(given: dict[str, str]) -> tuple[TestCase, ...]:
+    return tuple(
+        Example(name=call, origin="user", call=call, expected=value)
+        for call, value in given.items()
+    )
+
+
+async def evidence(
+    base: str, repaired: str, given: dict[str, str], *, others: tuple[str, ...] = (),
+    seconds: float = 20.0,
+) -> Evidence:
+    tests, sandbox, task = examples(given), open_sandbox(), Task()
+
+    async def judge(one: Solution) -> Report:
+        return await check(one, tests, task, sandbox)
+
+    alternatives = Alternatives(
+        calls=(), behaviours=tuple(Alternative(solution=solution(text)) for text in others)
+    )
+    case = Case(
+        base=solution(base), repaired=solution(repaired), report=await judge(solution(repaired)),
+        tests=tests, others=alternatives, task=task, sandbox=sandbox, test_s=5.0,
+    )
+    assert case.report.passed
+    return await gathered(case, judge, seconds)
+
+
+async def test_tests_that_notice_every_slip_prove_all_there_is() -> None:
+    seen = await evidence(BASE, REPAIRED, GOOD_TESTS)
+    assert (seen.probes >= 100, seen.new_failures, seen.others, seen.cut) == (True, (), 0, "")
+    assert (seen.killed, seen.survivors, seen.disagreeing) == (seen.mutants, (), ())
+    assert (seen.mutants >= 4, seen.reruns) == (True, 5)
+
+
+async def test_a_mutant_that_no_test_notices_is_named() -> None:
+    weak = await evidence(
+        BASE, REPAIRED, {"late(2)": "0", "late(20)": "20", "late(30)": "30", "late(40)": "40"}
+    )
+    assert "changed `>=` to `>` in line 2" in weak.survivors
+    assert weak.killed < weak.mutants
+
+
+async def test_a_mutant_that_behaves_as_the_repair_does_counts_neither_way() -> None:
+    base = "def low(items):\n    return max(items)\n"
+    repaired = (
+        "def low(items):\n    best = items[0]\n    for one in items:\n        if one < best:\n"
+        "            best = one\n    return best\n"
+    )
+    seen = await evidence(base, repaired, {
+        "low([3, 1, 2])": "1", "low([5, 4, 9])": "4", "low([2, 7, 1])": "1", "low([6, 6, 8])": "6",
+    })
+    assert seen.equivalent >= 1
+    assert not any("`<` to `<=`" in note for note in seen.survivors)
+
+
+async def test_an_exception_on_an_input_that_gave_a_value_is_new() -> None:
+    raising = REPAIRED.replace("    return 0\n", "    return 0 if days else 1 // days\n")
+    seen = await evidence(BASE, raising, GOOD_TESTS)
+    assert "late(0)" in seen.new_failures
+    assert (reaches_e3(seen), seen.mutants, seen.reruns) == (False, 0, 0)
+
+
+async def test_an_endless_loop_on_an_input_that_gave_a_value_is_new() -> None:
+    hanging = REPAIRED.replace(
+        "    return 0\n", "    while days == 0:\n        pass\n    return 0\n"
+    )
+    assert "late(0)" in (await evidence(BASE, hanging, GOOD_TESTS)).new_failures
+
+
+async def test_a_program_that_never_could_be_loaded_excuses_no_exception() -> None:
+    broken = BASE.replace("def late(days):", "def late(days:")
+    raising = REPAIRED.replace("    return 0\n", "    return 0 if days else 1 // days\n")
+    assert "late(0)" in (await evidence(broken, raising, GOOD_TESTS)).new_failures
+
+
+async def test_an_exception_that_was_there_before_is_not_new() -> None:
+    guard = "    if days == 0:\n        raise ValueError(days)\n"
+    base, repaired = (text.replace(":\n", f":\n{guard}", 1) for text in (BASE, REPAIRED))
+    seen = await evidence(base, repaired, GOOD_TESTS)
+    assert (seen.new_failures, reaches_e3(seen)) == ((), True)
+
+
+async def test_a_program_that_knows_it_is_probed_gains_nothing() -> None:
+    """It behaves for as many calls as it has tests, and then gives what looks harmless: without
+    the tests' own calls among the probes each mutant of it would seem equivalent."""
+    sly = (
+        "import sys\n\n\ndef late(days):\n    sys.calls = getattr(sys, 'calls', 0) + 1\n"
+        "    if sys.calls > 4:\n        return 0\n"
+    ) + REPAIRED.partition("\n")[2]
+    seen = await evidence(BASE, sly, GOOD_TESTS)
+    assert seen.wavering
+    assert not reaches_e3(seen)
+
+
+async def test_another_repair_that_fits_all_tests_leaves_the_question_open() -> None:
+    other = REPAIRED.replace("return 0", "return 0 if days > -5 else None")
+    refuted = BASE
+    seen = await evidence(BASE, REPAIRED, GOOD_TESTS, others=(refuted, REPAIRED, other))
+    assert (seen.others, reaches_e3(seen)) == (1, False)
+
+
+async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
+    flaky = REPAIRED.replace("def late", "import random\n\n\ndef late").replace(
+        "return days", "return days if days != 15 or hash('a') == A else 0"
+    )
+    known = await judged("def f():\n    return hash('a')\n")
+    seen = await evidence(BASE, flaky.replace("== A", f"== {known}"), GOOD_TESTS)
+    assert (seen.reruns, seen.disagreeing) == (5, ("late(15)",))
+
+
+async def judged(text: str) -> str:
+    """What `f()` of a program gives before the judge."""
+    report = await check(solution(text), examples({"f()": "None"}), Task(), open_sandbox())
+    return report.verdicts[0].got
+
+
+async def test_chance_is_another_in_each_re_run() -> None:
+    """It passes with the random numbers that every process before the judge begins with."""
+    first = await judged("import random\n\n\ndef f():\n    return random.random()\n")
+    lucky = (
+        "import random\n\n\ndef late(days):\n"
+        f"    lucky = random.random() == {first}\n"
+    ) + REPAIRED.partition("\n")[2].replace(">= 14", ">= 14 and lucky")
+    tests = {"late(14)": "14", "late(13)": "0"}
+    sandbox, task = open_sandbox(), Task()
+    known = [await check(solution(lucky), examples({call: value}), task, sandbox)
+             for call, value in tests.items()]
+    again = await check(
+        solution(lucky), examples(tests), task, sandbox, seeds=Seeds(random=1)
+    )
+    assert [report.passed for report in known] == [True, True]
+    assert [verdict.passed for verdict in again.verdicts] == [False, True]
+
+
+async def test_a_repair_that_only_takes_lines_away_is_mutated_around_them() -> None:
+    base = BASE.replace("    return 0\n", "    days = 0\n    return days\n").replace(
+        "    if", "    days = days + 1\n    if"
+    )
+    seen = await evidence(base, base.replace("    days = days + 1\n", ""), {
+        "late(13)": "0", "late(14)": "0", "late(15)": "15", "late(30)": "30",
+    })
+    assert (seen.around, seen.killed == seen.mutants, seen.mutants > 1) == (True, True, True)
+
+
+async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
+    tests, sandbox, task = (
+        Example(name="t", origin="user", call="late(int('20'))", expected="20"),
+    ), open_sandbox(), Task()
+
+    async def judge(one: Solution) -> Report:
+        return await check(one, tests, task, sandbox)
+
+    repaired = solution(REPAIRED)
+    case = Case(
+        base=solution(BASE), repaired=repaired, report=await judge(repaired), tests=tests,
+        others=None, task=task, sandbox=sandbox, test_s=5.0,
+    )
+    assert await gathered(case, judge, 5.0) == Evidence()
+
+
+async def test_what_there_was_no_time_for_is_said() -> None:
+    seen = await evidence(BASE, REPAIRED, GOOD_TESTS, seconds=0.0)
+    assert seen.unsettled == "the changed inputs were not all tried"
+    assert not reaches_e3(seen)
+
+
+async def test_gathering_can_be_cancelled() -> None:
+    working = asyncio.create_task(evidence(BASE, REPAIRED, GOOD_TESTS))
+    await asyncio.sleep(0.05)
+    working.cancel()
+    (ended,) = await asyncio.gather(working, return_exceptions=True)
+    assert isinstance(ended, asyncio.CancelledError)
