@@ -1,0 +1,168 @@
+"""What a search has seen so far, and what it has to show for it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from agent.repair.answers import blindness
+from agent.repair.edits import Edit
+from agent.repair.facts import (
+    Answer,
+    Budget,
+    Candidate,
+    Examine,
+    Facts,
+    Findings,
+    Question,
+    Screen,
+    Screened,
+    Trace,
+)
+from agent.repair.rank import described, ranked
+
+Steps = Generator[Question, Answer, None]
+
+ADVANCE = 0.08
+"""How much nearer the failing tests must come to passing, in tests, for a partial fix."""
+KEPT_BONUS, BROKEN = 0.5, 1.0
+"""What passing tests that stay so, or do not, add to a partial fix's score."""
+KEPT = 60
+"""Plausible candidates that are shown at once."""
+LONG = 4_000
+"""Characters of a text from which it is remembered by a digest."""
+
+
+@dataclass
+class Partial:
+    """A candidate that comes further than its base, and how it came to be."""
+
+    candidate: Candidate
+    score: float
+    """Tests passed and parts of tests gained, less what it breaks."""
+    gained: int
+    did: str
+    line: int
+    operator: str
+
+
+@dataclass
+class Seen:
+    """What the search has seen so far."""
+
+    source: str
+    facts: Facts
+    budget: Budget
+    tried: int = 0
+    accepted: bool = False
+    seen: set[str] = field(default_factory=set)
+    """Marks of the texts that were tried."""
+    plausible: dict[str, Candidate] = field(default_factory=dict)
+    slow: list[tuple[Candidate, Edit]] = field(default_factory=list)
+    """Candidates that did not end within their steps."""
+    offered: set[str] = field(default_factory=set)
+    partials: list[Partial] = field(default_factory=list)
+    grown: set[str] = field(default_factory=set)
+    """Partial fixes that were tried with a further edit."""
+    patience: float = 1.0
+    """How many times the usual steps a candidate is given."""
+    base: Screened = field(default_factory=lambda: Screened((), "lost"))
+    """How the text that is now under repair does."""
+    failing: frozenset[int] = frozenset()
+    passing: frozenset[int] = frozenset()
+    """The tests of that text, by their places."""
+    base_passed: int = 0
+    total: int = 0
+    calls: tuple[str, ...] = ()
+
+    @property
+    def spent(self) -> bool:
+        return self.tried >= self.budget.candidates
+
+    def findings(self, *, fresh_only: bool = False) -> Findings:
+        """All that was found, or what was not offered yet."""
+        fresh = [
+            one for one in self.plausible.values()
+            if not (fresh_only and one.text in self.offered)
+        ]
+        partial = self._best()
+        return Findings(
+            plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
+            calls=self.calls,
+            partial=None if partial is None else self._told(partial),
+            tried=self.tried,
+            base_passed=self.base_passed,
+            total=self.total,
+        )
+
+    def progress(self) -> Findings:
+        """The findings without words, for questions that nobody may read."""
+        return Findings(
+            plausible=tuple(self.plausible.values())[:KEPT],
+            partial=self._best(),
+            tried=self.tried,
+            base_passed=self.base_passed,
+            total=self.total,
+        )
+
+    def _best(self) -> Candidate | None:
+        """The partial fix that passes most tests, if those are more than the base passes."""
+        best = max(
+            (one.candidate for one in self.partials),
+            key=lambda one: (one.passed, -one.cost),
+            default=None,
+        )
+        return best if best is not None and best.passed > self.base_passed else None
+
+    def _told(self, candidate: Candidate) -> Candidate:
+        return replace(candidate, note=described(self.source, candidate.text))
+
+
+def note(
+    state: Seen,
+    candidate: Candidate,
+    edit: Edit,
+    answer: Screened,
+) -> None:
+    told = replace(candidate, passed=answer.score, types=answer.types)
+    if answer.ended == "ok":
+        blind = blindness(state.source, told.text, state.facts.tests)
+        if blind != "refused":
+            state.plausible[told.text] = replace(told, blind=bool(blind))
+        return
+    if answer.ended == "timeout":
+        state.slow.append((told, edit))
+    if answer.did and answer.did == state.base.did:
+        return
+    told_of = range(len(answer.passed))
+    gained = sum(1 for index in told_of if index in state.failing and answer.passed[index])
+    score = answer.progress(state.base, sorted(state.failing))
+    if gained or score >= ADVANCE:
+        marks = [answer.passed[index] for index in told_of if index in state.passing]
+        score += KEPT_BONUS * all(marks) - BROKEN * (False in marks)
+        state.partials.append(
+            Partial(told, score, gained, answer.did, edit.splice.line, edit.operator)
+        )
+
+
+def mark(text: str) -> str:
+    """A text, or a short sign of a long one."""
+    if len(text) <= LONG:
+        return text
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def examined(state: Seen, text: str) -> Generator[Question, Answer, Trace | None]:
+    answer = yield Examine(text, state.progress())
+    return answer if isinstance(answer, Trace) else None
+
+
+def measured(state: Seen, base: Candidate) -> Steps:
+    """How the base fails, for what is an advance over it."""
+    answers = yield Screen((base.text,), "fit", state.progress())
+    assert isinstance(answers, tuple)
+    state.tried += 1
+    state.seen.add(mark(base.text))
+    if answers[0] is not None:
+        state.base = answers[0]

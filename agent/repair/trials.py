@@ -1,0 +1,142 @@
+"""Screening candidates in the order of their cost, and what did not end once more.
+
+A budget of steps ends endless candidates at the same place each time. It is short, since most
+that exceed it are endless; those that may only be slow are tried again with more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from agent.repair.edits import Edit
+from agent.repair.facts import Candidate, Mode, Screen
+from agent.repair.program import Splice, spliced
+from agent.repair.seen import Seen, Steps, mark, note
+
+FIRST_CHUNK, CHUNK = 40, 320
+BEYOND = 1.2
+"""After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
+MOST_BEYOND = 1_500
+PROMISING = ((40, 20.0), (12, 4_000.0))
+"""How many candidates that passed a failing test and then did not end are tried again, with how
+many times the steps."""
+CHANCE = ((8, 20.0),)
+"""The same of the cheapest that passed none."""
+BETWEEN = 5
+"""Chunks of candidates between two such trials."""
+SLOW, PATIENCE = 240, 20.0
+"""The same of others that did not end."""
+SLOWEST, LONG_PATIENCE = 12, 4_000.0
+"""And of those, where the base told nothing of how long a healthy run takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A candidate that is not written out yet: all those of a long program together would fill
+    the memory."""
+
+    data: bytes
+    splices: tuple[Splice, ...]
+    cost: float
+    operator: str
+    edit: Edit
+    rarity: float
+
+
+def screened(
+    state: Seen,
+    candidates: Iterable[Planned],
+    limit: int,
+) -> Steps:
+    """Screens candidates in order, a little beyond the first that pass every test."""
+    pending = iter(candidates)
+    size = FIRST_CHUNK
+    stop_cost: float | None = None
+    stop_at = limit
+    chunks = 0
+    while state.tried < min(limit, stop_at):
+        chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
+        if not chunk:
+            return
+        chunks += 1
+        if chunks % BETWEEN == 0 and stop_cost is None:
+            yield from again_promising(state)
+        mode: Mode = "fit" if stop_cost is None else "early"
+        texts = tuple(one.text for one, _ in chunk)
+        answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
+        assert isinstance(answers, tuple)
+        for (candidate, edit), answer in zip(chunk, answers, strict=True):
+            state.tried += 1
+            if answer is not None:
+                note(state, candidate, edit, answer)
+        if stop_cost is None and any(one not in state.offered for one in state.plausible):
+            best = min(c.cost for t, c in state.plausible.items() if t not in state.offered)
+            stop_cost, stop_at = best + BEYOND, state.tried + MOST_BEYOND
+        size = CHUNK
+
+
+def again_promising(state: Seen) -> Steps:
+    """Gives more steps to what passed a failing test before it did not end, and to a few more:
+    a test that goes through many cases passes all at once or not at all."""
+    yield from again(state, PROMISING, least=1)
+    if not any(text not in state.offered for text in state.plausible):
+        yield from again(state, CHANCE, most=CHANCE[0][0])
+
+
+def again(
+    state: Seen, rounds: Iterable[tuple[int, float]],
+    *, least: int = 0, most: int | None = None,
+) -> Steps:
+    """Gives candidates that did not end more steps, if they passed `least` tests before, and no
+    more than `most` of them; the others stay for another time.
+
+    Those come first that passed most. Failing tests are run first, so one that passed any
+    of its tests is a repair, or a part of one, that may only be slow.
+    """
+    slow = [one for one in state.slow if one[0].passed >= least]
+    slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
+    taken = slow[:most]
+    state.slow = [one for one in state.slow if one[0].passed < least] + slow[len(taken) :]
+    slow = taken
+    for count, patience in rounds:
+        slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
+        slow, asked = [], slow[:count]
+        for first in range(0, len(asked), FIRST_CHUNK):
+            chunk = asked[first : first + FIRST_CHUNK]
+            texts = tuple(one.text for one, _ in chunk)
+            answers = yield Screen(texts, "fit", state.progress(), patience=patience)
+            assert isinstance(answers, tuple)
+            for (candidate, edit), answer in zip(chunk, answers, strict=True):
+                state.tried += 1
+                if answer is None:
+                    continue
+                if answer.score > candidate.passed > 0:
+                    # What comes further with more steps needs them, and so may all that follow.
+                    state.patience = max(state.patience, min(patience, PATIENCE))
+                if answer.ended == "timeout":
+                    slow.append((replace(candidate, passed=answer.score), edit))
+                else:
+                    note(state, candidate, edit, answer)
+            if any(text not in state.offered for text in state.plausible):
+                return
+
+
+def _chunk(
+    state: Seen,
+    pending: Iterator[Planned],
+    size: int,
+    stop_cost: float | None,
+) -> list[tuple[Candidate, Edit]]:
+    chunk: list[tuple[Candidate, Edit]] = []
+    for planned in pending:
+        if stop_cost is not None and planned.cost > stop_cost:
+            break
+        text = spliced(planned.data, planned.splices)
+        if mark(text) not in state.seen:
+            state.seen.add(mark(text))
+            candidate = Candidate(text, planned.cost, planned.operator, rarity=planned.rarity)
+            chunk.append((candidate, planned.edit))
+            if len(chunk) >= size:
+                break
+    return chunk
