@@ -347,7 +347,8 @@ class Diagnosis(Value):
 
     category: Literal[
         "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
-        "input_exhausted", "deliberate_exit", "invalid_tests", "environment", "unknown",
+        "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
+        "environment", "unknown",
     ]
     fixable: bool = True
     cause: str
