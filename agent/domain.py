@@ -347,7 +347,8 @@ class Diagnosis(Value):
 
     category: Literal[
         "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
-        "input_exhausted", "deliberate_exit", "invalid_tests", "environment", "unknown",
+        "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
+        "environment", "unknown",
     ]
     fixable: bool = True
     cause: str
@@ -377,14 +378,14 @@ class Evidence(Value):
     unsettled: str = ""
     """What of the above there was no time for, in words."""
     mutants: int = 0
-    """Mutants of the repaired lines, equivalent ones left out."""
+    """Mutants of the repaired lines, without equivalent ones and the program as it came."""
     killed: int = 0
     survivors: tuple[str, ...] = ()
     """The mutants that no test noticed, in words."""
     equivalent: int = 0
     """Mutants that no test noticed and that answer all changed inputs as the repair does."""
     around: bool = False
-    """The repair only took lines away: the mutants are of the function around it."""
+    """The repaired lines have few mutants, so these are of the whole function around them."""
     reruns: int = 0
     """Re-runs of all tests, each with seeds of its own."""
     disagreeing: tuple[str, ...] = ()

@@ -100,6 +100,8 @@ def bare(node: Node) -> Callable[..., Awaitable[State]]:
 
 
 async def after_recall(state: State) -> str:
+    if state.get("outcome"):
+        return "finish"
     return "execute" if state.get("recalled") else "specify"
 
 
@@ -156,7 +158,7 @@ def build_graph() -> StateGraph[State, Surroundings]:
         wrapped = bare(node) if step in BARE else logged(step, node)
         graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
     graph.add_edge(START, "recall")
-    graph.add_conditional_edges("recall", after_recall, ["execute", "specify"])
+    graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
     graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
     graph.add_edge("generate", "attack")
     graph.add_edge("attack", "execute")

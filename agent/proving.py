@@ -24,6 +24,8 @@ from agent.repair.program import Program
 from sandbox.sandbox import Sandbox
 
 ENOUGH_PROBES = 100
+ENOUGH_MUTANTS = 5
+"""Where the repaired lines have fewer, the function around them is mutated."""
 CALL_S = 0.25
 """A changed input that takes longer counts as endless."""
 MUTANT_S = 0.5
@@ -155,10 +157,7 @@ async def _with_others(case: Case, judge: Judge, seen: Evidence, until: float) -
 
 async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     """Mutants of the repaired lines before the judge; equivalent ones are left out."""
-    before, after = case.base.text, case.repaired.text
-    made, around = mutants(after, repaired_lines(before, after)), False
-    if not made:
-        made, around = mutants(after, surrounding_lines(before, after)), True
+    made, around = _made(case)
     seats = asyncio.Semaphore(SIDE_BY_SIDE)
     slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
     wall_s = min(case.test_s, max(MUTANT_S, SLOWER * slowest))
@@ -189,6 +188,20 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
         "survivors": tuple(one.note for one in differing), "around": around,
         "cut": "the mutants were not all judged" if late else "",
     })
+
+
+def _made(case: Case) -> tuple[tuple[Mutant, ...], bool]:
+    """The mutants, and whether they are of the whole function around the repaired lines.
+
+    One that is the program as it came is none: that tests notice it is what the repair is for.
+    """
+    before, after = case.base.text, case.repaired.text
+    lines = repaired_lines(before, after)
+    around = False
+    made = mutants(after, lines)
+    if sum(one.text != before for one in made) < ENOUGH_MUTANTS:
+        made, around = mutants(after, lines | surrounding_lines(before, after)), True
+    return tuple(one for one in made if one.text != before), around
 
 
 def _mutant(case: Case, mutant: Mutant) -> Solution:

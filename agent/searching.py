@@ -97,7 +97,8 @@ async def heal_by_search(
         known or Screenings(),
     )
     facts = Facts(
-        tests=tuple(test.code for test in tests), protected=_own_asserts(base.text)
+        tests=tuple(test.code for test in tests),
+        protected=await asyncio.to_thread(_own_asserts, base.text),
     )
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:

@@ -28,6 +28,7 @@ INSIDE_AGENT = [
     {"events", "state", "settings", "intake", "repair", "writeback"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
+    {"flakiness"},
     {"roles", "strategies"},
     {"rules", "nodes"},
     {"graph"},

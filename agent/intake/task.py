@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from agent.domain import File, Solution, Task, TestCase
+from agent.intake.contradictions import contradiction
 from agent.intake.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.environment import (
     installed_modules,
@@ -29,6 +30,7 @@ from agent.intake.parsing import (
     checks,
     is_definition,
     parsed,
+    shortened,
     unique,
     visible_names,
     where,
@@ -104,6 +106,7 @@ def make_task(
         _distinct([*brought, *found]), len(_distinct(brought)), program, stem, notices
     )
     if code is not None:
+        _refuse_contradictions(kept, program)
         _refuse_foreign(tests, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
     solution = None
@@ -328,6 +331,18 @@ def _without_vacuous(
         for test in every if test.name in reasons
     ]
     return tuple(test for test in every if test.name not in reasons)
+
+
+def _refuse_contradictions(tests: Sequence[TestCase], program: str) -> None:
+    pair = contradiction(tests, program)
+    if pair is not None:
+        raise NotFixable(
+            "invalid_tests",
+            f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "
+            f"`{shortened(pair[1], 200)}`. No program that answers alike each time passes both: "
+            "correct one of them. Where the first call is meant to change what the second "
+            "answers, write both into one test.",
+        )
 
 
 def _refuse_foreign(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agent.checks.tracing import trace
 from agent.context import Context
 from agent.domain import BlamedLine, Diagnosis, Report, Solution
 from agent.events import Diagnosed, Notice, Recalled
+from agent.flakiness import RUNS
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
@@ -36,10 +38,19 @@ async def diagnose(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     report = shown(ctx.store.get(state["report_id"], Report), suite)
-    found = classify(report, ctx.task, solution)
+    failing = {verdict.test for verdict in report.failing}
+    if state["iteration"] > 0 and failing and failing <= {*suite.flaky}:
+        names = [name for name in suite.flaky if name in failing]
+        return {
+            "outcome": "unresolved",
+            "reason": "the repair passes every steady test, but "
+            f"{', '.join(names)} still fails in some of {RUNS} runs",
+        }
+    found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed:
         seen = await trace(solution, suite.visible, ctx.task, ctx.sandbox)
-        found = found.model_copy(update={"blamed": blamed(seen, solution.text)})
+        lines = await asyncio.to_thread(blamed, seen, solution.text)
+        found = found.model_copy(update={"blamed": lines})
     answer: Diagnosis = await ask(
         ctx,
         DEBUGGER,

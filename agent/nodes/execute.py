@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import Report, Solution
 from agent.events import Judged, Notice
+from agent.flakiness import steadied
 from agent.state import State, Suite
 
 
@@ -14,6 +15,9 @@ async def execute(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
     report = await ctx.judge(solution, suite.all, known)
+    if suite.flaky and state["iteration"] > 0:
+        flaky = tuple(test for test in suite.all if test.name in suite.flaky)
+        report = await steadied(ctx, solution, flaky, report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)

@@ -45,7 +45,7 @@ def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
         "no other behaviour fits the tests"
     )
     if seen.mutants:
-        lines = "of the function it changed" if seen.around else "of the repaired lines"
+        lines = "of the repaired function" if seen.around else "of the repaired lines"
         why += f"; the tests kill {seen.killed} of {seen.mutants} mutants {lines}"
     lacking = _lacking_for_e4(seen, budget_s)
     if lacking:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 
+from agent.checks.masking import mask
 from agent.context import Context
-from agent.domain import Report, Solution, TestCase
-from agent.events import CodeWritten, Judged, Notice, PatchProposed, Recalled, TestsFrozen
+from agent.domain import Diagnosis, Report, Solution, TestCase
+from agent.events import (
+    CodeWritten,
+    Diagnosed,
+    Judged,
+    Notice,
+    PatchProposed,
+    Recalled,
+    TestsFrozen,
+)
+from agent.flakiness import crash_is_flaky, flaky, flaky_words
 from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.nodes.specify import info
 from agent.state import State, Suite
@@ -28,6 +39,8 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
+    # A long program is read in a thread, once for all who judge it: the loop serves others too.
+    await asyncio.to_thread(mask, base.text)
     report = await ctx.judge(base, tests)
     report_id = ctx.store.put(report)
     update |= {
@@ -37,10 +50,22 @@ async def recall(state: State, ctx: Context) -> State:
     ctx.emit(Judged(iteration=0, report=report))
     if report.passed:
         return update
+    if not tests and await crash_is_flaky(ctx, base, report):
+        return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
+    unsteady = await flaky(ctx, base, tests, report)
+    if unsteady:
+        told = flaky_words(unsteady)
+        if {verdict.test for verdict in report.failing} <= {*unsteady}:
+            return update | _refused(ctx, told)
+        ctx.emit(Notice(level="warning", text=f"{told}. No search goes by such a test; a repair "
+                        "must pass it in every run."))
+        update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": unsteady}))
+        report = _without(report, unsteady)
+        tests = tuple(test for test in tests if test.name not in unsteady)
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    failure = failure_of(base, tests, report)
+    failure = await asyncio.to_thread(failure_of, base, tests, report)
     update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
@@ -54,6 +79,23 @@ async def recall(state: State, ctx: Context) -> State:
             f"{senseless}.",
         ))
     return update
+
+
+def _refused(ctx: Context, flaky: str) -> State:
+    """The state of a run that ends here: there is no failure to go by."""
+    reason = (
+        f"{flaky}. No edit is searched for that: what differs between runs (chance, the time, the "
+        "order of a set, threads) must be fixed first."
+    )
+    ctx.emit(Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category="flaky_tests", fixable=False, cause=reason, confidence=1.0
+    )))
+    return {"outcome": "not_fixable", "reason": reason}
+
+
+def _without(report: Report, names: Sequence[str]) -> Report:
+    kept = tuple(verdict for verdict in report.verdicts if verdict.test not in names)
+    return report.model_copy(update={"verdicts": kept})
 
 
 async def _looked_back(

@@ -26,7 +26,10 @@ async def repair(branch: Branch, ctx: Context) -> State:
     suite = ctx.store.get(branch["suite_id"], Suite)
     attempt = Attempt(
         solution=ctx.store.get(branch["solution_id"], Solution),
-        tests=tuple(test for test in suite.visible if test.origin in VETOING_ORIGINS),
+        tests=tuple(
+            test for test in suite.visible
+            if test.origin in VETOING_ORIGINS and test.name not in suite.flaky
+        ),
         report=ctx.store.get(branch["report_id"], Report),
         diagnosis=ctx.store.get(branch["diagnosis_id"], Diagnosis),
         iteration=branch["iteration"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Example, Report, TestCase
 from agent.events import TestInfo, TestsFrozen
@@ -26,10 +28,13 @@ async def specify(state: State, ctx: Context) -> State:
     visible = (*suite.visible, *fresh)
     held: tuple[TestCase, ...] = ()
     if ctx.settings.hold_out and "report_id" in state:
-        visible, held = hold_out(visible, ctx.store.get(state["report_id"], Report))
+        visible, held = hold_out(
+            visible, ctx.store.get(state["report_id"], Report), suite.flaky
+        )
     if held:
         ctx.emit(TestsFrozen(tests=tuple(info(test) for test in held)))
-    return {"suite_id": ctx.store.put(Suite(visible=visible, held_out=held))}
+    grown = suite.model_copy(update={"visible": visible, "held_out": held})
+    return {"suite_id": ctx.store.put(grown)}
 
 
 async def _from_words(ctx: Context, known: tuple[TestCase, ...]) -> tuple[TestCase, ...]:
@@ -48,17 +53,19 @@ async def _from_words(ctx: Context, known: tuple[TestCase, ...]) -> tuple[TestCa
 
 
 def hold_out(
-    visible: tuple[TestCase, ...], report: Report
+    visible: tuple[TestCase, ...], report: Report, flaky: Collection[str] = ()
 ) -> tuple[tuple[TestCase, ...], tuple[TestCase, ...]]:
     """Keeps the last trusted test from the repair, a failing one where enough of them fail.
 
     At least one failing test stays visible, or the search would have nothing to go by. Tests
-    of a pytest file are not held out: they share the file, which the repair must see.
+    of a pytest file are not held out: they share the file, which the repair must see. Nor are
+    flaky ones.
     """
     trusted = [
         test
         for test in visible
         if test.origin in VETOING_ORIGINS and not (test.kind == "script" and test.node)
+        and test.name not in flaky
     ]
     failing_names = {verdict.test for verdict in report.failing}
     failing = [test for test in trusted if test.name in failing_names]

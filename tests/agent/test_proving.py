@@ -67,7 +67,7 @@ async def test_a_mutant_that_no_test_notices_is_named() -> None:
     weak = await evidence(
         BASE, REPAIRED, {"late(2)": "0", "late(20)": "20", "late(30)": "30", "late(40)": "40"}
     )
-    assert "changed `>=` to `>` in line 2" in weak.survivors
+    assert "changed `14` to `15` in line 2" in weak.survivors
     assert weak.killed < weak.mutants
 
 
@@ -161,6 +161,16 @@ async def test_chance_is_another_in_each_re_run() -> None:
     )
     assert [report.passed for report in known] == [True, True]
     assert [verdict.passed for verdict in again.verdicts] == [False, True]
+
+
+async def test_the_program_as_it_came_is_no_mutant() -> None:
+    """That tests notice it is what the repair is for: it must not count as noticed again."""
+    base = "def on(day, was=True):\n    was = False\n    return day if was else None\n"
+    repaired = base.replace("was = False", "was = True")
+    given = {"on(1)": "1", "on(2)": "2", "on(3)": "3", "on(4, False)": "4"}
+    seen = await evidence(base, repaired, given)
+    # Dropped, turned round, forgotten twice; another default changes nothing.
+    assert (seen.around, seen.mutants, seen.killed, seen.equivalent) == (True, 4, 4, 1)
 
 
 async def test_a_repair_that_only_takes_lines_away_is_mutated_around_them() -> None:

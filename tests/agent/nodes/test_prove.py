@@ -19,7 +19,7 @@ def seen(**changes: object) -> Evidence:
     ("evidence", "level", "words"),
     [
         (ALL, "E4", "the tests kill 8 of 10 mutants of the repaired lines; 5 re-runs agree"),
-        (seen(around=True), "E4", "mutants of the function it changed"),
+        (seen(around=True), "E4", "mutants of the repaired function"),
         (seen(killed=7), "E3", "nothing would notice: a slip"),
         (seen(mutants=0, killed=0), "E3", "no mutant of the repaired lines tells anything"),
         (seen(disagreeing=("f(1)",)), "E3", "flaky: f(1) went otherwise in a re-run"),
