@@ -119,6 +119,8 @@ def _repair(state: Seen, base: Candidate) -> Steps:
     )
     yield from screened(state, singles[:first], state.budget.candidates)
     yield from again_promising(state)
+    if state.fresh:
+        yield from screened(state, singles[first:], state.budget.candidates)
     yield from offered(state)
     if state.accepted or state.spent:
         return
@@ -197,7 +199,7 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
 
 def offered(state: Seen) -> Steps:
     """Shows what is plausible and was not shown before, once it is known how it behaves."""
-    fresh = [one for one in state.plausible.values() if one.text not in state.offered]
+    fresh = state.fresh
     if not fresh:
         return
     kept = ranked(fresh)[:KEPT]

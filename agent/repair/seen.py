@@ -77,6 +77,11 @@ class Seen:
     calls: tuple[str, ...] = ()
 
     @property
+    def fresh(self) -> list[Candidate]:
+        """Plausible candidates that were not offered yet."""
+        return [one for one in self.plausible.values() if one.text not in self.offered]
+
+    @property
     def spent(self) -> bool:
         return self.tried >= self.budget.candidates
 

@@ -15,8 +15,9 @@ from agent.repair.program import Splice, spliced
 from agent.repair.seen import Seen, Steps, mark, note
 
 FIRST_CHUNK, CHUNK = 40, 320
-BEYOND = 1.2
-"""After the first plausible candidate, how much dearer ones are still tried, for the ranking."""
+BEYOND = 2.5
+"""After the first plausible candidate, how much dearer ones are still tried: for the ranking, and
+to know of other behaviours that would pass too."""
 MOST_BEYOND = 1_500
 PROMISING = ((40, 20.0), (12, 4_000.0))
 """How many candidates that passed a failing test and then did not end are tried again, with how
@@ -44,16 +45,12 @@ class Planned:
     rarity: float
 
 
-def screened(
-    state: Seen,
-    candidates: Iterable[Planned],
-    limit: int,
-) -> Steps:
+def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
     """Screens candidates in order, a little beyond the first that pass every test."""
     pending = iter(candidates)
     size = FIRST_CHUNK
-    stop_cost: float | None = None
-    stop_at = limit
+    stop_cost = _beyond(state)
+    stop_at = limit if stop_cost is None else state.tried + MOST_BEYOND
     chunks = 0
     while state.tried < min(limit, stop_at):
         chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
@@ -70,17 +67,22 @@ def screened(
             state.tried += 1
             if answer is not None:
                 note(state, candidate, edit, answer)
-        if stop_cost is None and any(one not in state.offered for one in state.plausible):
-            best = min(c.cost for t, c in state.plausible.items() if t not in state.offered)
-            stop_cost, stop_at = best + BEYOND, state.tried + MOST_BEYOND
+        if stop_cost is None and (stop_cost := _beyond(state)) is not None:
+            stop_at = state.tried + MOST_BEYOND
         size = CHUNK
+
+
+def _beyond(state: Seen) -> float | None:
+    """The cost up to which candidates are tried once some are plausible."""
+    costs = [one.cost for one in state.fresh]
+    return min(costs) + BEYOND if costs else None
 
 
 def again_promising(state: Seen) -> Steps:
     """Gives more steps to what passed a failing test before it did not end, and to a few more:
     a test that goes through many cases passes all at once or not at all."""
     yield from again(state, PROMISING, least=1)
-    if not any(text not in state.offered for text in state.plausible):
+    if not state.fresh:
         yield from again(state, CHANCE, most=CHANCE[0][0])
 
 
@@ -118,7 +120,7 @@ def again(
                     slow.append((replace(candidate, passed=answer.score), edit))
                 else:
                     note(state, candidate, edit, answer)
-            if any(text not in state.offered for text in state.plausible):
+            if state.fresh:
                 return
 
 
