@@ -190,7 +190,7 @@ def _job(program: Solution, calls: list[Json], sites: tuple[str, ...]) -> Job:
         program=shipping.program("observe_examples"),
         payload={
             "name": program.entry.removesuffix(".py"), "entry": program.entry, "text": text,
-            "stdin": "", "argv": [], "calls": calls,
+            "stdin": "", "argv": [], "random_seed": None, "calls": calls,
         },
         modules=shipping.modules(),
         files={**{file.path: file.text for file in program.files}, program.entry: text},
