@@ -43,6 +43,24 @@ def spliced(data: bytes, splices: Iterable[Splice]) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+TABLE = 100
+"""Constants in one display from which on it is a table of data."""
+
+
+def _entries(node: ast.AST) -> list[ast.expr]:
+    """What a table of data holds; nothing for other nodes."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            pass
+        case ast.Dict(values=parts):
+            pass
+        case _:
+            return []
+    return parts if len(parts) > TABLE and all(
+        isinstance(part, ast.Constant) for part in parts
+    ) else []
+
+
 class Program:
     """A program under repair: its tree, its places, and what is known of its values.
 
@@ -388,7 +406,8 @@ class Program:
 
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:
-        """Nodes that are no material: docstrings, annotations, and f-strings before 3.12."""
+        """Nodes that are no material: docstrings, annotations, what tables of data hold, and
+        f-strings before 3.12."""
         found: set[ast.AST] = set()
         for node in self.nodes:
             if isinstance(node, ast.JoinedStr):
@@ -407,6 +426,7 @@ class Program:
             if isinstance(node, ast.Match):
                 for case in node.cases:
                     found.update(ast.walk(case.pattern))
+            found.update(_entries(node))
         return frozenset(found)
 
     def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:

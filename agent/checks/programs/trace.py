@@ -5,14 +5,19 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
-from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
-from typing import Any
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, TypeVar
 
 from agent.checks.programs.namesakes import give_way
 from agent.checks.programs.running import Limits, Room, Run
 
+T = TypeVar("T")
+
 MOST_LINES = 4_000
-"""Lines that are watched in one test."""
+"""Lines of functions that are watched in one test."""
+MOST_LOADING = 50_000
+"""Lines at module level that are watched in one test, before the functions are called."""
 VALUES = 12
 """Variables told about the failing line."""
 ROUNDS, HELD, LENGTH = 5, 10, 120
@@ -42,11 +47,17 @@ def _serve(jail: Any, room: Any) -> None:
 
 
 class Watcher:
-    """A trace function for `sys.settrace` that only looks into the entry file."""
+    """What is seen of the entry file's lines in one run.
+
+    `sys.monitoring` tells of them where there is one (from Python 3.12), else `sys.settrace`:
+    both tell the same, but the former leaves alone what lies in other files.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.lines = 0
+        self.loading = 0
+        """Lines of the module itself, which a long program has thousands of."""
         self.hits: dict[int, int] = {}
         self.types: dict[str, set[str]] = {}
         self.left: dict[str, Any] = {}
@@ -54,30 +65,100 @@ class Watcher:
         self.moments: list[tuple[int, list[list[str]]]] = []
         self._raised: BaseException | None = None
 
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def run(self, action: Callable[[], T]) -> T:
+        """Runs `action` and watches it."""
+        if sys.version_info < (3, 12):
+            sys.settrace(self._traced)
+            try:
+                return action()
+            finally:
+                sys.settrace(None)
+        else:
+            return self._monitored(action)
+
+    def _traced(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != self.path:
             return None
         if event == "line":
+            if not self._line(frame):
+                sys.settrace(None)
+                return None
+        elif event == "exception":
+            self._left_by(frame, arg[1])
+        elif event == "return":
+            self._returned(frame, arg)
+        return self._traced
+
+    if sys.version_info >= (3, 12):
+
+        def _monitored(self, action: Callable[[], T]) -> T:
+            monitoring, tool = sys.monitoring, sys.monitoring.PROFILER_ID
+            events = monitoring.events
+            skip = monitoring.DISABLE
+
+            def line(code: CodeType, number: int) -> Any:
+                if code.co_filename != self.path:
+                    return skip
+                if not self._line(sys._getframe(1)):
+                    monitoring.set_events(tool, events.NO_EVENTS)
+                return None
+
+            def returned(code: CodeType, place: int, value: object) -> Any:
+                if code.co_filename != self.path:
+                    return skip
+                self._returned(sys._getframe(1), value)
+                return None
+
+            def unwound(code: CodeType, place: int, error: BaseException) -> None:
+                if code.co_filename == self.path:
+                    self._returned(sys._getframe(1), None)
+
+            def raised(code: CodeType, place: int, error: BaseException) -> None:
+                if code.co_filename == self.path:
+                    self._left_by(sys._getframe(1), error)
+
+            heard = {
+                events.LINE: line, events.PY_RETURN: returned, events.PY_YIELD: returned,
+                events.PY_UNWIND: unwound, events.RAISE: raised,
+            }
+            monitoring.use_tool_id(tool, "blame")
+            try:
+                for event, callback in heard.items():
+                    monitoring.register_callback(tool, event, callback)
+                monitoring.set_events(tool, sum(heard))
+                return action()
+            finally:
+                monitoring.set_events(tool, events.NO_EVENTS)
+                monitoring.free_tool_id(tool)
+
+    def _line(self, frame: FrameType) -> bool:
+        """Whether to go on watching."""
+        if frame.f_code.co_name == "<module>":
+            self.loading += 1
+        else:
             self.lines += 1
             if self.lines > MOST_LINES:
                 # What runs so long repeats itself: the rest is run unwatched, at full speed.
-                sys.settrace(None)
-                return None
-            count = self.hits.get(frame.f_lineno, 0) + 1
-            self.hits[frame.f_lineno] = count
-            if count <= ROUNDS and frame.f_code.co_name != "<module>":
-                self.moments.append((frame.f_lineno, _held(frame.f_locals)))
-        elif event == "exception":
-            self._note(frame)
-            # The same exception passes through every caller; where it arose is of interest.
-            if arg[1] is not self._raised:
-                self._raised = arg[1]
-                self.left = dict(frame.f_locals)
-        elif event == "return":
-            self._note(frame)
-            if frame.f_code.co_name != "<module>" and self._raised is None:
-                self.left = {**frame.f_locals, "return": arg}
-        return self
+                return False
+        if self.loading > MOST_LOADING:
+            return False
+        count = self.hits.get(frame.f_lineno, 0) + 1
+        self.hits[frame.f_lineno] = count
+        if count <= ROUNDS and frame.f_code.co_name != "<module>":
+            self.moments.append((frame.f_lineno, _held(frame.f_locals)))
+        return True
+
+    def _left_by(self, frame: FrameType, error: BaseException) -> None:
+        self._note(frame)
+        # The same exception passes through every caller; where it arose is of interest.
+        if error is not self._raised:
+            self._raised = error
+            self.left = dict(frame.f_locals)
+
+    def _returned(self, frame: FrameType, value: object) -> None:
+        self._note(frame)
+        if frame.f_code.co_name != "<module>" and self._raised is None:
+            self.left = {**frame.f_locals, "return": value}
 
     def _note(self, frame: FrameType) -> None:
         known = frame.f_locals
@@ -96,11 +177,7 @@ def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = Run(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        sys.settrace(watcher)
-        try:
-            run = room.run(code, index, limits)
-        finally:
-            sys.settrace(None)
+        run = watcher.run(lambda: room.run(code, index, limits))
     return {
         "passed": run.passed,
         "exception": "TimeoutError" if run.timeout else run.exception,

@@ -6,6 +6,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from agent.repair.edits import (
@@ -185,6 +186,12 @@ PER_SUSPICION = 2.5
 RAISING_LINE = 0.7
 
 
+LARGE = 4_000
+"""Nodes from which on the most suspicious come first, each with few edits by each operator."""
+MOST_EACH = 8
+MOST_EDITS = 80_000
+
+
 def single_edits(
     program: Program,
     suspicion: Mapping[int, float],
@@ -198,7 +205,7 @@ def single_edits(
     """Every single edit once, as cheap as any operator has it, the cheapest edits first.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
-    Once it is `over`, what was found until then.
+    Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
     raising = program.crash.line if program.crash else None
     guarded = [
@@ -208,8 +215,13 @@ def single_edits(
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
     priors = {one.name: prior(one.name) for one in operators}
     rarities = {one.name: rarity(one.name) for one in operators}
-    for node in _walked(within or program.tree, closed):
-        if over():
+    nodes = list(_walked(within or program.tree, closed))
+    each = None
+    if len(nodes) > LARGE:
+        nodes.sort(key=lambda node: -suspicion.get(getattr(node, "lineno", 0), 0.0))
+        each = MOST_EACH
+    for node in nodes:
+        if over() or len(found) > MOST_EDITS:
             break
         if node in program.hidden:
             continue
@@ -222,7 +234,7 @@ def single_edits(
                 continue
             if operator.kinds == _VALUES and not is_value:
                 continue
-            for splice in operator.propose(program, node):
+            for splice in islice(operator.propose(program, node), each):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
                 cost = splice.cost + priors[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from agent.repair import edits
 from agent.repair.edits import EDITS, single_edits, unreached
 from agent.repair.edits.priors import PRIORS, prior
 from agent.repair.facts import Crash
@@ -275,3 +276,22 @@ def test_one_more_than_one_less_is_the_value_itself() -> None:
     found = texts("def f(n):\n    return list(range(n - 1))\n")
     assert "def f(n):\n    return list(range(n))\n" in found
     assert "def f(n):\n    return list(range(n - 1 + 1))\n" not in found
+
+
+def test_a_table_of_data_is_not_edited_entry_by_entry() -> None:
+    table = ", ".join(str(number) for number in range(500))
+    program = Program(f"PRIMES = [{table}]\n\n\ndef f(n):\n    return PRIMES[n] + 1\n")
+
+    edits = single_edits(program, {})
+
+    inside = [e for e in edits if e.splice.start > 10 and e.splice.end < len(table)]
+    assert not inside
+    assert 50 < len(edits) < 1_500
+
+
+def test_the_edits_of_one_endless_line_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "MOST_EDITS", 2_000)
+    names = ";".join(f"x{n} = n + {n}" for n in range(800))
+    program = Program(f"def f(n): {names}; return x2 + 1\n")
+
+    assert 1_000 < len(single_edits(program, {1: 1.0})) <= 2_100
