@@ -17,6 +17,7 @@ from agent.store import Store
 from llm import Plan, Provider
 from sandbox import Sandbox
 
+TESTS_IN_A_BUDGET = 10
 PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
@@ -44,6 +45,11 @@ class Context:
     def seconds_left(self) -> float:
         return max(0.0, self.deadline - time.monotonic())
 
+    @property
+    def test_s(self) -> float:
+        """A test's deadline in this run: a few that hang must not use up its budget."""
+        return min(self.settings.test_wall_s, self.settings.budget_s / TESTS_IN_A_BUDGET)
+
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None
     ) -> Report:
@@ -54,7 +60,7 @@ class Context:
         """
         if known is None or known.solution != solution.id:
             return await check(
-                solution, tests, self.task, self.sandbox, wall_s=self.settings.test_wall_s
+                solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
@@ -69,7 +75,7 @@ class Context:
         report = await check(
             solution, fresh, self.task, self.sandbox,
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
-            wall_s=self.settings.test_wall_s,
+            wall_s=self.test_s,
         )
         return report.model_copy(
             update={

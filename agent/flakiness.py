@@ -46,7 +46,7 @@ async def flaky(
         if asked:
             again = await check(
                 solution, asked, ctx.task, ctx.sandbox,
-                wall_s=ctx.settings.test_wall_s, seeds=seeds,
+                wall_s=ctx.test_s, seeds=seeds,
             )
             still = {verdict.test for verdict in again.verdicts if not verdict.passed}
             unsteady |= {test.name for test in asked} - still
@@ -60,7 +60,7 @@ async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bo
         return False
     for seeds in again_with(solution, ()):
         again = await check(
-            solution, (), ctx.task, ctx.sandbox, wall_s=ctx.settings.test_wall_s, seeds=seeds
+            solution, (), ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds
         )
         if again.ending is not None and not again.ending.crashed:
             return True
@@ -80,7 +80,7 @@ async def steadied(
     for seeds in again_with(solution, asked) if asked else ():
         again = await check(
             solution, asked, ctx.task, ctx.sandbox, run_program=False,
-            wall_s=ctx.settings.test_wall_s, seeds=seeds,
+            wall_s=ctx.test_s, seeds=seeds,
         )
         for verdict in again.verdicts:
             if not verdict.passed:

@@ -1,7 +1,8 @@
 """What screening has shown of candidates, kept for a second search under more tests.
 
 A repair that a held-out test refutes sends the search back to its start with one test more. It
-asks the same questions again; whatever failed before fails still, and need not be run.
+asks the same questions again; whatever passed no test that the base fails is no nearer to a repair
+with one test more, and need not be run.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ class Screenings:
         return replace(screened, passed=(*screened.passed, *(None for _ in range(fresh))))
 
     def note(self, text: str, mode: Mode, screened: Screened) -> None:
-        """Remembers a candidate that failed of itself: more steps may change the other ends."""
-        if screened.ended in ("failed", "syntax") and len(self._failed) < MOST:
+        """Remembers a candidate that failed of itself and passed nothing: more steps may change
+        the other ends, and what passed some test may be part of a repair."""
+        hopeless = screened.ended in ("failed", "syntax") and not any(screened.passed)
+        if hopeless and len(self._failed) < MOST:
             self._failed[_key(text)] = mode, screened
 
 

@@ -35,7 +35,8 @@ class Settings:
     max_candidates: int = 60_000
     """Candidates a search may screen in one iteration."""
     test_wall_s: float = 5.0
-    """Wall seconds one test, or one run of the program, may take."""
+    """Wall seconds one test, or one run of the program, may take; in a run no more than a tenth of
+    its budget."""
     proof_s: float = 2.0
     """Wall seconds in which a repair may be proven above E2; 0 leaves that out."""
     ask: bool = False

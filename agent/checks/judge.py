@@ -391,7 +391,7 @@ class _Bench:
         """The deadline of the next tests."""
         if len(self.late) < LATE_TESTS:
             return self.wall_s
-        return max(min(0.5, self.wall_s), self.wall_s / 5)
+        return max(min(0.2, self.wall_s), self.wall_s / 10)
 
     @property
     def _program_payload(self) -> dict[str, Json]:

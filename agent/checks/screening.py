@@ -45,6 +45,8 @@ PROBED = 4
 PROBE_PATIENCE = 4
 PROBE_CPU_S = 0.06
 PROBE_WALL_S = 6.0
+LOST_ROW = Screened((False,), "lost"), 0
+"""A test that ended its process, and the steps nobody could count."""
 SLICE_S = 0.3
 """After this time a child answers for the candidates it has finished."""
 KILL_S = 2.0
@@ -188,19 +190,31 @@ class Screener:
         }
 
     async def _measured(self) -> Baseline:
-        item = _baseline_item(self._base, STEPS_BASELINE, 1.0, 3.0, self._hanging)
-        lost = Screened(passed=(False,), ended="lost")
-        measured = Baseline((lost,) * self._count, (0,) * self._count, None)
-        async for _, reply in self._batches[0].replies([item], 3.0 * self._count + KILL_S):
-            rows = _baseline_rows(reply, self._count)
-            if isinstance(reply, dict) and rows is not None:
-                output = reply.get("output")
-                measured = Baseline(
-                    screened=tuple(screened for screened, _ in rows),
-                    steps=tuple(steps for _, steps in rows),
-                    output=output if isinstance(output, str) else None,
-                )
-        return measured
+        """All tests in one process; each in its own where one of them ends the process."""
+        tests = [*range(self._count)]
+        rows, output = await self._ran(tests)
+        if rows is None and self._count > 1:
+            alone = [await self._ran([test]) for test in tests]
+            rows = [(one or [LOST_ROW])[0] for one, _ in alone]
+            output = next((said for _, said in alone if said is not None), None)
+        rows = rows or [LOST_ROW] * self._count
+        return Baseline(
+            screened=tuple(screened for screened, _ in rows),
+            steps=tuple(steps for _, steps in rows),
+            output=output,
+        )
+
+    async def _ran(
+        self, tests: Sequence[int]
+    ) -> tuple[list[tuple[Screened, int]] | None, str | None]:
+        """The base's rows for some tests, and what it printed; none where its process ended."""
+        item = _baseline_item(self._base, STEPS_BASELINE, 1.0, 3.0, tests, self._hanging)
+        rows: list[tuple[Screened, int]] | None = None
+        output: Json = None
+        async for _, reply in self._batches[0].replies([item], 3.0 * len(tests) + KILL_S):
+            rows = _baseline_rows(reply, len(tests))
+            output = reply.get("output") if isinstance(reply, dict) else None
+        return rows, output if isinstance(output, str) else None
 
     def _lost(self, reply: Lost) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
@@ -281,7 +295,7 @@ async def run_in_process(
         ours = await shipped(sandbox, task, solution, [test])
         alone = job(task, changed, [test], "screen", ours, manner=manner, strict=True)
         async with sandbox.batch(alone) as batch:
-            item = _baseline_item(changed.text, STEPS_BASELINE * 50, wall_s, wall_s, [])
+            item = _baseline_item(changed.text, STEPS_BASELINE * 50, wall_s, wall_s, [0], [])
             async for _, reply in batch.replies([item], wall_s + KILL_S):
                 if isinstance(reply, Lost):
                     ended: Literal["timeout", "lost"] = (
@@ -336,11 +350,12 @@ def job(
 
 
 def _baseline_item(
-    text: str, steps: int, cpu_s: float, wall_s: float, hanging: Sequence[int]
+    text: str, steps: int, cpu_s: float, wall_s: float, tests: Sequence[int],
+    hanging: Sequence[int],
 ) -> Json:
     return {
         "kind": "baseline", "text": text, "steps": steps, "cpu_s": cpu_s, "wall_s": wall_s,
-        "hanging": list(hanging), "short_steps": STEPS_SHORT,
+        "tests": list(tests), "hanging": list(hanging), "short_steps": STEPS_SHORT,
     }
 
 

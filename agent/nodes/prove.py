@@ -11,6 +11,10 @@ from agent.state import State, Suite
 ENOUGH_KILLED = 0.8
 """The share of mutants that tests must notice for E4."""
 
+CLOSING_S = 0.5
+"""What is left of a run's time for its end: a repair that is verified must not be lost to more
+proof."""
+
 
 def proof_of(report: Report, suite: Suite) -> Proof:
     """The proof level a passing report carries; pure.
@@ -84,7 +88,7 @@ async def prove(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     proof = proof_of(report, suite)
-    budget_s = min(ctx.settings.proof_s, ctx.seconds_left)
+    budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
     ctx.emit(Proved(level=proof.level, why=proof.why, evidence=proof.evidence))
@@ -107,7 +111,7 @@ async def _evidence(
             repaired=ctx.store.get(state["solution_id"], Solution),
             report=report, tests=tests,
             others=ctx.store.get(others, Alternatives) if others else None,
-            task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.settings.test_wall_s,
+            task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
         ),
         judge, budget_s,
     )

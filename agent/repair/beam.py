@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 
-from agent.repair.blame import crash_of, ochiai
-from agent.repair.edits import Edit, single_edits, unreached
-from agent.repair.edits.statements import deliberate_ends
+from agent.repair.edits import Edit
 from agent.repair.facts import Answer, Candidate, Question
+from agent.repair.ground import ground
 from agent.repair.program import Program
 from agent.repair.seen import Partial, Seen, examined
 from agent.repair.trials import Planned
@@ -21,8 +19,6 @@ takes off."""
 CHEAP, CHEAP_COUNT = 4.5, 140
 PAIR = 2.0
 """What it adds to a pair's cost that neither edit was seen to help."""
-UNTESTED = {"function": 3.0, "method": 3.0, "constant condition": 3.0}
-"""What these operators cost more where no test could tell their edits from a repair."""
 
 
 def seeds_of(state: Seen, most: int) -> list[Partial]:
@@ -53,31 +49,15 @@ def grown(
     """A partial fix, each with one more edit."""
     trace = yield from examined(state, seed.candidate.text)
     try:
-        program = Program(
-            seed.candidate.text,
-            types=trace.types if trace else None,
-            crash=crash_of(trace) if trace else None,
-            names=state.facts.names,
-            moments=trace.moments if trace else (),
-            answers=trace.answers if trace else (),
-        )
+        known = ground(state, seed.candidate.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    protected = shifted(state.facts.protected, state.source, seed.candidate.text)
-    if not state.facts.tests:
-        protected = (*protected, *deliberate_ends(program))
     found = []
-    suspicion = ochiai(trace) if trace else {}
-    closed = frozenset(unreached(program, suspicion))
-    edits = priced(
-        state,
-        single_edits(program, suspicion, protected, closed=closed, over=state.budget.over),
-    )
-    for edit in edits[:most]:
+    for edit in known.edits(state)[:most]:
         cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
         operator = f"{seed.operator}, {edit.operator}"
         rarity = seed.candidate.rarity + edit.rarity
-        found.append(Planned(program.data, (edit.splice,), cost, operator, edit, rarity))
+        found.append(Planned(known.program.data, (edit.splice,), cost, operator, edit, rarity))
     return found
 
 
@@ -102,28 +82,3 @@ def cheap_pairs(
                 rarity = first.rarity + second.rarity
                 found.append(Planned(program.data, (a, b), cost, operator, second, rarity))
     return found
-
-
-def priced(state: Seen, edits: list[Edit]) -> list[Edit]:
-    """The edits by what they cost in this search, cheapest first."""
-    if state.facts.tests:
-        return edits
-    dearer = (replace(edit, cost=edit.cost + UNTESTED.get(edit.operator, 0.0)) for edit in edits)
-    return sorted(dearer, key=lambda edit: edit.cost)
-
-
-def shifted(
-    protected: tuple[tuple[int, int], ...], source: str, text: str
-) -> tuple[tuple[int, int], ...]:
-    """Protected lines of the source where they stand after an edit."""
-    if not protected:
-        return ()
-    old, new = source.splitlines(), text.splitlines()
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
-    shift = len(new) - len(old)
-    return tuple(
-        (first, last) if last <= same else (first + shift, last + shift)
-        for first, last in protected
-    )

@@ -116,8 +116,6 @@ class Facts:
 
     tests: tuple[str, ...] = ()
     """The code of each test."""
-    names: tuple[str, ...] = ()
-    """Names that importable modules beside the program offer."""
     protected: tuple[tuple[int, int], ...] = ()
     """First and last lines that are never edited."""
 
@@ -176,7 +174,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Examine:
-    """Asks for a `Trace` of a text; `None` when it could not be had."""
+    """Asks for a `Trace` of a text."""
 
     text: str
     so_far: Findings
@@ -222,4 +220,4 @@ class Offer:
 
 
 Question = Examine | Screen | Probe | Offer
-Answer = Trace | None | tuple[Screened | None, ...] | Probed | bool
+Answer = None | Trace | tuple[Screened | None, ...] | Probed | bool

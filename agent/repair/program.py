@@ -73,7 +73,6 @@ class Program:
         *,
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
-        names: tuple[str, ...] = (),
         moments: tuple[Moment, ...] = (),
         answers: tuple[tuple[str, str], ...] = (),
     ) -> None:
@@ -84,7 +83,6 @@ class Program:
         """All of its nodes, in the order of `ast.walk`."""
         self.types = types or {}
         self.crash = crash
-        self.importable = names
         self.answers = answers
         self.all_moments = moments
         self.newline = "\r\n" if "\r\n" in text else "\n"

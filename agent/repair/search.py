@@ -22,10 +22,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator
 
-from agent.repair.beam import BEAM, cheap_pairs, edited, grown, priced, seeds_of, shifted
-from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
-from agent.repair.edits import single_edits, unreached
-from agent.repair.edits.statements import deliberate_ends
+from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
+from agent.repair.blame import WRONG_ANSWERS
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -39,6 +37,7 @@ from agent.repair.facts import (
     Screen,
     Trace,
 )
+from agent.repair.ground import ground
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
 from agent.repair.rank import behaved, ranked
@@ -78,44 +77,28 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
 
 def _repair(state: Seen, base: Candidate) -> Steps:
     """All stages on one base text."""
-    try:
-        program = Program(base.text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
     trace = yield from examined(state, base.text)
-    if trace is None:
-        trace = Trace(())
     if trace.tests and not trace.failing:
         return  # nothing fails here, so nothing could be seen to get better
+    try:
+        known = ground(state, base.text, trace)
+    except (SyntaxError, ValueError, RecursionError):
+        return
     state.failing = frozenset(trace.failing or {0})
     state.passing = frozenset(range(len(trace.tests))) - state.failing
     if base.text == state.source:
         state.base_passed, state.total = len(state.passing), max(1, len(trace.tests))
-    crash = crash_of(trace)
+    program = known.program
     if not state.facts.tests and _is_deliberate(program, trace):
         return
-    program = Program(
-        base.text, types=trace.types, crash=crash, names=state.facts.names,
-        moments=trace.moments, answers=trace.answers,
-    )
-    protected = shifted(state.facts.protected, state.source, base.text)
-    if not state.facts.tests:
-        protected = (*protected, *deliberate_ends(program))
-    suspicion = ochiai(trace)
-    closed = unreached(program, suspicion)
-    over = state.budget.over
-    edits = priced(
-        state, single_edits(program, suspicion, protected, closed=frozenset(closed), over=over)
-    )
+    edits = known.edits(state)
     yield from measured(state, base)
     singles = [edited(program, base, edit) for edit in edits]
     first = bisect_right(edits, SPLIT, key=lambda edit: edit.cost)
     rest = (
         edited(program, base, edit)
-        for function in closed
-        for edit in priced(
-            state, single_edits(program, suspicion, protected, within=function, over=over)
-        )
+        for function in known.closed
+        for edit in known.edits(state, within=function)
     )
     yield from screened(state, singles[:first], state.budget.candidates)
     yield from again_promising(state)
@@ -179,17 +162,17 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
     scored: list[tuple[int, Candidate]] = []
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
-        state.tried += 1
         state.seen.add(mark(candidate.text))
         if answer is None:
             continue
+        state.tried += 1
         state.total = max(state.total, len(answer.passed))
         told = Candidate(candidate.text, candidate.cost, "syntax", "", answer.score, answer.types)
         if answer.ended == "ok":
             state.plausible[told.text] = told
         else:
             state.partials.append(
-                Partial(told, answer.score, answer.score, answer.did, 0, "syntax")
+                Partial(told, answer.score, answer.did, 0, "syntax")
             )
             scored.append((answer.score, told))
     yield from offered(state)
@@ -199,10 +182,9 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
 
 def offered(state: Seen) -> Steps:
     """Shows what is plausible and was not shown before, once it is known how it behaves."""
-    fresh = state.fresh
-    if not fresh:
+    kept = ranked(state.fresh)[:KEPT]
+    if not kept:
         return
-    kept = ranked(fresh)[:KEPT]
     calls = probes(_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.
@@ -216,8 +198,8 @@ def offered(state: Seen) -> Steps:
         kept = behaved(kept, answer.rows)
         state.plausible.update({one.text: one for one in kept})
         state.calls = calls
-    accepted = yield Offer(state.findings(fresh_only=True))
-    state.offered.update(one.text for one in fresh)
+    accepted = yield Offer(state.findings(kept))
+    state.offered.update(one.text for one in kept)
     state.accepted = accepted is True
 
 

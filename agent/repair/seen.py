@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -41,7 +41,6 @@ class Partial:
     candidate: Candidate
     score: float
     """Tests passed and parts of tests gained, less what it breaks."""
-    gained: int
     did: str
     line: int
     operator: str
@@ -85,15 +84,12 @@ class Seen:
     def spent(self) -> bool:
         return self.tried >= self.budget.candidates
 
-    def findings(self, *, fresh_only: bool = False) -> Findings:
-        """All that was found, or what was not offered yet."""
-        fresh = [
-            one for one in self.plausible.values()
-            if not (fresh_only and one.text in self.offered)
-        ]
+    def findings(self, shown: Iterable[Candidate] | None = None) -> Findings:
+        """All that was found, or some plausible ones of it, best first and told in words."""
+        plausible = self.plausible.values() if shown is None else shown
         partial = self._best()
         return Findings(
-            plausible=tuple(self._told(one) for one in ranked(fresh)[:KEPT]),
+            plausible=tuple(self._told(one) for one in ranked(plausible)[:KEPT]),
             calls=self.calls,
             partial=None if partial is None else self._told(partial),
             tried=self.tried,
@@ -147,7 +143,7 @@ def note(
         marks = [answer.passed[index] for index in told_of if index in state.passing]
         score += KEPT_BONUS * all(marks) - BROKEN * (False in marks)
         state.partials.append(
-            Partial(told, score, gained, answer.did, edit.splice.line, edit.operator)
+            Partial(told, score, answer.did, edit.splice.line, edit.operator)
         )
 
 
@@ -158,9 +154,10 @@ def mark(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def examined(state: Seen, text: str) -> Generator[Question, Answer, Trace | None]:
+def examined(state: Seen, text: str) -> Generator[Question, Answer, Trace]:
     answer = yield Examine(text, state.progress())
-    return answer if isinstance(answer, Trace) else None
+    assert isinstance(answer, Trace)
+    return answer
 
 
 def measured(state: Seen, base: Candidate) -> Steps:

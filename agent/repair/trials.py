@@ -64,7 +64,7 @@ def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
         answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
         assert isinstance(answers, tuple)
         for (candidate, edit), answer in zip(chunk, answers, strict=True):
-            state.tried += 1
+            state.tried += answer is not None
             if answer is not None:
                 note(state, candidate, edit, answer)
         if stop_cost is None and (stop_cost := _beyond(state)) is not None:
@@ -110,9 +110,9 @@ def again(
             answers = yield Screen(texts, "fit", state.progress(), patience=patience)
             assert isinstance(answers, tuple)
             for (candidate, edit), answer in zip(chunk, answers, strict=True):
-                state.tried += 1
                 if answer is None:
                     continue
+                state.tried += 1
                 if answer.score > candidate.passed > 0:
                     # What comes further with more steps needs them, and so may all that follow.
                     state.patience = max(state.patience, min(patience, PATIENCE))

@@ -6,6 +6,7 @@ Nothing here may run a candidate's own code: only plain values are looked into.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -14,6 +15,8 @@ SEQUENCES = (str, bytes, list, tuple)
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 LONGEST = 400
 """Elements, or characters, that are looked at."""
+MOST = 20_000
+"""Elements of a container that is told."""
 CRASHED, OTHER_TYPE, SAME_TYPE = 0.0, 0.1, 0.2
 
 
@@ -80,26 +83,32 @@ def alike(one: Any, other: Any) -> bool:
     return is_plain(one) and is_plain(other) and bool(one == other)
 
 
-def is_plain(value: Any, depth: int = 4) -> bool:
+def is_plain(value: Any, depth: int = 4, longest: int = LONGEST) -> bool:
     """Whether a value is built in through and through, so that comparing runs no foreign code."""
     kind = type(value)
     if kind in _ATOMS:
         return True
-    if depth == 0 or kind not in (list, tuple, set, frozenset, dict) or len(value) > LONGEST:
+    if depth == 0 or kind not in (list, tuple, set, frozenset, dict) or len(value) > longest:
         return False
+    inner = depth - 1, longest
     if kind is dict:
-        return all(is_plain(k, depth - 1) and is_plain(v, depth - 1) for k, v in value.items())
-    return all(is_plain(one, depth - 1) for one in value)
+        return all(is_plain(k, *inner) and is_plain(v, *inner) for k, v in value.items())
+    return all(is_plain(one, *inner) for one in value)
 
 
 def told(value: Any) -> str:
     """A plain value in words that are the same in every process, else the name of its type.
 
-    Sets are sorted; integers too long to be printed are told by their length.
+    Sets are sorted; integers too long to be printed are told by their length. What is too long to
+    be told whole ends in a digest of all of it: other values are told otherwise.
     """
-    if not is_plain(value):
+    if not is_plain(value, longest=MOST):
         return f"<{type(value).__name__}>"
-    return _plain(value)[:LONGEST]
+    text = _plain(value)
+    if len(text) <= LONGEST:
+        return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{text[:LONGEST]}... {digest}"
 
 
 def _plain(value: Any) -> str:

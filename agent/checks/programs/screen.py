@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import time
 import types
 import warnings
@@ -15,6 +16,7 @@ from agent.checks.programs.running import Limits, Room, Run
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 SLOW_TESTS = 2
 HOPELESS = 3
 """A candidate that passes none of so many failing tests is no partial fix worth more runs."""
@@ -88,7 +90,7 @@ def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any
         if run.passed:
             continue
         near[index] = round(run.near * 100)
-        did.append(f"{index} {run.exception} {run.got or run.message}")
+        did.append(f"{index} {run.exception} {run.got or _ADDRESS.sub('', run.message)}")
         if first is None or (run.timeout and not first.timeout):
             first = run
         if item["mode"] == "early":
@@ -117,10 +119,10 @@ def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
     except BROKEN as error:
         line = getattr(error, "lineno", None)
         broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
-        return [broken] * room.count
+        return [broken] * len(item["tests"])
     short = Limits(min(item["short_steps"], limits.steps), limits.cpu_s, limits.wall_s)
     runs: list[Run] = []
-    for index in range(room.count):
+    for index in item["tests"]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
         runs.append(room.run(code, index, short if hanging else limits))
     return runs

@@ -97,8 +97,7 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
     if crash.exception == "NameError":
         yield from _imports(program, name)
         reachable = dict.fromkeys(
-            (*program.variables(places[0]), *program.functions, *program.imported,
-             *program.importable)
+            (*program.variables(places[0]), *program.functions, *program.imported)
         )
         pool = [*reachable, *sorted(BUILTINS)]
         close = difflib.get_close_matches(name, pool, 6, 0.5)

@@ -52,9 +52,6 @@ for _module, _names in MEMBERS.items():
     for _name in _names:
         STANDARD.setdefault(_name, _module)
 
-MODULES = frozenset({*MEMBERS, "re", "sys", "os", "csv", "base64", "uuid", "logging", "secrets",
-                     "shutil", "struct", "subprocess", "threading", "traceback", "zlib"})
-
 FACTORIES = ("int", "list", "set", "dict", "str", "float")
 """What a `defaultdict` is made with."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,9 +26,6 @@ class Proposal:
 
     def applied(self, text: str) -> str:
         return text[: self.start] + self.new + text[self.end :]
-
-
-Proposals = Iterator[Proposal]
 
 
 @dataclass(frozen=True)

@@ -50,3 +50,8 @@ def test_foreign_objects_are_named_and_never_compared() -> None:
 def test_sets_are_told_in_one_order_and_huge_integers_by_their_length() -> None:
     assert told({"b", "a"}) == "{'a', 'b'}" and told(frozenset()) == "frozenset()"
     assert told(1 << 5_000) == "<an integer of 5001 bits>"
+
+
+def test_long_values_that_differ_at_their_ends_are_told_apart() -> None:
+    assert told([0] * 1_000 + [1]) != told([0] * 1_000 + [2])
+    assert told("a" * 1_000 + "b") != told("a" * 1_000 + "c")

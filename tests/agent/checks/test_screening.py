@@ -247,3 +247,13 @@ async def test_probes_tell_values_exceptions_and_endless_calls_apart() -> None:
         probed = await screener.probe(texts, ["f(0)", "f(2)"])
     assert probed.rows == (("1", "1"), ("!ZeroDivisionError", "5"), ("[0]", "~"), None, ("!", "!"))
     assert probed.steps[2][1] > probed.steps[2][0] and probed.steps[3] == ()
+
+
+async def test_a_test_that_ends_its_process_hides_no_other_test_of_the_base() -> None:
+    base = "import os\ndef f(n):\n    if n == 0:\n        os._exit(3)\n    return n\n"
+    codes = ("assert f(1) == 1", "assert f(0) == 0", "assert f(2) == 3")
+    tests = [Script(name=code, origin="user", code=code) for code in codes]
+    async with screening(Task(), program(base), tests, open_sandbox()) as screener:
+        seen = (await screener.baseline()).screened
+    assert [one.ended for one in seen] == ["ok", "lost", "failed"]
+    assert [one.passed for one in seen] == [(True,), (False,), (False,)]

@@ -10,6 +10,8 @@ from agent.repair.facts import (
     Facts,
     Findings,
     Offer,
+    Probe,
+    Probed,
     Screen,
     Screened,
     Trace,
@@ -17,6 +19,7 @@ from agent.repair.facts import (
 )
 from agent.repair.rank import described
 from agent.repair.search import search
+from agent.repair.seen import KEPT
 
 SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
 FAILS = Trace(
@@ -301,3 +304,30 @@ def test_once_nobody_waits_no_more_edits_are_listed() -> None:
 
     whole, _ = drive(SOURCE, passing())
     assert findings.tried < whole.tried
+
+
+def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_that_were() -> None:
+    asked: list[tuple[str, ...]] = []
+    shown: list[tuple[str, ...]] = []
+    steps = search(SOURCE, Facts(tests=("assert smaller(1, 2) == 1",)), Budget(candidates=400))
+    answer: Answer = None
+    while True:
+        try:
+            question = steps.send(answer)
+        except StopIteration:
+            break
+        match question:
+            case Examine():
+                answer = FAILS
+            case Screen(candidates=texts):
+                answer = tuple(Screened((text != SOURCE,), "ok" if text != SOURCE else "failed")
+                               for text in texts)
+            case Probe(texts=texts, calls=calls):
+                asked.append(texts)
+                answer = Probed(tuple(("1",) * len(calls) for _ in texts),
+                                tuple((1,) * len(calls) for _ in texts))
+            case Offer(so_far=findings):
+                shown.append(tuple(one.text for one in findings.plausible))
+                answer = False
+    assert len({text for texts in shown for text in texts}) > KEPT
+    assert set(shown[0]) == set(asked[1]) - {SOURCE}
