@@ -194,6 +194,8 @@ class Conversation(ABC):
             return len(part)  # the process is dead; its end is on the way
 
     def _flush(self) -> None:
+        if self._channel < 0:
+            return  # closed in the same round of the loop, which had called this already
         del self._outbox[: self._send_now(self._outbox)]
         if not self._outbox:
             self._loop.remove_writer(self._channel)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agent.domain import Task
-from agent.events import Event, RunFinished, RunStarted, Stamped, fold_attempts
+from agent.events import Event, RunFinished, RunStarted, Searched, Stamped, fold_attempts
 from agent.intake import make_task, paste
 from agent.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, Outcome, SandboxError
@@ -178,6 +179,22 @@ async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
         if any(entry.event.kind == "step_started" for entry in batch):
             break
     await session.cancel(run)
+    assert last(session.log(run)).outcome == "cancelled"
+    assert not session._tasks
+
+
+async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
+    code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
+    tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))
+    run = await session.start(paste(code, tests, "").task)
+    async for batch in session.follow(run):
+        if any(isinstance(one.event, Searched) and one.event.candidates for one in batch):
+            break
+    began = time.monotonic()
+
+    await session.cancel(run)
+
+    assert time.monotonic() - began < 1
     assert last(session.log(run)).outcome == "cancelled"
     assert not session._tasks
 
