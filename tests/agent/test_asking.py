@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agent import SelfHealingAgent
-from agent.domain import Rivals, Task
+from agent.domain import Evidence, Rivals, Task
 from agent.events import fold_attempts
 from agent.intake import paste
+from agent.nodes import prove
 from agent.result import Result, document, fold
 from agent.session import Session, Settings, UnknownRun, open_session
 
@@ -175,6 +177,20 @@ async def test_no_time_for_proof_leaves_it_at_e2(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.proof, result.evidence) == ("E2", None)
+
+
+async def test_proof_that_does_not_come_to_an_end_does_not_cost_the_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(*_: object) -> Evidence:
+        await asyncio.sleep(60)
+        raise AssertionError("unreachable")
+
+    monkeypatch.setattr(prove, "gathered", endless)
+    async with open_session(settings(tmp_path, proof_s=0.05)) as session:
+        result = await followed(session, await session.start(task(FOUR_TESTS)))
+    assert (result.outcome, result.proof) == ("healed", "E2")
+    assert "did not come to an end" in result.proof_why
 
 
 def test_the_library_asks_a_function(tmp_path: Path) -> None:
