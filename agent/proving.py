@@ -31,6 +31,8 @@ CALL_S = 0.25
 MUTANT_S = 0.5
 """A test that takes a mutant longer, and many times longer than it took the repair, fails."""
 SLOWER = 20.0
+OVERTIME_S = 0.25
+"""How long what has begun may go on after the budget."""
 SIDE_BY_SIDE = 3
 """Mutants before the judge at once."""
 MOST_OTHERS = 3
@@ -59,6 +61,14 @@ class Case:
 
 async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
     """The evidence there is within the budget; what E3 does not have, E4 does not look for."""
+    try:
+        async with asyncio.timeout(budget_s + OVERTIME_S):
+            return await _gathered(case, judge, budget_s)
+    except TimeoutError:
+        return Evidence(unsettled="what was being looked at did not come to an end")
+
+
+async def _gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
     until = time.monotonic() + budget_s
     found = await _probed(case, until)
     if not found.unsettled:

@@ -26,11 +26,12 @@ from agent.repair.facts import (
     Screen,
     Screened,
 )
-from agent.repair.rank import described, ranked
+from agent.repair.rank import ranked
 from agent.repair.rivals import MOST as MOST_RIVALS
 from agent.repair.rivals import clusters
 from agent.repair.search import search
 from agent.repair.syntax import compiles
+from agent.repair.wording import described
 from agent.screenings import Screenings
 from agent.trees import tree_of
 from sandbox.sandbox import Sandbox

@@ -10,6 +10,8 @@ from typing import TypedDict
 from agent.domain import PROOF_ORDER
 from evaluation.healing import HEALED, Line
 
+PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]
+
 
 class Figures(TypedDict):
     """What some rows came to. `correct` counts are of the rows with a truth to tell by."""
@@ -102,7 +104,7 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
     yield "outcomes: " + ", ".join(f"{name} {n}" for name, n in whole["outcomes"].items())
     for level, counts in whole["by_proof"].items():
         yield f"proof {level}: {_share(counts['correct'], counts['healed'])} right"
-    above = [counts for level, counts in whole["by_proof"].items() if level >= "E2"]
+    above = [counts for level, counts in whole["by_proof"].items() if level in PROVEN]
     right, healed = (sum(counts[key] for counts in above) for key in ("correct", "healed"))
     yield f"proof E2 or higher: {_share(right, healed)} right"
     yield (

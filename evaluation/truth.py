@@ -17,12 +17,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from agent.checks import check, mask, plain, shipping
+from agent.checks import check, plain
 from agent.checks.codec import Garbled
+from agent.checks.judge import calling
 from agent.domain import File, Solution, Task
 from agent.intake import tests_from_snippet
 from evaluation.suite import Truth
-from sandbox import Job, Json, Limits, Outcome, Sandbox, SandboxError
+from sandbox import Json, Outcome, Sandbox, SandboxError
 
 CALL_S = 5.0
 START_S = 30.0
@@ -170,7 +171,9 @@ async def _answers(
             {"id": number, "call": call, "names": [truth.entry_point.partition(".")[0]]}
             for number, call in zip(numbers, calls[done:], strict=True)
         ]
-        async with sandbox.start(_job(program, told, sites)) as process:
+        async with sandbox.start(
+            calling(program, Task(sites=sites), sandbox, told, CALL_S)
+        ) as process:
             begun = await process.receive(START_S)
             if begun != {"begun": True}:
                 how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
@@ -181,23 +184,6 @@ async def _answers(
                 yield done - 1, _answer(reply, number)
                 if isinstance(reply, Outcome):
                     break
-
-
-def _job(program: Solution, calls: list[Json], sites: tuple[str, ...]) -> Job:
-    total_s = START_S + len(calls) * CALL_S
-    text = mask(program.text)
-    return Job(
-        program=shipping.program("observe_examples"),
-        payload={
-            "name": program.entry.removesuffix(".py"), "entry": program.entry, "text": text,
-            "stdin": "", "argv": [], "random_seed": None, "calls": calls,
-        },
-        modules=shipping.modules(),
-        files={**{file.path: file.text for file in program.files}, program.entry: text},
-        sites=sites,
-        preload=shipping.preloads([text]),
-        limits=Limits(wall_s=total_s, cpu_s=total_s),
-    )
 
 
 def _answer(reply: Json | Outcome, number: str) -> Answer:

@@ -17,7 +17,7 @@ from agent.repair.edits.blocks import is_docstring
 from agent.repair.edits.operators import comparison
 from agent.repair.edits.statements import dropped
 from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
-from agent.repair.rank import described
+from agent.repair.wording import described
 
 MOST = 40
 """Mutants of one repair; of more, as many are taken evenly from the first line to the last."""

@@ -20,7 +20,8 @@ from agent.repair.facts import (
     Screened,
     Trace,
 )
-from agent.repair.rank import described, ranked
+from agent.repair.rank import ranked
+from agent.repair.wording import described
 
 Steps = Generator[Question, Answer, None]
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent import SelfHealingAgent
+from agent import SelfHealingAgent, proving
 from agent.domain import Evidence, Rivals, Task
 from agent.events import fold_attempts
 from agent.intake import paste
-from agent.nodes import prove
 from agent.result import Result, document, fold
 from agent.session import Session, Settings, UnknownRun, open_session
 
@@ -186,7 +185,7 @@ async def test_proof_that_does_not_come_to_an_end_does_not_cost_the_repair(
         await asyncio.sleep(60)
         raise AssertionError("unreachable")
 
-    monkeypatch.setattr(prove, "gathered", endless)
+    monkeypatch.setattr(proving, "_probed", endless)
     async with open_session(settings(tmp_path, proof_s=0.05)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.outcome, result.proof) == ("healed", "E2")

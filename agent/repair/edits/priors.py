@@ -9,7 +9,7 @@ edit is cheap. The cost is its negative logarithm: the order of costs is the ord
 The counts are sums over five collections of real and planted faults: which operator gave the
 right repair of QuixBugs, of HumanEvalFix (the development set), of a sample of DebugBench and of
 a sample of students' programs (Refactory), and which single edit was the developer's own fix in
-ConDefects. Two are added to each, since operators written after those runs were never counted.
+ConDefects. Two are added to each: operators written after those runs were never counted.
 The offers are means over the programs for which an operator offers anything.
 """
 

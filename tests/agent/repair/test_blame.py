@@ -3,7 +3,7 @@
 from agent.domain import BlamedLine
 from agent.repair.blame import blamed, crash_of, ochiai
 from agent.repair.facts import Crash, Trace, Traced
-from agent.repair.rank import described
+from agent.repair.wording import described
 
 TRACE = Trace(
     (

@@ -17,9 +17,9 @@ from agent.repair.facts import (
     Trace,
     Traced,
 )
-from agent.repair.rank import described
 from agent.repair.search import search
 from agent.repair.seen import KEPT
+from agent.repair.wording import described
 
 SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
 FAILS = Trace(
