@@ -48,9 +48,9 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
 
 
 def telling_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> int | None:
-    """The place of the shortest call that sets the first behaviour apart from another, and tells
-    most of them apart; `None` where a person could not read any difference."""
-    best: tuple[int, int, int] | None = None
+    """The place of the shortest call that sets the first behaviour apart from the second, if any
+    does, and tells most of them apart; `None` where a person could not read any difference."""
+    best: tuple[bool, int, int, int] | None = None
     if not all(behaviours):
         return None
     for place, call in enumerate(calls):
@@ -59,9 +59,9 @@ def telling_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> i
             continue
         if all(one == answers[0] for one in answers):
             continue
-        key = (-len(set(answers)), len(call), place)
+        key = (answers[0] == answers[1], -len(set(answers)), len(call), place)
         best = key if best is None else min(best, key)
-    return None if best is None else best[2]
+    return None if best is None else best[3]
 
 
 def is_readable(answer: str) -> bool:

@@ -16,8 +16,8 @@ from agent.result import Result, document, fold
 from agent.session import Session, Settings, UnknownRun, open_session
 
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
-TESTS = "assert price(10) == 20\nassert price(9) == 27"
-FOUR_TESTS = TESTS + "\nassert price(1) == 3\nassert price(0) == 0"
+TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
+FOUR_TESTS = TESTS + "\nassert price(0) == 0"
 
 
 def settings(folder: Path, **changes: object) -> Settings:

@@ -22,6 +22,6 @@ def test_a_part_of_a_module_tells_only_of_the_names_it_touches(
 ) -> None:
     seen = Watcher("main.py")
 
-    seen(left(name), "return", None)
+    seen._returned(left(name), None)
 
     assert seen.types == types
