@@ -6,6 +6,7 @@ all words of a program and brings few; another program that happens to pass the 
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import Counter
 
@@ -16,6 +17,13 @@ MOST_BROUGHT = 16
 MOST_VALUES = 3
 """Numbers and quoted texts that a small edit brings in: a table of answers is none."""
 
+COMPUTING = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
+    "list", "max", "min", "pow", "range", "reversed", "round", "set", "sorted", "str", "sum",
+    "tuple", "zip",
+})
+_REACHING_OUT = frozenset({"import", "global", "nonlocal", "async", "await"})
+_NAME = re.compile(r"\b[^\W\d]\w*")
 _WORD = re.compile(r"\w+")
 _VALUE = re.compile(r"\b\d[\w.]*|'[^'\n]+'|\"[^\"\n]+\"")
 
@@ -28,3 +36,10 @@ def is_local(before: str, after: str) -> bool:
         return False
     values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
     return values.total() <= MOST_VALUES
+
+
+def brings_no_names(before: str, after: str) -> bool:
+    """Whether an edit uses only names that stand in the program already, keywords, and builtins
+    that compute: what somebody else's fix may do unasked."""
+    brought = {*_NAME.findall(after)} - {*_NAME.findall(before)}
+    return brought <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT

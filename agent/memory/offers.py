@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -13,15 +12,14 @@ from agent.memory.edits import contexts
 from agent.memory.failures import Failure
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, Remembered
-from agent.memory.locality import is_local
+from agent.memory.locality import brings_no_names, is_local
 from agent.memory.placing import applied, returned
+from agent.repair.wording import described
 
 MOST_OFFERS = 6
 """Texts that are replayed for one failure, so that looking back stays cheap."""
 MOST_PLACES_OFFERED = 3
 """Places of one program at which one edit is tried."""
-
-_LINE = re.compile(r" in line \d+")
 
 
 @dataclass(frozen=True)
@@ -29,19 +27,19 @@ class Offer:
     """A remembered fix, and the texts it makes of the failing program."""
 
     known: Remembered
+    text: str
+    """The failing program."""
     texts: tuple[str, ...]
     elsewhere: bool
     """The fix was made in another program."""
 
     @property
     def done(self) -> str:
-        """What is done to the program; the line it was done at elsewhere says nothing here."""
-        done = self.known.fix.note or "a small edit"
-        return _LINE.sub("", done) if self.elsewhere else done
+        return described(self.text, self.texts[0])
 
     @property
     def note(self) -> str:
-        """What is done, and where it comes from."""
+        """What is done, as the texts themselves show it, and where it comes from."""
         source = "an edit that healed another program" if self.elsewhere else "it was healed before"
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
         return f"from memory: {self.done} ({source}{lender})"
@@ -59,11 +57,12 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
         fresh = [
             one for one in dict.fromkeys(made)
             if one not in seen and is_local(text, one)
+            and (known.trusted or brings_no_names(text, one))
         ]
         fresh = fresh[: MOST_OFFERS + 1 - len(seen)]
         if fresh:
             seen.update(fresh)
-            yield Offer(known, tuple(fresh), elsewhere)
+            yield Offer(known, text, tuple(fresh), elsewhere)
         if len(seen) > MOST_OFFERS:
             return
 

@@ -21,6 +21,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
+MOST_GLOBALS = 12
+"""Global variables that an edit of one function may bring in."""
 SEQUENCES = frozenset({"list", "str", "tuple"})
 
 
@@ -251,11 +253,18 @@ class Program:
             while isinstance(at, Function):
                 names += _bound(at)
                 at = self.scope(at)
-            names += self.module_values
+            names += self._globals_for(scope)
             self._variables[scope] = tuple(dict.fromkeys(names))
         names_here = self._variables[scope]
         own = [name for name in self._comprehension_names(node) if name not in names_here]
         return (*own, *names_here) if own else names_here
+
+    def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
+        """All of a few global variables; of many, those that the scope reads already."""
+        if len(self.module_values) <= MOST_GLOBALS or scope is self.tree:
+            return self.module_values[:MOST_GLOBALS]
+        read = {one.id for one in ast.walk(scope) if isinstance(one, ast.Name)}
+        return tuple(name for name in self.module_values if name in read)[:MOST_GLOBALS]
 
     def _comprehension_names(self, node: ast.AST) -> Iterator[str]:
         at: ast.AST | None = node

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.memory import Edit, edit_between
 from agent.memory.edits import contexts
-from agent.memory.locality import is_local
+from agent.memory.locality import brings_no_names, is_local
 from agent.memory.placing import applied, returned
 
 
@@ -207,3 +207,15 @@ def test_an_edit_keeps_valid_syntax_and_every_other_byte(
 def test_an_edit_returned_to_its_own_program_gives_what_it_gave(before: str, after: str) -> None:
     again = returned(before, after, before)
     assert again is None or ast.dump(ast.parse(again)) == ast.dump(ast.parse(after))
+
+
+@pytest.mark.parametrize(("after", "modest"), [
+    ("def area(width, height):\n    return width * height\n", True),
+    ("def area(width, height):\n    return max(width, 0) if height else None\n", True),
+    ("import os\ndef area(width, height):\n    return width + height\n", False),
+    ("def area(width, height):\n    return eval('width')\n", False),
+    ("def area(width, height):\n    return width.__class__\n", False),
+])
+def test_somebody_elses_edit_brings_no_names_that_reach_out(after: str, modest: bool) -> None:
+    before = "def area(width, height):\n    return width + height\n"
+    assert brings_no_names(before, after) is modest

@@ -295,3 +295,14 @@ def test_the_edits_of_one_endless_line_are_bounded(monkeypatch: pytest.MonkeyPat
     program = Program(f"def f(n): {names}; return x2 + 1\n")
 
     assert 1_000 < len(single_edits(program, {1: 1.0})) <= 2_100
+
+
+def test_many_global_values_do_not_multiply_the_edits_of_a_function() -> None:
+    function = "def target(a, b):\n    if b > 3:\n        a += b\n    return a\n"
+
+    def inside(count: int) -> int:
+        text = "".join(f"OPTION_{n} = {n}\n" for n in range(count)) + function
+        program = Program(text)
+        return sum(edit.splice.line > count for edit in single_edits(program, {}))
+
+    assert inside(200) < 2 * inside(5)
