@@ -64,7 +64,7 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(
 ) -> None:
     task = paste(code, "assert toss() in (True,)").task
     ctx = cast(Context, SimpleNamespace(
-        task=task, sandbox=open_sandbox(), settings=Settings(), emit=None
+        task=task, sandbox=open_sandbox(), test_s=5.0, emit=None
     ))
     assert task.solution is not None
     lucky = Report(solution="s", verdicts=tuple(
