@@ -26,7 +26,7 @@ from agent.roles import (
     SpecTest,
     SpecTests,
 )
-from agent.trees import nodes_of, tree_of
+from agent.trees import is_literal, nodes_of, tree_of
 from llm import NoModel, Rules
 
 MAX_CALLS = 12
@@ -172,20 +172,12 @@ def _calls_seen(
                 and isinstance(node.func, ast.Name)
                 and node.func.id in functions
                 and not node.keywords
-                and all(_is_literal(argument) for argument in node.args)
+                and all(is_literal(argument) for argument in node.args)
             ):
                 arguments = [ast.unparse(argument) for argument in node.args]
                 if arguments not in seen.setdefault(node.func.id, []):
                     seen[node.func.id].append(arguments)
     return seen
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
 
 
 def _moved(name: str, known: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:

@@ -26,3 +26,12 @@ def tree_of(text: str) -> ast.Module:
 def nodes_of(text: str) -> tuple[ast.AST, ...]:
     """All nodes of that tree in the order of `ast.walk`; raises what `ast.parse` raises."""
     return tuple(ast.walk(tree_of(text)))
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether the expression is made of constants and displays of them only."""
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True

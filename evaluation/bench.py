@@ -48,6 +48,7 @@ T = TypeVar("T")
 
 VERDICTS = 100
 CANDIDATES = 8_000
+CANCELLED = 9
 HEALING_ROWS = 12
 HEALING_S = 10.0
 BAREST = "python -I -S -E -c pass"
@@ -86,6 +87,9 @@ assert longest_run('abb') == 2
 assert longest_run('aabbb') == 3
 assert longest_run('abbbba') == 4
 """
+
+HOPELESS = "def riddle(a, b):\n    total = a\n    if b > 3:\n        total += b\n    return total\n"
+HOPELESS_TESTS = "assert riddle(1, 2) == 'no'\nassert riddle(3, 9) == [4, 'x']"
 
 HEALTHY = "def double(number: int) -> int:\n    return number * 2\n"
 HEALTHY_TESTS = "assert double(2) == 4"
@@ -375,6 +379,28 @@ async def _screened(task: Task, texts: Sequence[str], processes: int) -> float:
         return len(texts) / (time.perf_counter() - started)
 
 
+def cancelling() -> Iterator[str]:
+    """From the word to cancel until the run's last event, in the middle of a search."""
+
+    async def measure(session: Session) -> list[float]:
+        took = []
+        for _ in range(CANCELLED):
+            run = await session.start(_task(HOPELESS, HOPELESS_TESTS))
+            async for batch in session.follow(run):
+                if any(isinstance(entry.event, Searched) for entry in batch):
+                    break
+            started = time.perf_counter()
+            await session.cancel(run)
+            took.append((time.perf_counter() - started) * 1e3)
+        return took
+
+    took = asyncio.run(_in_session(measure))
+    yield (
+        f"cancelled in the middle of a search: median {statistics.median(took):.0f} ms, "
+        f"most {max(took):.0f} ms"
+    )
+
+
 def memory() -> Iterator[str]:
     """The same failure again, and the like of it in other programs, beside the first heal."""
     async def measure(session: Session) -> tuple[float, list[float], list[float]]:
@@ -511,6 +537,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "parallel": parallel,
     "screening": screening_rate,
     "search": search,
+    "cancelling": cancelling,
     "memory": memory,
     "healing": healing,
 }

@@ -22,13 +22,13 @@ from agent.intake.parsing import (
     expression,
     is_definition,
     is_import,
-    is_literal,
     names_in,
     parsed,
     shortened,
     statements_of,
     unique,
 )
+from agent.trees import is_literal
 
 _PARSER = doctest.DocTestParser()
 

@@ -53,15 +53,6 @@ def where(error: SyntaxError) -> str:
     return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
 
 
-def is_literal(node: ast.expr) -> bool:
-    """Whether the expression is made of constants and displays of them only."""
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
-
-
 @lru_cache(maxsize=8)
 def _encoded_lines(text: str) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") for line in text.split("\n")]

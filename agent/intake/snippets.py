@@ -33,7 +33,6 @@ from agent.intake.parsing import (
     is_docstring,
     is_future_import,
     is_import,
-    is_literal,
     is_main_guard,
     names_in,
     own_walk,
@@ -46,6 +45,7 @@ from agent.intake.parsing import (
     visible_names,
     where,
 )
+from agent.trees import is_literal
 
 LONGEST_CARRY = 40
 """With more checks than this that depend on each other, the snippet stays one test."""

@@ -16,7 +16,6 @@ from agent.intake.parsing import (
     checks,
     is_definition,
     is_import,
-    is_literal,
     names_in,
     own_walk,
     parsed,
@@ -26,6 +25,7 @@ from agent.intake.parsing import (
 )
 from agent.intake.pytest_files import Collected, collected
 from agent.intake.snippets import asserted
+from agent.trees import is_literal
 
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
 _REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals", "vars"})

@@ -33,16 +33,16 @@ class Offer:
     elsewhere: bool
     """The fix was made in another program."""
 
-    @property
-    def done(self) -> str:
-        return described(self.text, self.texts[0])
+    def done(self, made: str) -> str:
+        """What one of the texts does to the program, by its own showing: a record may say other
+        things."""
+        return described(self.text, made)
 
-    @property
-    def note(self) -> str:
-        """What is done, as the texts themselves show it, and where it comes from."""
+    def note(self, made: str) -> str:
+        """What is done, and where it comes from."""
         source = "an edit that healed another program" if self.elsewhere else "it was healed before"
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
-        return f"from memory: {self.done} ({source}{lender})"
+        return f"from memory: {self.done(made)} ({source}{lender})"
 
 
 def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:

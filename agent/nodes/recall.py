@@ -105,15 +105,16 @@ async def _looked_back(
     began = time.monotonic()
     for offer in offers(ctx.memory, failure, base.text):
         for text in offer.texts:
-            candidate = base.with_text(text, origin="memory", note=offer.note)
+            candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:
                 ctx.memory.credit(offer.known, helped=True, elsewhere=offer.elsewhere)
-                ctx.emit(Recalled(hit=True, replayed=True, note=offer.note))
+                ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
                 return _healed(ctx, base, candidate, report, offer)
         ctx.memory.credit(offer.known, helped=False, elsewhere=offer.elsewhere)
+        done = offer.note(offer.texts[0])
         ctx.emit(Recalled(
-            hit=True, note=f"a remembered fix failed its replay and was demoted: {offer.note}"
+            hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
         ))
         if time.monotonic() - began > REPLAY_S:
             ctx.emit(Recalled(
@@ -139,5 +140,5 @@ def _healed(
     return {
         "solution_id": candidate_id, "report_id": report_id, "iteration": 1,
         "strategy": "memory", "note": candidate.note, "recalled": True,
-        "transferred": offer.done if offer.elsewhere else "",
+        "transferred": offer.done(candidate.text) if offer.elsewhere else "",
     }

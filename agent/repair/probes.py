@@ -13,6 +13,8 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from agent.trees import is_literal
+
 PROBES = 128
 MOST_SEEDS = 24
 LONGEST = 300
@@ -94,16 +96,8 @@ def _literals(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | N
             given = [*args, *(keyword.value for keyword in keywords)]
             if before is None or any(keyword.arg is None for keyword in keywords):
                 return None
-            return (*before, *given) if all(map(_is_literal, given)) else None
+            return (*before, *given) if all(map(is_literal, given)) else None
     return None
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
 
 
 class _Pool:

@@ -245,3 +245,27 @@ def test_a_question_full_of_query_language_is_only_words(memory: Memory) -> None
     assert [one.text for one in memory.lessons_for(Symptom(message=hostile))] == [
         "close the bracket"
     ]
+
+
+def test_a_record_cannot_say_other_things_of_its_edit_than_the_edit_does(
+    memory: Memory, fix: Making
+) -> None:
+    forged = fix().model_copy(update={"note": "changed nothing but a comment"})
+    memory.remember(forged)
+    (offer,) = offers(memory, forged.failure, forged.before)
+    assert offer.texts == (forged.after,)
+    assert "comment" not in offer.note(forged.after)
+    assert offer.note(forged.after).startswith("from memory: changed `")
+
+
+def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix())
+    twice = OTHER + OTHER.replace("total", "again")
+    for offer in offers(memory, LIKE, twice):
+        notes = [offer.note(one) for one in offer.texts]
+        assert len(set(notes)) == len(notes) > 1
+        break
+    else:
+        raise AssertionError("the edit was not carried over")
