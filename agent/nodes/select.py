@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.context import Context
 from agent.domain import Alternatives, Solution, Strategy
-from agent.events import Ambiguous, CodeWritten, PatchProposed
+from agent.events import Ambiguous, CodeWritten, PatchProposed, Searched
 from agent.repair.question import question
 from agent.state import State
 from agent.strategies import STRATEGIES
@@ -20,7 +20,7 @@ async def select(state: State, ctx: Context) -> State:
             found.update({strategy: (key, rivals) for strategy in STRATEGIES if strategy == name})
     winner = next((name for name in STRATEGIES if name in found), None)
     if winner is None:
-        if ctx.seconds_left <= 0:
+        if _out_of_time(ctx):
             return {
                 "outcome": "budget",
                 "reason": f"the run's {ctx.settings.budget_s:g} seconds are over",
@@ -44,3 +44,12 @@ async def select(state: State, ctx: Context) -> State:
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
         "note": solution.note, "rivals_id": rivals,
     }
+
+
+def _out_of_time(ctx: Context) -> bool:
+    """Whether the run's time ended the search: it is over, or the search was cut before the
+    time it may take by itself, so that some is left for a verdict."""
+    searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
+    cut_after = searches[-1].cut_after if searches else None
+    early = cut_after is not None and cut_after < ctx.settings.search_s
+    return early or ctx.seconds_left <= 0
