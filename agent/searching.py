@@ -127,6 +127,8 @@ class _Shell:
         self.left = False
         """Whoever waited for the search has gone."""
         self.told = 0.0
+        self.told_found = False
+        """Whether it was told that something passes every test."""
         self.cut_after: float | None = None
         self.judged: set[str] = set()
         """Texts the judge has seen."""
@@ -282,10 +284,12 @@ class _Shell:
 
     async def _tell(self, last: bool = False) -> None:
         now = time.monotonic()
-        if now - self.told < PROGRESS_S and not last:
+        seen = self.latest
+        is_first = bool(seen.plausible) and not self.told_found
+        if now - self.told < PROGRESS_S and not last and not is_first:
             return
         self.told = now
-        seen = self.latest
+        self.told_found = bool(seen.plausible)
         best = seen.total if seen.plausible else max(
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )

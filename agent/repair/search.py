@@ -21,6 +21,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Generator
+from dataclasses import replace
 
 from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
 from agent.repair.blame import WRONG_ANSWERS
@@ -38,6 +39,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ground import ground
+from agent.repair.naturalness import surprise
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
 from agent.repair.rank import behaved, ranked
@@ -185,6 +187,9 @@ def offered(state: Seen) -> Steps:
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
+    if len(kept) > 1:
+        kept = ranked(replace(one, surprise=surprise(state.source, one.text)) for one in kept)
+        state.plausible.update({one.text: one for one in kept})
     calls = probes(_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.
