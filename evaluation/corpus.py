@@ -23,7 +23,7 @@ LEAST = 3
 LEFT_OUT = {"test", "tests", "idlelib", "lib2to3", "site-packages", "pydoc_data", "__pycache__"}
 WIDTH = 100
 
-HEAD = '''"""How often each kind of node stands at each place in Python {version}'s standard library.
+HEAD = '''"""How often each kind of node stands where in the standard library of Python {version}.
 
 One line a place: the kind of the parent, its field, and pairs of a kind of child and how often
 it stands there. Written by `python -m evaluation.corpus`, which says what was counted.

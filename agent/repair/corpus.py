@@ -1,4 +1,4 @@
-"""How often each kind of node stands at each place in Python 3.11.7's standard library.
+"""How often each kind of node stands where in the standard library of Python 3.11.7.
 
 One line a place: the kind of the parent, its field, and pairs of a kind of child and how often
 it stands there. Written by `python -m evaluation.corpus`, which says what was counted.
