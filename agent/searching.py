@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.checks.screening import Screener, screening
-from agent.checks.tracing import trace
+from agent.checks.tracing import hanging, trace
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.repair.facts import (
     Answer,
@@ -134,10 +134,7 @@ class _Shell:
         """Texts the judge has seen."""
         self.found: SearchResult | None = None
         self.latest = Findings()
-        timeouts = {one.test for one in report.verdicts if one.status == "timeout"}
-        self.hanging = frozenset(
-            place for place, test in enumerate(tests) if test.name in timeouts
-        )
+        self.hanging = hanging(tests, report)
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
@@ -196,11 +193,12 @@ class _Shell:
     async def _answered(self, screener: Screener, question: Question) -> Answer:
         match question:
             case Examine(text=text):
+                if text == self.base.text:
+                    return self.known.trace_of(self.base, self.tests) or await trace(
+                        self.base, self.tests, self.task, self.sandbox, hanging=self.hanging
+                    )
                 solution = self.base.with_text(text)
-                return await trace(
-                    solution, self.tests, self.task, self.sandbox,
-                    hanging=self.hanging if text == self.base.text else frozenset(),
-                )
+                return await trace(solution, self.tests, self.task, self.sandbox)
             case Probe(texts=texts, calls=calls):
                 return await screener.probe(texts, calls)
             case Screen():

@@ -437,12 +437,13 @@ def healing() -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder:
             results = Results(Path(folder))
             asyncio.run(run(few, settings, results, 1, lambda text: None))
-            found = figures([*results.lines.values()], results.first_patch_s)
+            found = figures([*results.lines.values()], results.first_patch)
         yield (
             f"{path.stem}: of {len(few)} of {len(rows)} programs {found['plausible']} pass their "
             f"tests again, {found['correct']} are right on what was held out, {found['any']} among "
             f"those shown; {HEALING_S:g} s each at most, median {found['seconds_median']:.2f} s, "
-            f"{found['first_patch_s_median'] or 0:.2f} s to the first patch"
+            f"{found['first_patch_s_median'] or 0:.2f} s to the first patch, "
+            f"{found['first_patch_search_s_median'] or 0:.2f} s of them the search's"
         )
 
 

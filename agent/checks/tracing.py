@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from agent.checks.screening import KILL_S, job, shipped
-from agent.domain import Solution, Task, TestCase
+from agent.domain import Report, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Lost
@@ -46,6 +46,12 @@ async def trace(
                 seen.append(one)
     kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
     return Trace(tuple(seen), kinds_of, hits, tuple(moments))
+
+
+def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
+    """The places of tests that were judged not to end."""
+    late = {one.test for one in report.verdicts if one.status == "timeout"}
+    return frozenset(place for place, test in enumerate(tests) if test.name in late)
 
 
 def _traced(

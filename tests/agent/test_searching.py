@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agent import searching
+from agent.checks.tracing import trace
 from agent.domain import File, Report, Script, Solution, Task, Verdict
 from agent.screenings import Screenings
 from agent.searching import SearchProgress, SearchResult, heal_by_search
@@ -252,3 +253,26 @@ class Counting:
                 self.texts += len(item["texts"])
         async for reply in batch.replies(items, wall_s):
             yield reply
+
+
+async def test_a_search_begins_with_what_the_diagnosis_has_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
+    sandbox = open_sandbox()
+    task = Task(solution=program(source))
+    known = Screenings()
+    known.watched(program(source), tests, await trace(program(source), tests, task, sandbox))
+
+    async def never(*watched: object, **how: object) -> None:
+        raise AssertionError("the program was watched again")
+
+    monkeypatch.setattr(searching, "trace", never)
+    found = await heal_by_search(
+        task, program(source), tests, Report(solution="", verdicts=(verdict(False),)), sandbox,
+        budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed, known=known,
+    )
+    assert found.solution is not None and "a + b" in found.solution.text
+    assert known.trace_of(program(source), [*tests, *tests]) is None
+    assert known.trace_of(program(source + "\n"), tests) is None
