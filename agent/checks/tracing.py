@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
+from agent.checks.members import members
 from agent.checks.screening import KILL_S, job, shipped
 from agent.domain import Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
@@ -59,14 +60,16 @@ def _traced(
     try:
         covered = {int(line): int(count) for line, count in row["hits"]}
         met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
+        message = str(row["message"])
         traced = Traced(
             passed=bool(row["passed"]),
             covered=frozenset(covered),
             exception=str(row["exception"]),
-            message=str(row["message"]),
+            message=message,
             line=row["line"] if isinstance(row["line"], int) else None,
             values=tuple((str(name), str(value)) for name, value in row["values"]),
             answer=_pair(row["answer"]),
+            members=members(message),
         )
         met_here = [
             Moment(int(line), traced.passed, tuple((str(name), str(value)) for name, value in held))
