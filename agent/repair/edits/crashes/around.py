@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from agent.repair.edits.blocks import in_loop, is_elif
-from agent.repair.edits.statements import NEUTRAL
+from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import BUILTINS, NOT, Program, Splice
 
 _Node = TypeVar("_Node", bound=ast.AST)

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator
 
 from agent.repair.edits.blocks import is_docstring
-from agent.repair.edits.constants import quoted
+from agent.repair.edits.constants import NEUTRAL, quoted
 from agent.repair.edits.library import STANDARD, import_place
-from agent.repair.edits.statements import NEUTRAL
 from agent.repair.facts import Crash
 from agent.repair.program import BUILTINS, Function, Program, Splice
 
