@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
+from agent.checks.jobs import KILL_S, job, shipped
 from agent.checks.members import members
-from agent.checks.screening import KILL_S, job, shipped
+from agent.checks.rows import NO_SENSE
 from agent.domain import Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
@@ -77,7 +78,7 @@ def _traced(
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and can write over our channel: nothing counts then.
-        return Traced(passed=False, message="the reply made no sense")
+        return Traced(passed=False, message=NO_SENSE)
     for line, count in covered.items():
         hits[line] = hits.get(line, 0) + count
     moments += met_here
