@@ -59,7 +59,7 @@ IO_MODULES = {
 
 LANGGRAPH_ROOMS = {
     "agent/graph.py", "agent/session.py", "agent/nodes/ask.py", "agent/nodes/gate.py",
-    "evaluation/bench.py",  # the floor that our steps are measured beside
+    "evaluation/measures/steps.py",  # the floor that our steps are measured beside
 }
 
 
