@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
+from agent.checks.alone import run_in_process
 from agent.checks.canary import Manner
 from agent.checks.examples import (
     LAST_WORD_S,
@@ -30,7 +31,6 @@ from agent.checks.examples import (
 )
 from agent.checks.masking import mask
 from agent.checks.reading import told_snippet
-from agent.checks.screening import run_in_process
 from agent.checks.transform import always_skipped, unsupported
 from agent.domain import (
     VETOING_ORIGINS,

@@ -66,6 +66,8 @@ class Traced:
     """Names and their `repr` where the test went wrong."""
     answer: tuple[str, str] | None = None
     """The `repr` of what was got and of what was expected, where the two were compared."""
+    members: tuple[str, ...] = ()
+    """What the built-in type or the module has, in which the exception missed a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Crash:
     exception: str
     message: str
     line: int | None
+    members: tuple[str, ...] = ()
+    """What the built-in type or the module has, in which a name was missed."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -
          "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
          "        self.sum += n\n",
          ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
+        ("def grown(xs, x):\n    xs.push(x)\n    return xs\n",
+         "def grown(xs, x):\n    xs.append(x)\n    return xs\n",
+         ["assert grown([1], 2) == [1, 2]"]),
         ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
          ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
         ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.checks.screening import run_in_process, screening
+from agent.checks.alone import run_in_process
+from agent.checks.screening import screening
 from agent.checks.tracing import trace
 from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
