@@ -75,6 +75,21 @@ async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -
         ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
          "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
          ["assert down(3) == 0", "assert down(0) == 0"]),
+        # Two names that do not exist, one of them a function inside the other.
+        ("def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(nod[0]), depth(node[1]))\n    return dept(tree)\n",
+         "def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(node[0]), depth(node[1]))\n    return depth(tree)\n",
+         ["assert depth_of(((None, None), (None, ()))) == 2", "assert depth_of(()) == 0"]),
+        # Two forgotten imports and a wrong answer behind them.
+        ("def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return min(sizes.values())\n",
+         "from collections import defaultdict\nfrom typing import List\n"
+         "def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return max(sizes.values())\n",
+         ["assert longest(['a', 'bcd', 'e']) == 3", "assert longest(['ab']) == 2"]),
         ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
          "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
          ["assert sign(2) == 1", "assert sign(-2) == -1"]),

@@ -81,10 +81,27 @@ class Scopes(Source):
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
-        """Functions and classes defined at module level."""
-        return tuple(
-            node.name for node in self.tree.body if isinstance(node, Function | ast.ClassDef)
-        )
+        """Functions and classes that go by their name: all but those of a class."""
+        return tuple(dict.fromkeys(name for names in self._by_scope.values() for name in names))
+
+    def callables(self, node: ast.AST) -> tuple[str, ...]:
+        """Those of them that a node can name, the nearest scope first."""
+        scopes = [self.scope(node)]
+        while scopes[-1] is not self.tree:
+            scopes.append(self.scope(scopes[-1]))
+        return tuple(dict.fromkeys(
+            name for scope in scopes for name in self._by_scope.get(scope, ())
+        ))
+
+    @cached_property
+    def _by_scope(self) -> Mapping[ast.AST, tuple[str, ...]]:
+        found: dict[ast.AST, list[str]] = {self.tree: []}
+        for node in self.nodes:
+            if not isinstance(node, Function | ast.ClassDef):
+                continue
+            if not isinstance(self.parents.get(node), ast.ClassDef):
+                found.setdefault(self.scope(node), []).append(node.name)
+        return {scope: tuple(names) for scope, names in found.items()}
 
     @cached_property
     def defined(self) -> tuple[Function, ...]:

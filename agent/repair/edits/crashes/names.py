@@ -38,8 +38,9 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
     if not places:
         return
     if crash.exception == "NameError":
+        at = places[0]
         reachable = tuple(dict.fromkeys(
-            (*program.variables(places[0]), *program.functions, *program.imported)
+            (*program.variables(at), *program.callables(at), *program.imported)
         ))
         close = _close(name, reachable)
         yield from _imports(program, name)
