@@ -27,8 +27,8 @@ OWN = "own"
 """The origin of what was learned here."""
 LONGEST_PROGRAM = 200_000
 """Characters of a program that is remembered."""
-MOST_ALIKE = 40
-"""Fixes of other programs that are looked at for one failure."""
+MOST_LOOKED_AT = 40
+"""Fixes that are looked at for one failure: its own, and then those of other programs."""
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -111,16 +111,19 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure, *, demoted: bool = False) -> tuple[Remembered, ...]:
-        """Fixes of that very failure, best record first, those from elsewhere last.
-
-        One that failed more often than it helped is shown only with `demoted`.
-        """
+    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
+        """Fixes of that very failure, best record first, those from elsewhere last; none that
+        failed more often than it helped."""
         return self._fixes(
-            "where signature = ? and (failures <= successes or ?) "
-            "order by trusted desc, successes - failures desc, created desc",
-            (failure.signature, demoted),
+            "where signature = ? and failures <= successes "
+            "order by trusted desc, successes - failures desc, created desc limit ?",
+            (failure.signature, MOST_LOOKED_AT),
         )
+
+    def kept(self, failure: Failure, after: str) -> Remembered | None:
+        """The fix of that very failure that made `after` of the program, whatever its record."""
+        found = self._fixes("where signature = ? and after = ?", (failure.signature, after))
+        return found[0] if found else None
 
     def knows_alike(self, failure: Failure) -> bool:
         """Whether there is any fix of a failure like that one."""
@@ -136,7 +139,8 @@ class Memory:
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
-            (failure.alike, failure.signature, json.dumps(contexts), MOST_ALIKE),
+            (failure.alike, failure.signature, json.dumps(contexts),
+             MOST_LOOKED_AT),
         )
 
     def remember(
@@ -204,19 +208,20 @@ class Memory:
 
     def learn(
         self, lesson: Lesson, symptom: Symptom | None = None, *, origin: str = OWN
-    ) -> None:
-        """Keeps a lesson once, to be found by its words and those of its failure."""
+    ) -> bool:
+        """Keeps a lesson once, to be found by its words and those of its failure; says whether
+        it is new."""
         shown = symptom or Symptom()
         words = words_of(
             lesson.category, lesson.text, shown.exception, shown.message, shown.cause
         )
         with working(self._name):
-            self._db.execute(
+            return self._db.execute(
                 "insert or ignore into lessons(text, category, words, names, created, origin) "
                 "values(?,?,?,?,?,?)",
                 (lesson.text, lesson.category, " ".join(words), " ".join(words_of(*shown.names)),
                  time.time(), origin),
-            )
+            ).rowcount > 0
 
     def lessons_for(self, symptom: Symptom) -> tuple[Lesson, ...]:
         """At most five lessons that failures of that kind have taught, the closest first."""

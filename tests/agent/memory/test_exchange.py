@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.domain import Lesson
-from agent.memory import Fix, Memory, Symptom
+from agent.memory import Fix, Memory, Symptom, fixes
 from agent.memory.exchange import (
     MOST_LINES,
     BadExchange,
@@ -15,6 +16,7 @@ from agent.memory.exchange import (
     exported,
     import_lines,
 )
+from agent.memory.fixes import MOST_LOOKED_AT, Remembered
 
 Making = Callable[..., Fix]
 SIGNATURE = "0123456789abcdef"
@@ -156,3 +158,32 @@ def test_words_from_elsewhere_cannot_move_a_cursor(memory: Memory) -> None:
     shown = [known.fix.note, known.fix.failure.exception, known.origin, row.lesson.text, row.origin]
     assert all(word.isprintable() for word in shown)
     assert row.lesson.text == "red[31m next"
+
+
+def test_an_import_does_not_read_again_what_it_has_taken_in(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    def counting(row: sqlite3.Row) -> Remembered | None:
+        nonlocal read
+        read += 1
+        return remembered(row)
+
+    remembered = fixes._remembered
+    monkeypatch.setattr(fixes, "_remembered", counting)
+    monkeypatch.setattr(Memory, "lessons", None)
+    after = "def f(a, b):\n    return a - b - {}\n"
+    told = [as_line(after=after.format(number)) for number in range(50)]
+    told += [json.dumps({"kind": "lesson", "text": f"lesson {number}"}) for number in range(50)]
+    text = "\n".join([HEADER, *told])
+    assert import_lines(memory, text, "x") == Imported(fixes=50, lessons=50)
+    assert import_lines(memory, text, "x") == Imported(known=100)
+    assert read == 50
+
+
+def test_of_very_many_fixes_of_one_failure_few_are_looked_at(memory: Memory) -> None:
+    after = "def f(a, b):\n    return a - b - {}\n"
+    text = "\n".join([HEADER, *(as_line(after=after.format(number)) for number in range(60))])
+    import_lines(memory, text, "x")
+    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MOST_LOOKED_AT
