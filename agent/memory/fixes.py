@@ -115,9 +115,9 @@ class Memory:
         """Fixes of that very failure, best record first, those from elsewhere last; none that
         failed more often than it helped."""
         return self._fixes(
-            "where signature = ? and failures <= successes "
+            "where signature in (?, ?) and failures <= successes "
             "order by trusted desc, successes - failures desc, created desc limit ?",
-            (failure.signature, MOST_LOOKED_AT),
+            (failure.signature, failure.former or failure.signature, MOST_LOOKED_AT),
         )
 
     def kept(self, failure: Failure, after: str) -> Remembered | None:
@@ -135,11 +135,11 @@ class Memory:
     def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
-            "where alike = ? and signature != ? and misfits <= transfers "
+            "where alike = ? and signature not in (?, ?) and misfits <= transfers "
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
-            (failure.alike, failure.signature, json.dumps(contexts),
+            (failure.alike, failure.signature, failure.former, json.dumps(contexts),
              MOST_LOOKED_AT),
         )
 

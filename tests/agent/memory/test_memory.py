@@ -269,3 +269,12 @@ def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(
         break
     else:
         raise AssertionError("the edit was not carried over")
+
+
+def test_a_fix_is_found_by_the_signature_that_an_older_version_gave_it(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix("of version 2"))
+    now = fix("of today").failure.model_copy(update={"former": "of version 2"})
+    (offer,) = offers(memory, now, fix().before)
+    assert (offer.elsewhere, offer.texts) == (False, (fix().after,))

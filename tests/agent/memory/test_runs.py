@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
-from agent.intake import paste
+from agent.intake import bring, paste
 from agent.result import fold as result_of
 from agent.session import Session, Settings, open_session
 from agent.terminal import event_words, headline
@@ -202,3 +202,20 @@ async def test_a_row_that_makes_no_sense_is_told_and_not_used(
     assert isinstance(notice, Notice)
     assert notice.text == "Rows of the fix memory that make no sense were skipped: 1."
     assert last(log).strategy == "search"
+
+
+async def test_the_same_program_in_another_file_is_recognised(
+    session: Session, tmp_path: Path
+) -> None:
+    notes = []
+    for name in ("sides", "rectangle"):
+        (tmp_path / f"{name}.py").write_text(BROKEN)
+        (tmp_path / f"test_{name}.py").write_text(
+            f"import {name}\n\n\ndef test_area():\n    assert {name}.area(2, 5) == 10\n"
+        )
+        task = bring(tmp_path / f"{name}.py", tests_file=tmp_path / f"test_{name}.py").task
+        run = await session.start(task)
+        async for _ in session.follow(run):
+            pass
+        notes.append(last(fold_attempts(session.log(run))).reason)
+    assert "it was healed before" in notes[1]
