@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agent.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
-from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered
+from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered, Standing
 from agent.memory.locality import is_local
 
 LARGEST_FILE = 20_000_000
@@ -64,6 +64,7 @@ class FixLine(Value):
     passed: _Word = ""
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     proof: ProofLevel
+    standing: Standing = "unknown"
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -126,7 +127,8 @@ def fix_line(known: Remembered) -> FixLine | None:
     try:
         return FixLine(
             **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,
-            after=fix.after, successes=known.successes, failures=known.failures,
+            after=fix.after, standing=fix.standing, successes=known.successes,
+            failures=known.failures,
         )
     except ValidationError:
         return None
@@ -162,7 +164,7 @@ def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = Fals
             case LessonLine():
                 taken[_take_lesson(memory, line, origin)] += 1
             case FixLine():
-                fix = _fix(line)
+                fix = _fix(line, trusted=trusted)
                 if isinstance(fix, str):
                     refused.append(f"line {number}: {fix}")
                     continue
@@ -209,7 +211,7 @@ def _take_lesson(memory: Memory, line: LessonLine, origin: str) -> _Taken:
     return "lessons" if fresh else "known"
 
 
-def _fix(line: FixLine) -> Fix | str:
+def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
     """The fix of a line, or why it is refused."""
     if line.before == line.after or not is_local(line.before, line.after):
         return "the fix is no small edit"
@@ -218,7 +220,11 @@ def _fix(line: FixLine) -> Fix | str:
         message=cleaned(line.message), place=cleaned(line.place), shape=cleaned(line.shape),
         passed=cleaned(line.passed),
     )
-    fix = Fix.made(failure, line.before, line.after, line.proof, cleaned(line.note))
+    fix = Fix.made(
+        failure, line.before, line.after, line.proof, cleaned(line.note),
+        # That nothing else would do is somebody else's word.
+        "unknown" if line.standing == "settled" and not trusted else line.standing,
+    )
     return fix or "the fix holds text that no file can hold"
 
 
@@ -226,7 +232,8 @@ def _take_fix(
     memory: Memory, fix: Fix, origin: str, record: tuple[int, int], *, trusted: bool
 ) -> _Taken:
     here = memory.kept(fix.failure, fix.after)
-    if here is not None and (here.fix == fix or (here.origin == OWN and not trusted)):
+    same = here is not None and here.fix.model_copy(update={"rivals": None}) == fix
+    if here is not None and (same or (here.origin == OWN and not trusted)):
         return "known"
     memory.remember(fix, origin=origin, trusted=trusted, record=record)
     return "fixes"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
 """The version of the tables."""
 APPLICATION = 0x6865616C
 """Marks our files for SQLite and for `file`."""
@@ -31,6 +31,7 @@ create table fixes(
     exception text not null, message text not null, place text not null, shape text not null,
     before text not null, after text not null, edit text not null, note text not null,
     proof_before text not null, proof_after text not null,
+    standing text not null default 'unknown', rivals text not null default '',
     successes integer not null default 0, failures integer not null default 0,
     transfers integer not null default 0, misfits integer not null default 0,
     created real not null, used real,
@@ -67,12 +68,16 @@ _COLUMNS_1 = {
               "used"},
     "lessons": {"text", "category", "created"},
 }
-_COLUMNS = {
+_COLUMNS_2 = {
     "fixes": {"id", "signature", "alike", "context", "exception", "message", "place", "shape",
               "before", "after", "edit", "note", "proof_before", "proof_after", "successes",
               "failures", "transfers", "misfits", "created", "used", "origin", "trusted",
               "version"},
     "lessons": {"id", "text", "category", "words", "names", "created", "origin"},
+}
+_COLUMNS = {
+    2: _COLUMNS_2,
+    3: {**_COLUMNS_2, "fixes": {*_COLUMNS_2["fixes"], "standing", "rivals"}},
 }
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -176,6 +181,8 @@ def _bring_up(db: sqlite3.Connection) -> None:
                 _create(db)
             case 1:
                 _migrate(db)
+            case 2:
+                _migrate_2(db)
 
 
 def _version(db: sqlite3.Connection) -> int:
@@ -196,7 +203,7 @@ def _version(db: sqlite3.Connection) -> int:
         raise NotOurs("belongs to another program")
     if not isinstance(version, int) or version > FORMAT:
         raise NotOurs(f"is of a newer version ({version}; this one reads up to {FORMAT})")
-    if tables != _COLUMNS:
+    if tables != _COLUMNS.get(version):
         raise NotOurs("has other tables than ours")
     return version
 
@@ -225,6 +232,13 @@ def _migrate(db: sqlite3.Connection) -> None:
     )
     for table in _COLUMNS_1:
         db.execute(f"drop table {table}_1")
+
+
+def _migrate_2(db: sqlite3.Connection) -> None:
+    """Version 2 did not know whether other repairs had passed too."""
+    db.execute("alter table fixes add column standing text not null default 'unknown'")
+    db.execute("alter table fixes add column rivals text not null default ''")
+    db.execute(f"pragma user_version={FORMAT}")
 
 
 def _set_aside(path: Path) -> Path:

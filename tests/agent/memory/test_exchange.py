@@ -20,7 +20,7 @@ from agent.memory.fixes import MOST_LOOKED_AT, Remembered
 
 Making = Callable[..., Fix]
 SIGNATURE = "0123456789abcdef"
-HEADER = '{"kind": "heal-memory", "version": 2}'
+HEADER = '{"kind": "heal-memory", "version": 3}'
 
 
 def lines(text: str) -> list[dict[str, object]]:
@@ -52,9 +52,10 @@ def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
 ) -> None:
     memory.remember(fix(SIGNATURE))
     header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 2}
+    assert header == {"kind": "heal-memory", "version": 3}
     assert line.keys() == {
         "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "standing",
         "successes", "failures", "before", "after",
     }
 
@@ -83,6 +84,24 @@ def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
     assert (known.fix.note, known.origin, known.trusted) == (
         "subtract", "imported from mine.jsonl", False
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "trusted", "taken"),
+    [("open", False, "open"), ("open", True, "open"), ("settled", True, "settled"),
+     ("settled", False, "unknown")],
+)
+def test_that_nothing_else_would_do_is_believed_only_of_those_who_are_trusted(
+    memory: Memory, told: str, trusted: bool, taken: str
+) -> None:
+    import_lines(memory, f"{HEADER}\n{as_line(standing=told)}\n", "a", trusted=trusted)
+    assert memory.fixes()[0].fix.standing == taken
+
+
+def test_an_export_of_version_2_says_nothing_of_other_repairs(memory: Memory) -> None:
+    header = HEADER.replace("3", "2")
+    assert import_lines(memory, f"{header}\n{as_line()}\n", "a").fixes == 1
+    assert memory.fixes()[0].fix.standing == "unknown"
 
 
 def test_a_record_counts_only_when_it_is_trusted(memory: Memory) -> None:
@@ -134,7 +153,7 @@ def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
     [
         ("", "header"),
         (as_line(), "header"),
-        ('{"kind": "heal-memory", "version": 3}', "up to version 2"),
+        ('{"kind": "heal-memory", "version": 4}', "up to version 3"),
         ("\n".join([HEADER, *["{}"] * (MOST_LINES + 1)]), "more than 10,000 lines"),
         (HEADER + " " * 20_000_000, "larger"),
     ],

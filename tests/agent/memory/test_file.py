@@ -123,6 +123,36 @@ def test_an_older_version_is_migrated_with_nothing_lost(tmp_path: Path) -> None:
     memory.close()
 
 
+TO_VERSION_2 = """
+alter table fixes drop column standing;
+alter table fixes drop column rivals;
+update fixes set version = 2, successes = id, used = 17.5;
+pragma user_version = 2;
+"""
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    db = sqlite3.connect(path)
+    db.row_factory = sqlite3.Row
+    found = [dict(row) for row in db.execute("select * from fixes order by id")]
+    db.close()
+    return found
+
+
+def test_version_2_is_migrated_with_nothing_lost(tmp_path: Path, fix: Making) -> None:
+    path = tmp_path / "memory.db"
+    filled(path, fix)
+    put(path, TO_VERSION_2)
+    was = rows(path)
+
+    memory = Memory(path)
+    assert (memory.notice, len(memory.fixes()), memory.skipped) == ("", 200, 0)
+    memory.remember(fix("new"))
+    memory.close()
+    assert rows(path)[:200] == [{**row, "standing": "unknown", "rivals": ""} for row in was]
+    assert list(tmp_path.glob("*broken*")) == []
+
+
 def test_an_empty_file_is_a_new_memory(tmp_path: Path) -> None:
     (tmp_path / "memory.db").touch()
     memory = open_memory(tmp_path / "memory.db")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import Lesson
+from agent.domain import Lesson, Rivals
 from agent.memory import Failure, Fix, Memory, Symptom, offers
 from agent.memory.edits import contexts
 from agent.memory.offers import MOST_OFFERS
 
 Making = Callable[..., Fix]
 OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
+RIVALS = Rivals(call="f(1, 2)", behaviours=())
 LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
 
 
@@ -35,6 +36,32 @@ def test_the_same_fix_again_takes_its_newest_proof_and_keeps_its_record(
     memory.remember(fix().model_copy(update={"proof": "E2"}))
     (known,) = memory.fixes()
     assert (known.fix.proof, known.successes) == ("E2", 1)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "stands"),
+    [("open", "settled", "settled"), ("settled", "open", "open"), ("open", "unknown", "open"),
+     ("settled", "unknown", "settled"), ("unknown", "open", "open")],
+)
+def test_what_is_known_of_other_repairs_is_not_forgotten(
+    memory: Memory, fix: Making, was: str, now: str, stands: str
+) -> None:
+    for standing in (was, now):
+        memory.remember(fix().model_copy(update={
+            "standing": standing, "rivals": RIVALS if standing == "open" else None,
+        }))
+    (known,) = memory.fixes()
+    assert known.fix.standing == stands
+    assert known.fix.rivals == (RIVALS if stands == "open" else None)
+
+
+def test_what_was_settled_comes_before_the_better_record(memory: Memory, fix: Making) -> None:
+    chosen = fix(after="def f(a, b):\n    return a * b\n")
+    memory.remember(chosen.model_copy(update={"standing": "settled"}))
+    memory.remember(fix())
+    memory.credit(memory.fixes()[0], helped=True)
+    first, _ = memory.exact(fix().failure)
+    assert first.fix.after == chosen.after
 
 
 def test_a_fix_that_fails_its_replay_is_no_longer_offered(memory: Memory, fix: Making) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.domain import File, Solution
 from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
-from agent.intake import bring, paste
+from agent.intake import paste
 from agent.result import fold as result_of
 from agent.session import Session, Settings, open_session
 from agent.terminal import event_words, headline
@@ -205,15 +206,14 @@ async def test_a_row_that_makes_no_sense_is_told_and_not_used(
 
 
 async def test_the_same_program_in_another_file_is_recognised(
-    session: Session, tmp_path: Path
+    session: Session,
 ) -> None:
+    test = "import NAME\n\n\ndef test_area():\n    assert NAME.area(2, 5) == 10\n"
     notes = []
     for name in ("sides", "rectangle"):
-        (tmp_path / f"{name}.py").write_text(BROKEN)
-        (tmp_path / f"test_{name}.py").write_text(
-            f"import {name}\n\n\ndef test_area():\n    assert {name}.area(2, 5) == 10\n"
-        )
-        task = bring(tmp_path / f"{name}.py", tests_file=tmp_path / f"test_{name}.py").task
+        task = paste(BROKEN, test.replace("NAME", name), "").task
+        own = Solution(files=(File(path=f"{name}.py", text=BROKEN),), entry=f"{name}.py")
+        task = task.model_copy(update={"solution": own})
         run = await session.start(task)
         async for _ in session.follow(run):
             pass
