@@ -18,7 +18,7 @@ from agent.events import (
     TestsFrozen,
 )
 from agent.flakiness import crash_is_flaky, flaky, flaky_words
-from agent.memory import Failure, MemoryFault, failure_of, offers
+from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.nodes.specify import info
 from agent.recollection import recollected, taken
 from agent.state import State, Suite
@@ -118,7 +118,7 @@ async def _looked_back(
             candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:
-                ctx.memory.credit(offer.known, helped=True, elsewhere=offer.elsewhere)
+                _credit(ctx, offer, helped=True)
                 found = await recollected(ctx, base, tests, candidate, report, offer)
                 if ctx.asks and not offer.settled:
                     ctx.emit(Recalled(hit=False, note=(
@@ -128,7 +128,7 @@ async def _looked_back(
                     return {"reserve_id": ctx.store.put(found)}
                 ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
                 return taken(ctx, base, found, iteration=1) | {"recalled": True}
-        ctx.memory.credit(offer.known, helped=False, elsewhere=offer.elsewhere)
+        _credit(ctx, offer, helped=False)
         done = offer.note(offer.texts[0])
         ctx.emit(Recalled(
             hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
@@ -140,3 +140,11 @@ async def _looked_back(
             return {}
     ctx.emit(Recalled(hit=False, note="no remembered fix heals this failure"))
     return {}
+
+
+def _credit(ctx: Context, offer: Offer, *, helped: bool) -> None:
+    """Counts a replay; that it cannot be written down does not undo what was seen."""
+    try:
+        ctx.memory.credit(offer.known, helped=helped, elsewhere=offer.elsewhere)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} How the replay went is not remembered."))

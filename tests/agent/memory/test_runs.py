@@ -191,6 +191,16 @@ async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path:
     assert [("no such table" in text) for text in texts] == [True, True]
 
 
+async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> None:
+    await healed(session, BROKEN, TESTS)
+    session._memory._db.execute("pragma query_only = 1")
+    again = await healed(session, BROKEN, TESTS)
+    (notice,) = told(again)
+    assert isinstance(notice, Notice)
+    assert "readonly database. How the replay went is not remembered." in notice.text
+    assert last(again).strategy == "memory"
+
+
 async def test_a_row_that_makes_no_sense_is_told_and_not_used(
     session: Session, tmp_path: Path
 ) -> None:
