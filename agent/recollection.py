@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agent.context import Context
@@ -36,7 +37,8 @@ async def recollected(
     rivals = in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
     if rivals is not None:
         own, *others = rivals.behaviours
-        passing = [one for one in others if (await ctx.judge(one.solution, tests)).passed]
+        reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
+        passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
         rivals = telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
     return Recollection(
         solution=candidate, report=report, left_open=offer.left_open, rivals=rivals,
