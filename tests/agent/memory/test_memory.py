@@ -244,7 +244,7 @@ LESSONS = {
         (Symptom(exception="KeyError", names=("currencies",)), 1),
         (Symptom(category="name", exception="NameError"), 2),
         (Symptom(cause="the function recurses for ever"), 3),
-        (Symptom(category="wrong_result", names=("halves",)), 4),
+        (Symptom(category="wrong_result", names=("averages",)), 4),
     ],
 )
 def test_a_failure_calls_the_closest_lesson_to_mind(
@@ -253,6 +253,32 @@ def test_a_failure_calls_the_closest_lesson_to_mind(
     for text, shown in LESSONS.items():
         memory.learn(Lesson(text=text, category=shown.category), shown)
     assert memory.lessons_for(symptom)[0].text == list(LESSONS)[first]
+
+
+def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike(
+    memory: Memory,
+) -> None:
+    cause = "The program crashes: IndexError: list index out of range at line 2"
+    shown = Symptom(category="crash", exception="IndexError", cause=cause, names=("row",))
+    memory.learn(Lesson(text="range ended one too late", category="crash"), shown)
+    wrong = Symptom(
+        category="wrong_result", exception="wrong result",
+        cause="area(2, 3) gives 5 where 6 is expected",
+    )
+    memory.learn(Lesson(text="a plus stood for a star", category="wrong_result"), wrong)
+
+    other = Symptom(
+        category="crash", exception="TypeError", names=("label",),
+        cause="The program crashes: TypeError: can only concatenate str to str at line 9",
+    )
+    assert memory.lessons_for(other) == ()
+    assert len(memory.lessons_for(other.model_copy(update={"names": ("rows",)}))) == 1
+    mean = Symptom(
+        category="wrong_result", exception="wrong result",
+        cause="mean([1]) gives 2 where 1 is expected",
+    )
+    assert memory.lessons_for(mean) == ()
+    assert len(memory.lessons_for(mean.model_copy(update={"cause": "area(1) gives 2"}))) == 1
 
 
 def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Memory) -> None:
