@@ -28,7 +28,7 @@ INSIDE_AGENT = [
     {"events", "state", "settings", "intake", "repair", "writeback"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
-    {"flakiness"},
+    {"flakiness", "recollection"},
     {"roles", "strategies"},
     {"rules", "nodes"},
     {"graph"},
