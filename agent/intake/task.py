@@ -106,7 +106,7 @@ def make_task(
         _distinct([*brought, *found]), len(_distinct(brought)), program, stem, notices
     )
     if code is not None:
-        _refuse_contradictions(kept, program)
+        _refuse_contradictions(kept, program, stem, notices)
         _refuse_foreign(tests, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
     solution = None
@@ -333,9 +333,18 @@ def _without_vacuous(
     return tuple(test for test in every if test.name not in reasons)
 
 
-def _refuse_contradictions(tests: Sequence[TestCase], program: str) -> None:
-    pair = contradiction(tests, program)
-    if pair is not None:
+def _refuse_contradictions(
+    tests: Sequence[TestCase], program: str, stem: str, notices: list[str]
+) -> None:
+    pair = contradiction(tests, program, stem)
+    if pair is None:
+        pair = contradiction(tests, program, stem, with_defaults=True)
+        if pair is not None:
+            notices.append(
+                f"`{shortened(pair[0], 200)}` and `{shortened(pair[1], 200)}` can both hold only "
+                "where a default of the program changes."
+            )
+    else:
         raise NotFixable(
             "invalid_tests",
             f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "
