@@ -175,7 +175,9 @@ class _Reading:
             body = parsed(code).body
         except SyntaxError:
             return ()
-        self._own, self._foreign = imported(body, self._stem)
+        self._own, self._foreign = imported(
+            body, self._stem, self._known.names
+        )
         if not node:
             return [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
         entry = next((one for one in collected(body) if one.node == node), None)

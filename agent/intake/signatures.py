@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from agent.intake.parsing import Definition, statements_of, toplevel, visible_names
@@ -37,6 +37,8 @@ class Signatures:
     def __init__(self, program: str) -> None:
         self.names = visible_names(program)
         self.methods: set[str] = set()
+        self.attributes: set[str] = set()
+        """Of objects of its classes, but for methods."""
         self._functions: dict[str, inspect.Signature] = {}
         self._methods: dict[str, inspect.Signature | None] = {}
         for node in toplevel(statements_of(program)):
@@ -48,9 +50,17 @@ class Signatures:
                 self._read_class(node)
 
     def _read_class(self, node: ast.ClassDef) -> None:
+        for inner in ast.walk(node):
+            match inner:
+                case ast.Attribute(attr=name, ctx=ast.Store()) | ast.AnnAssign(
+                    target=ast.Name(id=name)
+                ):
+                    self.attributes.add(name)
         for one in node.body:
             if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
+            if one.decorator_list:
+                self.attributes.add(one.name)
             self.methods.add(one.name)
             found = None if one.decorator_list else _signature(one.args, 1)
             if one.name == "__init__" and found is not None and not node.decorator_list:
@@ -117,13 +127,16 @@ def signatures(program: str) -> Signatures:
     return Signatures(program)
 
 
-def imported(body: Sequence[ast.stmt], stem: str) -> tuple[dict[str, str], frozenset[str]]:
+def imported(
+    body: Sequence[ast.stmt], stem: str, names: Collection[str]
+) -> tuple[dict[str, str], frozenset[str]]:
     """The names by which a test's code calls the program's own (its module is ""), and the names
-    that come from elsewhere or are the test's own."""
+    that come from elsewhere or are the test's own. `names` are the program's, which may have a
+    function `solution`."""
     def is_own(module: str) -> bool:
         return module.rpartition(".")[2] in (stem, "solution")
 
-    own: dict[str, str] = {stem: "", "solution": ""}
+    own = {name: "" for name in (stem, "solution") if name not in names}
     foreign = {node.name for node in toplevel(body) if isinstance(node, Definition)}
     for node in (one for statement in body for one in ast.walk(statement)):
         if isinstance(node, ast.Import):
