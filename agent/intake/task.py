@@ -35,7 +35,7 @@ from agent.intake.parsing import (
     visible_names,
     where,
 )
-from agent.intake.program import lines_of_asserts, tests_from_program
+from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
 from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
@@ -109,6 +109,13 @@ def make_task(
         _refuse_contradictions(kept, program, stem, notices)
         _refuse_foreign(tests, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
+    end = line_of_end(program) if tests else None
+    if end is not None:
+        notices.append(
+            f"The program ends itself at line {end} whenever it is imported. Where that is a good "
+            "end, it is tested by what it has defined until then; pytest alone would stop there. "
+            'Put that line under `if __name__ == "__main__":`.'
+        )
     solution = None
     if code is not None:
         solution = Solution(files=(File(path=entry, text=program),), entry=entry)

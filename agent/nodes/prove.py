@@ -29,7 +29,7 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     """
     trusted = report.trusted
     if not trusted:
-        return Proof(level="E0", why="there is no test; the program ends without a crash")
+        return Proof(level="E0", why=f"there is no test; {_ended(report)}")
     passed = f"{len(trusted)} of {len(trusted)} tests pass"
     weak = [verdict for verdict in trusted if verdict.integrity == "in-process"]
     if weak:
@@ -46,6 +46,14 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     return Proof(
         level="E2", why=f"{passed}, {len(suite.held_out)} of them never seen by the repair"
     )
+
+
+def _ended(report: Report) -> str:
+    ending = report.ending
+    if ending is None or ending.kind != "exited" or not ending.exit_code:
+        return "the program ends without a crash"
+    told = f"the program ends itself with exit code {ending.exit_code}: {ending.message}"
+    return told.rstrip(": ")
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
