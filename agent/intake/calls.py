@@ -13,13 +13,14 @@ from functools import lru_cache
 
 from agent.domain import TestCase, address
 from agent.intake.effects import keeps_state
-from agent.intake.parsing import BUILTIN_NAMES, FunctionNode, called_name, names_in, parsed
+from agent.intake.parsing import BUILTIN_NAMES, called_name, names_in, parsed
 from agent.intake.signatures import Signatures, imported, literal, signatures, target, told
+from agent.intake.turns import elements, loaded, rows_of, spread
 
-MOST_CALLS = 2_000
-"""Calls of one test's code that are looked at."""
-MOST_ROWS = 300
-"""Turns of a loop over literals that are taken apart."""
+MOST_STEPS = 3_000
+"""Statements of one test's code that are looked at, those in loops once for each turn."""
+MOST_DEPTH = 4
+"""Functions of a test's own that call each other."""
 LONGEST_HISTORY = 500
 """Characters."""
 
@@ -78,16 +79,27 @@ class _Reader:
         """The calls made earlier in the same test, where the program remembers them."""
         self._holds: dict[str, str] = {}
         """What a name of the test's own holds, in words."""
+        self._helpers = {
+            node.name: node for node in body
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list
+            and not node.name.startswith("test")
+        }
+        """Functions of the test's own: they ask when they are called."""
+        self._depth = 0
+        self._steps = 0
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         for node in body:
-            if len(self.found) < MOST_CALLS:
+            self._steps += 1
+            if self._steps <= MOST_STEPS:
                 self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
         match node:
+            case ast.FunctionDef(name=name) if self._helpers.get(name) is node:
+                pass
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for given in _rows_of(node):
+                for given in rows_of(node):
                     held, before = dict(self._holds), self._before
                     self._forget(argument.arg for argument in node.args.args)
                     self._holds |= {name: self.text(value) for name, value in given.items()}
@@ -96,10 +108,9 @@ class _Reader:
             case ast.ClassDef(body=body):
                 self.statements(body)
             case ast.For(target=aim, iter=items, body=body, orelse=orelse):
-                rows = _elements(items)
+                rows = elements(items)
                 if rows is None:
-                    self.text(items)
-                    self._forget(names_in(aim).binds)
+                    self._describe(aim, items)
                     self.statements(body)
                 for row in rows or ():
                     self._bind(aim, row)
@@ -109,10 +120,18 @@ class _Reader:
                 self._bind(aim, value)
             case ast.AnnAssign(target=aim, value=ast.expr() as value):
                 self._bind(aim, value)
+            case ast.AugAssign(target=aim, op=kind, value=value):
+                self._describe(aim, ast.BinOp(loaded(aim), kind, value))
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                for item in items:
+                    if item.optional_vars is None:
+                        self.text(item.context_expr)
+                    else:
+                        self._describe(item.optional_vars, item.context_expr)
+                self.statements(body)
             case _:
                 for child in ast.iter_child_nodes(node):
                     self._child(child)
-                self._forget(names_in(node).binds if isinstance(node, ast.AugAssign) else ())
 
     def _child(self, node: ast.AST) -> None:
         """An expression or a block of a compound statement."""
@@ -139,8 +158,13 @@ class _Reader:
                 for one, part in zip(aims, parts, strict=True):
                     self._bind(one, part)
             case _:
-                self.text(value)
-                self._forget(names_in(aim).binds)
+                self._describe(aim, value)
+
+    def _describe(self, aim: ast.expr, value: ast.expr) -> None:
+        """Tells names by what they come of, where it is not known which part of it they hold."""
+        shown = _short(self.text(value))
+        for name in sorted(names_in(aim).binds):
+            self._holds[name] = f"{name} of {shown}"
 
     def program_name(self, name: str) -> str:
         """The program's name for a name; empty where it is none. One that nobody binds may be the
@@ -181,13 +205,16 @@ class _Reader:
     def _turned(self, node: ast.expr, elt: ast.expr, turns: ast.comprehension) -> str:
         """A comprehension, taken apart as a loop is."""
         held = dict(self._holds)
-        rows = _elements(turns.iter)
+        rows = elements(turns.iter)
+        if rows is None:
+            self._describe(turns.target, turns.iter)
         for row in rows or ():
             self._bind(turns.target, row)
             for one in (*turns.ifs, elt):
                 self.text(one)
+        shown = ast.unparse(node) if rows is not None else self._shown(node)
         self._holds = held
-        return ast.unparse(node) if rows is not None else self._shown(node)
+        return shown
 
     def _shown(self, node: ast.AST) -> str:
         """The kind of an expression, and its parts in words."""
@@ -203,13 +230,13 @@ class _Reader:
         args, keywords = node.args, node.keywords
         if not name and called_name(node).rpartition(".")[2] in _RAISING and len(args) > 1:
             self._call(ast.Call(args[1], args[2:], []))
-        starred = any(isinstance(one, ast.Starred) for one in args)
+        args, keywords = spread(args, keywords)
         given = [self.text(one) for one in args]
         named = {one.arg or "**": self.text(one.value) for one in keywords}
         if name:
-            if starred or "**" in named:
-                return self._noted(f"{name}({', '.join([*given, *map(str, named.items())])})")
             return self._noted(self.known.bound(name, given, named))
+        if isinstance(node.func, ast.Name) and node.func.id in self._helpers:
+            self._helped(self._helpers[node.func.id], given, named)
         if isinstance(node.func, ast.Attribute) and node.func.attr in self.known.methods:
             owner = self.text(node.func.value)
             call = self.known.bound(node.func.attr, given, named, method=True)
@@ -217,6 +244,19 @@ class _Reader:
                 self._holds[node.func.value.id] = _short(f"({owner} after {call})")
             return self._noted(f"{owner}.{call}")
         return f"{self.text(node.func)}({', '.join([*given, *map(str, named.items())])})"
+
+    def _helped(
+        self, helper: ast.FunctionDef, given: Sequence[str], named: dict[str, str]
+    ) -> None:
+        """What a function of the test's own asks when it is called so."""
+        if self._depth < MOST_DEPTH:
+            names = [one.arg for one in helper.args.args]
+            held = dict(self._holds)
+            self._depth += 1
+            self._holds |= dict(zip(names, given, strict=False)) | named
+            self.statements(helper.body)
+            self._depth -= 1
+            self._holds = held
 
     def _noted(self, call: str) -> str:
         self.found.setdefault(f"{self._before}{call}")
@@ -228,34 +268,3 @@ class _Reader:
 def _short(text: str) -> str:
     """What is told of a long history: its address, since each call makes it longer."""
     return text if len(text) <= LONGEST_HISTORY else f"{address(text)}, then "
-
-
-def _elements(node: ast.expr) -> Sequence[ast.expr] | None:
-    """The elements of a display of literals, or `None`."""
-    if isinstance(node, ast.List | ast.Tuple) and len(node.elts) <= MOST_ROWS:
-        return node.elts if all(literal(one) for one in node.elts) else None
-    return None
-
-
-def _rows_of(node: FunctionNode) -> list[dict[str, ast.expr]]:
-    """The arguments of each turn of a parametrized test; one empty row for any other function."""
-    for decorator in node.decorator_list:
-        if not isinstance(decorator, ast.Call) or len(decorator.args) < 2:
-            continue
-        if not called_name(decorator).endswith("parametrize"):
-            continue
-        names = literal(decorator.args[0])
-        rows = _elements(decorator.args[1])
-        if names is None or rows is None:
-            continue
-        given = names[0]
-        split = given.replace(",", " ").split() if isinstance(given, str) else [
-            str(one) for one in given
-        ] if isinstance(given, list | tuple) else []
-        if len(split) == 1:
-            return [{split[0]: row} for row in rows]
-        return [
-            dict(zip(split, row.elts, strict=False)) for row in rows
-            if isinstance(row, ast.Tuple | ast.List)
-        ]
-    return [{}]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from agent.intake.effects import may_keep_state
@@ -25,9 +26,12 @@ _CHANGING = frozenset({
 """Modules by which a function may answer otherwise the next time."""
 
 
+@lru_cache(maxsize=8)
 def answering_alike(program: str) -> frozenset[str]:
     """Functions of the program that give equal answers to equal calls: it has no classes, which
     may say what is equal, keeps nothing between calls and knows neither chance nor time."""
+    if may_keep_state(program):
+        return frozenset()
     body = statements_of(program)
     modules = {
         name.partition(".")[0] for node in body for one in ast.walk(node)
@@ -36,7 +40,7 @@ def answering_alike(program: str) -> frozenset[str]:
             else [one.module or ""] if isinstance(one, ast.ImportFrom) else []
         )
     }
-    if may_keep_state(program) or modules & _CHANGING:
+    if modules & _CHANGING:
         return frozenset()
     return frozenset(
         node.name for node in toplevel(body)
@@ -47,11 +51,8 @@ def answering_alike(program: str) -> frozenset[str]:
     )
 
 
-def truth(node: ast.expr, alike: Iterable[str] = ()) -> bool | None:
-    """Whether an expression is true; `None` where that depends on the program.
-
-    `alike` are functions that give equal answers to equal calls.
-    """
+def truth(node: ast.expr, program: str) -> bool | None:
+    """Whether an expression is true; `None` where that depends on what the program does."""
     match node:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             return bool(parts)
@@ -60,30 +61,33 @@ def truth(node: ast.expr, alike: Iterable[str] = ()) -> bool | None:
         case ast.Lambda() | ast.GeneratorExp():
             return True
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            known = truth(inner, alike)
+            known = truth(inner, program)
             return None if known is None else not known
         case ast.BoolOp(op=kind, values=values):
             deciding = isinstance(kind, ast.Or)
-            found = [truth(one, alike) for one in values]
+            found = [truth(one, program) for one in values]
             if deciding in found:
                 return deciding
             return None if None in found else not deciding
         case ast.NamedExpr(value=value):
-            return truth(value, alike)
+            return truth(value, program)
         case ast.Compare(left=left, ops=[kind], comparators=[right]):
-            return _compared(left, kind, right, frozenset(alike))
+            return _compared(left, kind, right, program)
     return bool(ast.literal_eval(node)) if is_literal(node) else None
 
 
 def _compared(
-    left: ast.expr, kind: ast.cmpop, right: ast.expr, alike: frozenset[str]
+    left: ast.expr, kind: ast.cmpop, right: ast.expr, program: str
 ) -> bool | None:
     if is_literal(left) and is_literal(right) and type(kind) in _OPERATORS:
         try:
             return bool(_OPERATORS[type(kind)](ast.literal_eval(left), ast.literal_eval(right)))
         except TypeError:
             return None
-    if ast.dump(left) != ast.dump(right) or not alike:
+    if ast.dump(left) != ast.dump(right):
+        return None
+    alike = answering_alike(program)
+    if not alike:
         return None
     calls = [one for one in ast.walk(left) if isinstance(one, ast.Call)]
     known = all(isinstance(one.func, ast.Name) and one.func.id in alike for one in calls)

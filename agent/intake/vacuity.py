@@ -25,7 +25,7 @@ from agent.intake.parsing import (
     visible_names,
 )
 from agent.intake.pytest_files import Collected, collected
-from agent.intake.truisms import answering_alike, truth
+from agent.intake.truisms import truth
 from agent.trees import is_literal
 
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
@@ -47,18 +47,17 @@ def vacuous(
     """
     own = visible_names(program) | {"output", stem, "solution"}
     known = lines or {}
-    alike = answering_alike(program)
     files: dict[str, _File] = {}
     reasons: dict[str, str] = {}
     for test in tests:
         if test.kind == "script" and test.node:
             if test.code not in files:
-                files[test.code] = _File(test.code, own, stem, alike)
+                files[test.code] = _File(test.code, own, stem, program)
             reasons[test.name] = files[test.code].reason(test.node)
         else:
             body = parsed(test.code).body
             reasons[test.name] = _snippet_reason(
-                body, own, stem, alike, known.get(test.name)
+                body, own, stem, program, known.get(test.name)
             )
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -67,10 +66,10 @@ class _File:
     """A pytest file, read once for all its tests."""
 
     def __init__(
-        self, code: str, own: frozenset[str], stem: str, alike: frozenset[str]
+        self, code: str, own: frozenset[str], stem: str, program: str
     ) -> None:
         self.body = parsed(code).body
-        self.alike = alike
+        self.program = program
         self.entries = {entry.node: entry for entry in collected(self.body)}
         self.helpers = checking_helpers(self.body) | _foreign_names(self.body, stem)
         self.reach = _Reach(self.body, own, stem)
@@ -86,7 +85,7 @@ def _function_reason(entry: Collected, file: _File) -> str:
     found = _checks_of(function.body, file.helpers)
     if not found:
         return f"{place} checks nothing: it has no assert"
-    if all(_always_true(one, file.alike) for one in found):
+    if all(_always_true(one, file.program) for one in found):
         return f"{place} checks nothing: {_truism(found)}"
     if not file.reach.touches([function, *_surrounding(entry)]):
         return f"{place} never uses the program"
@@ -98,7 +97,7 @@ def _surrounding(entry: Collected) -> list[ast.stmt]:
 
 
 def _snippet_reason(
-    body: Sequence[ast.stmt], own: frozenset[str], stem: str, alike: frozenset[str],
+    body: Sequence[ast.stmt], own: frozenset[str], stem: str, program: str,
     known: int | None,
 ) -> str:
     helpers = checking_helpers(body) | _foreign_names(body, stem)
@@ -115,7 +114,7 @@ def _snippet_reason(
             line = line if known is None else known
             return f"{uncalled[0]} (line {line}) holds the checks, but nothing calls it"
         return "it checks nothing: there is no assert"
-    real = [check for check in found if not _always_true(check, alike)]
+    real = [check for check in found if not _always_true(check, program)]
     if not real:
         return _truism(found, known)
     # What decides whether a check is reached (`if f(1) != 1: raise …`) is part of it.
@@ -128,10 +127,10 @@ def _snippet_reason(
     return ""
 
 
-def _always_true(node: ast.stmt, alike: frozenset[str]) -> bool:
+def _always_true(node: ast.stmt, program: str) -> bool:
     """`assert True`, `assert (a, "message")` and their like."""
     test = claimed(node)
-    return test is not None and truth(test, alike) is True
+    return test is not None and truth(test, program) is True
 
 
 def _truism(

@@ -105,6 +105,9 @@ SAME = (
     "x = 1\nassert f(x, 2) == 3",
     "import shop\nassert shop.f(1, 2) == 3",
     "for a, b in [(1, 2)]:\n    assert f(a, b) == 3",
+    "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)",
+    "assert [f(one, 2) for one in (1, 1)] == [3, 3]",
+    "assert f(*(1, 2)) == f(**{'b': 2, 'a': 1}) == 3",
     "assert str(f(1, 2)) == '3'",
     "assert 0 < f(1, 2) < 4 and f(1, 2) == 3",
     "from shop import f as g\nassert g(1, 2) == 3",
@@ -176,6 +179,33 @@ def test_another_attribute_of_an_object_is_another_question() -> None:
     )
     suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), point)
     assert names(suite.held_out) == ["c"]
+
+
+OTHERS = (
+    "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(2, wanted=4)",
+    "for one in range(3):\n    assert f(one, 2) == one + 2",
+    "x = 1\nx += 1\nassert f(x, 2) == 4",
+    "import io\nwith io.StringIO('1') as file:\n    assert f(int(file.read()), 2) == 3",
+)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_test_that_asks_something_else_is_held_out(other: str) -> None:
+    same = "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)"
+    tests = brought("assert f(5) == 8", same, "assert f(1, 2) == 3", other)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["d"]
+
+
+def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
+    row = f"[{', '.join(map(str, range(200)))}]"
+    nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
+    tests = brought(*(f"assert f({number}) == 3" for number in range(3)))
+    deep = Script(name="d", origin="user", code=f"{nested}{' ' * 16}assert f(i0, i3) == 0")
+    suite = hold_out(
+        Suite(visible=(*tests, deep)), report(a=False, b=False, c=False, d=False), ADD
+    )
+    assert names(suite.held_out) == ["d"]
 
 
 def test_a_function_may_be_called_as_its_module_is() -> None:
