@@ -19,6 +19,8 @@ class Suite(Value):
     held_out: tuple[TestCase, ...] = ()
     consulted: bool = False
     """A held-out test failed once and was shown; passing it proves no more."""
+    unheld: str = ""
+    """Why there are tests enough and none could be held out, in words."""
     flaky: tuple[str, ...] = ()
     """Names of tests that fail in some runs of the first program only: no search goes by them,
     and a repair must pass them in every run."""

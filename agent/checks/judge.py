@@ -575,11 +575,15 @@ def _ending(outcome: Outcome) -> Ending:
     else:
         kind = "completed" if outcome.ended == "completed" else "exited"
     raised = kind == "raised"
+    message = _text(row, "message")
+    if kind == "exited" and exit_code and not message:
+        # What a program says before it gives up goes there: argparse does so.
+        message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(
         kind=kind, exit_code=exit_code,
         exception=_text(row, "raised") if raised else "",
-        message=_text(row, "message") if raised else "",
+        message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",
         stdout=outcome.stdout, stderr=outcome.stderr,

@@ -49,6 +49,13 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert broken.ended == "syntax"
 
 
+async def test_a_candidate_that_ends_itself_well_is_screened_by_what_it_defined() -> None:
+    well, badly = await screened([f"{HEALED}raise SystemExit\n", f"{HEALED}raise SystemExit(1)\n"])
+
+    assert well.passed == (True, True, True, True)
+    assert (badly.passed, badly.exception) == ((False,) * 4, "SystemExit")
+
+
 async def test_a_test_that_imports_the_program_brings_no_packages_along() -> None:
     needs_ours = "import pytest\n" + HEALED
 
