@@ -20,6 +20,7 @@ import urllib.request
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -90,6 +91,21 @@ assert longest_run('abbbba') == 4
 
 HOPELESS = "def riddle(a, b):\n    total = a\n    if b > 3:\n        total += b\n    return total\n"
 HOPELESS_TESTS = "assert riddle(1, 2) == 'no'\nassert riddle(3, 9) == [4, 'x']"
+FILLING = """\
+def level_{number}(start, days):
+    level = start
+    for day in range(days):
+        if level > {number}:
+            level -= day
+        else:
+            level += 2
+    return level
+
+
+"""
+HUGE_FUNCTIONS = 1_100
+CANCEL_APART_S = 0.4
+"""How much later each cancellation comes than the one before."""
 
 HEALTHY = "def double(number: int) -> int:\n    return number * 2\n"
 HEALTHY_TESTS = "assert double(2) == 4"
@@ -382,23 +398,30 @@ async def _screened(task: Task, texts: Sequence[str], processes: int) -> float:
 def cancelling() -> Iterator[str]:
     """From the word to cancel until the run's last event, in the middle of a search."""
 
-    async def measure(session: Session) -> list[float]:
+    async def measure(session: Session, code: str) -> list[float]:
         took = []
-        for _ in range(CANCELLED):
-            run = await session.start(_task(HOPELESS, HOPELESS_TESTS))
+        for number in range(CANCELLED):
+            run = await session.start(_task(code, HOPELESS_TESTS))
             async for batch in session.follow(run):
                 if any(isinstance(entry.event, Searched) for entry in batch):
                     break
+            # Each in another moment: a long program is read for seconds before it is screened.
+            await asyncio.sleep(number * CANCEL_APART_S)
             started = time.perf_counter()
             await session.cancel(run)
             took.append((time.perf_counter() - started) * 1e3)
         return took
 
-    took = asyncio.run(_in_session(measure))
-    yield (
-        f"cancelled in the middle of a search: median {statistics.median(took):.0f} ms, "
-        f"most {max(took):.0f} ms"
-    )
+    huge = "".join(FILLING.format(number=number) for number in range(HUGE_FUNCTIONS)) + HOPELESS
+    for words, code in (
+        ("in the middle of a search", HOPELESS),
+        (f"the same in a program of {huge.count(chr(10)):,} lines", huge),
+    ):
+        took = asyncio.run(_in_session(partial(measure, code=code)))
+        yield (
+            f"cancelled, {words}: median {statistics.median(took):.0f} ms, "
+            f"most {max(took):.0f} ms"
+        )
 
 
 def memory() -> Iterator[str]:
