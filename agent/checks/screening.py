@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from typing import Literal, cast
 
 from agent.checks.canary import Manner, rewritten
+from agent.checks.changes import change
 from agent.checks.shipping import Shipment, needs_packages, preloads, shipment
 from agent.checks.shipping import program as program_text
 from agent.domain import File, Script, Solution, Task, TestCase
@@ -150,7 +151,7 @@ class Screener:
         while chunks:
             items: list[Json] = [
                 {
-                    "kind": "probes", "texts": [texts[one] for one in chunk],
+                    "kind": "probes", "changes": [self._change(texts[one]) for one in chunk],
                     "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
                     "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * 5,
                 }
@@ -178,7 +179,7 @@ class Screener:
         cpu_s = _cpu_s(patience)
         return {
             "kind": "candidates",
-            "texts": [texts[index] for index in chunk],
+            "changes": [self._change(texts[index]) for index in chunk],
             "order": cast(Json, baseline.failing + baseline.passing),
             "failing": len(baseline.failing),
             "mode": mode,
@@ -188,6 +189,9 @@ class Screener:
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
+
+    def _change(self, text: str) -> Json:
+        return [*change(self._base, text)]
 
     async def _measured(self) -> Baseline:
         """All tests in one process; each in its own where one of them ends the process."""
