@@ -40,6 +40,7 @@ from agent.events import (
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory, open_memory
 from agent.nodes.finish import conclude
+from agent.promptness import prompt
 from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
@@ -385,10 +386,11 @@ async def open_session(
             )
             await saver.setup()
             session = Session(settings, plan, jail, store, memory, saver, warning)
-            try:
-                yield session
-            finally:
-                await session.close()
+            with prompt():
+                try:
+                    yield session
+                finally:
+                    await session.close()
     finally:
         memory.close()
         store.close()

@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
 from agent.checks.baseline import STEPS_BASELINE, STEPS_MOST, Baseline, baseline_item
+from agent.checks.changes import change
 from agent.checks.jobs import KILL_S, job, shipped
 from agent.checks.rows import base_rows, candidate_rows, probe_rows, screened
 from agent.checks.side_by_side import shared_out
@@ -108,7 +109,7 @@ class Screener:
         while chunks:
             items: list[Json] = [
                 {
-                    "kind": "probes", "texts": [texts[one] for one in chunk],
+                    "kind": "probes", "changes": [self._change(texts[one]) for one in chunk],
                     "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
                     "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * 5,
                 }
@@ -136,7 +137,7 @@ class Screener:
         cpu_s = _cpu_s(patience)
         return {
             "kind": "candidates",
-            "texts": [texts[index] for index in chunk],
+            "changes": [self._change(texts[index]) for index in chunk],
             "order": cast(Json, baseline.failing + baseline.passing),
             "failing": len(baseline.failing),
             "mode": mode,
@@ -146,6 +147,9 @@ class Screener:
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
+
+    def _change(self, text: str) -> Json:
+        return [*change(self._base, text)]
 
     async def _measured(self) -> Baseline:
         """All tests in one process; each in its own where one of them ends the process."""

@@ -24,12 +24,12 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
-    "canary", "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "standins",
-    "transform", "wording", "programs.disarming", "programs.namesakes", "programs.nearness",
-    "programs.observe_examples", "programs.observe_solution", "programs.observe_tests",
-    "programs.pieces", "programs.probing", "programs.running", "programs.screen",
-    "programs.script", "programs.spoiling", "programs.ticks", "programs.trace",
-    "programs.warming",
+    "canary", "changes", "codec", "naming", "operations", "plain", "reading", "remote",
+    "sharing", "standins", "transform", "wording", "programs.disarming", "programs.namesakes",
+    "programs.nearness", "programs.observe_examples", "programs.observe_solution",
+    "programs.observe_tests", "programs.pieces", "programs.probing", "programs.running",
+    "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
+    "programs.trace", "programs.warming",
 )
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

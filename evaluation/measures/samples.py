@@ -39,5 +39,21 @@ assert longest_run('abbbba') == 4
 HOPELESS = "def riddle(a, b):\n    total = a\n    if b > 3:\n        total += b\n    return total\n"
 HOPELESS_TESTS = "assert riddle(1, 2) == 'no'\nassert riddle(3, 9) == [4, 'x']"
 
+FILLING = """\
+def level_{number}(start, days):
+    level = start
+    for day in range(days):
+        if level > {number}:
+            level -= day
+        else:
+            level += 2
+    return level
+
+
+"""
+HUGE_FUNCTIONS = 1_100
+HUGE = "".join(FILLING.format(number=number) for number in range(HUGE_FUNCTIONS)) + HOPELESS
+"""Ten thousand lines, of which the last few are wrong."""
+
 HEALTHY = "def double(number: int) -> int:\n    return number * 2\n"
 HEALTHY_TESTS = "assert double(2) == 4"

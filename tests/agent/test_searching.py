@@ -268,7 +268,7 @@ class Counting:
             await asyncio.sleep(60)
         for item in items:
             if isinstance(item, dict) and item["kind"] == "candidates":
-                self.texts += len(item["texts"])
+                self.texts += len(item["changes"])
         async for reply in batch.replies(items, wall_s):
             yield reply
 
