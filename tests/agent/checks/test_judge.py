@@ -330,7 +330,11 @@ def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "rule"), [("linked()", "network"), ("started()", "processes"), ("read()", "files")]
+    ("call", "rule"),
+    [
+        ("linked()", "network"), ("started()", "processes"), ("read()", "files"),
+        ("signalled()", "signals"),
+    ],
 )
 @pytest.mark.parametrize("kind", ["example", "script"])
 async def test_a_failure_for_want_of_permission_names_the_rule(
@@ -352,6 +356,10 @@ def started():
 
 def read():
     return open("/etc/hostname").read()
+
+def signalled():
+    import os
+    return os.kill(1, 0)
 """
     test: TestCase = (
         Example(name="it", origin="user", call=call, expected="0") if kind == "example"
