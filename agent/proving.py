@@ -8,6 +8,7 @@ proven cost a few calls. A budget of seconds may cut it short, which is told.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -115,8 +116,8 @@ async def _probed(case: Case, until: float) -> Evidence:
         return Evidence(probes=len(called))
     tests = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
     mixed = [*called, *(one.call for one in tests)]
-    # Spread over all processes, and over the time of each.
-    order = sorted(range(len(mixed)), key=lambda place: (place * 59 % 127, place))
+    # Shuffled over all processes and over the time of each, in the same way every time.
+    order = random.Random(0).sample(range(len(mixed)), len(mixed))
     replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
     seen = dict(zip(order, replies, strict=True))
     failing = [call for place, call in enumerate(called) if seen[place].failed]
