@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import PurePosixPath
 
-from agent.domain import TestCase, address
+from agent.domain import Solution, TestCase, address
 from agent.intake.effects import keeps_state
 from agent.intake.parsing import BUILTIN_NAMES, called_name, names_in, parsed
 from agent.intake.signatures import Signatures, imported, literal, signatures, target, told
@@ -27,26 +28,23 @@ LONGEST_HISTORY = 500
 _RAISING = ("raises", "assertRaises", "assertWarns", "assertRaisesRegex")
 
 
-def asked(test: TestCase, program: str, stem: str = "solution") -> frozenset[str]:
+def asked(test: TestCase, program: Solution) -> frozenset[str]:
     """What a test asks the program: its calls, and the attributes of its objects; where there are
     none, the names it reads, among them `output`, what the program prints when it is run.
 
-    `stem` is the program's module. A test of a file asks all that the file asks, since whoever
-    sees the test sees the file.
+    A test of a file asks all that the file asks, since whoever sees the test sees the file.
     """
     code = test.call if test.kind == "example" else test.code
     try:
-        return _asked(code, program, stem)
+        return _asked(code, program.text, PurePosixPath(program.entry).stem)
     except (SyntaxError, RecursionError):
         return frozenset({code})
 
 
-def asks_anew(
-    test: TestCase, others: Iterable[TestCase], program: str, stem: str = "solution"
-) -> bool:
+def asks_anew(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
     """Whether a test asks something that none of the others asks."""
-    known = frozenset[str]().union(*(asked(other, program, stem) for other in others))
-    return not asked(test, program, stem) <= known
+    known = frozenset[str]().union(*(asked(other, program) for other in others))
+    return not asked(test, program) <= known
 
 
 @lru_cache(maxsize=4096)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import PurePosixPath
-
 from agent.context import Context
 from agent.domain import Alternatives, Evidence, Proof, Report, Solution
 from agent.events import Proved
@@ -21,7 +18,7 @@ proof."""
 
 
 def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
-    """The proof level a passing report of a repaired program carries; pure.
+    """The proof level a passing report carries; pure. `program` is the one that was repaired.
 
     A verdict from a process that held the solution too never lifts proof above E1, nor does
     a value whose type differs from the expected one, nor a held-out test that asks what the
@@ -40,8 +37,7 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
     told = [test for test in suite.visible if test.origin != "adversarial"]
-    stem = PurePosixPath(program.entry).stem
-    if not any(asks_anew(test, told, program.text, stem) for test in suite.held_out):
+    if not any(asks_anew(test, told, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
     return Proof(
         level="E2", why=f"{passed}, {len(suite.held_out)} of them never seen by the repair"
@@ -104,8 +100,7 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    solution = ctx.store.get(state["solution_id"], Solution)
-    proof = await asyncio.to_thread(proof_of, report, suite, solution)
+    proof = proof_of(report, suite, ctx.store.get(state["base_id"], Solution))
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection
-from pathlib import PurePosixPath
 
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
@@ -91,12 +90,9 @@ def _telling(
     candidates: Collection[TestCase], suite: Suite, program: Solution
 ) -> TestCase | None:
     """The first that fixes a value and asks what no other test of the suite asks."""
-    stem = PurePosixPath(program.entry).stem
-    asking = Counter(
-        call for test in suite.visible for call in asked(test, program.text, stem)
-    )
+    asking = Counter(call for test in suite.visible for call in asked(test, program))
     return next((
         test for test in candidates
         if fixes_a_value(test)
-        and any(asking[call] == 1 for call in asked(test, program.text, stem))
+        and any(asking[call] == 1 for call in asked(test, program))
     ), None)
