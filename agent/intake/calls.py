@@ -15,8 +15,9 @@ from pathlib import PurePosixPath
 from agent.domain import Solution, TestCase, address
 from agent.intake.effects import keeps_state
 from agent.intake.parsing import BUILTIN_NAMES, called_name, names_in, parsed
-from agent.intake.signatures import Signatures, imported, literal, signatures, target, told
+from agent.intake.signatures import Signatures, imported, literal, signatures, target
 from agent.intake.turns import elements, loaded, rows_of, spread
+from agent.literals import spelt
 
 MOST_STEPS = 3_000
 """Statements of one test's code that are looked at, those in loops once for each turn."""
@@ -181,7 +182,7 @@ class _Reader:
         """An expression in words, and a note of each call of the program in it."""
         value = literal(node)
         if value is not None:
-            return told(value[0])
+            return spelt(value[0])
         match node:
             case ast.Name(id=name):
                 return self._holds.get(name) or self.own.get(name) or name

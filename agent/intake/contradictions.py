@@ -26,7 +26,8 @@ from agent.intake.parsing import (
     toplevel,
 )
 from agent.intake.pytest_files import Collected, collected, is_fixture
-from agent.intake.signatures import Signatures, imported, literal, signatures, target, told
+from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.literals import spelt
 
 Relation = Literal["==", "!=", "is", "is not", "<", "<=", ">", ">=", "true", "false", "raises"]
 _RELATIONS: Mapping[type[ast.cmpop], Relation] = {
@@ -258,8 +259,8 @@ class _Reading:
         if not name or None in values or None in named.values() or "" in named:
             return ""
         return self._known.bound(
-            name, [told(one[0]) for one in values if one],
-            {key: told(one[0]) for key, one in named.items() if one},
+            name, [spelt(one[0]) for one in values if one],
+            {key: spelt(one[0]) for key, one in named.items() if one},
             defaults=self._with_defaults,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from agent.intake.parsing import Definition, statements_of, toplevel, visible_names
+from agent.literals import spelt
 
 
 def literal(node: ast.expr) -> tuple[object] | None:
@@ -16,19 +17,6 @@ def literal(node: ast.expr) -> tuple[object] | None:
         return (ast.literal_eval(node),)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-
-
-def told(value: object) -> str:
-    """A literal in words that tell its type and hide the order of a set."""
-    match value:
-        case list() | tuple():
-            return f"{type(value).__name__}({', '.join(map(told, value))})"
-        case set() | frozenset():
-            return f"set({', '.join(sorted(map(told, value)))})"
-        case dict():
-            return f"dict({', '.join(f'{told(k)}: {told(v)}' for k, v in value.items())})"
-        case _:
-            return repr(value)
 
 
 class Signatures:
@@ -118,7 +106,7 @@ def _default(node: ast.expr | None) -> object:
     if node is None:
         return inspect.Parameter.empty
     known = literal(node)
-    return told(known[0]) if known else ast.unparse(node)
+    return spelt(known[0]) if known else ast.unparse(node)
 
 
 @lru_cache(maxsize=8)
