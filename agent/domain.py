@@ -166,6 +166,8 @@ class Solution(Value):
 
 def unified(path: str, before: str, after: str) -> str:
     """A unified diff of one file; a missing newline at the end is marked as git marks it."""
+    if before == after:
+        return ""  # a long text is not looked through for what is not there
     lines: list[str] = []
     for line in difflib.unified_diff(
         _lines(before), _lines(after), f"a/{path}", f"b/{path}"

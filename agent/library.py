@@ -21,7 +21,7 @@ from agent.dotenv import read_dotenv
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped
 from agent.intake import NotFixable, TestText, make_task, paste, site_folders
-from agent.repair.question import SKIP
+from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, fold
 from agent.settings import Settings
 from llm import NoProvider
@@ -33,11 +33,20 @@ OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 T = TypeVar("T")
 Ask = Callable[[Rivals], str | None]
 """Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
-name of an exception, or nothing."""
+name of an exception, or `None` to leave the question open."""
 
 
 class RunFault(Exception):
     """A fault of ours ended the run; nothing can be said about the code."""
+
+
+class UnusableAnswer(BadAnswer):
+    """What `ask` gave answers nothing. The question was left open, and the run went on to its
+    end: `result` is what it came to."""
+
+    def __init__(self, reason: str, result: HealResult) -> None:
+        super().__init__(reason)
+        self.result = result
 
 
 class HealResult:
@@ -201,7 +210,8 @@ class SelfHealingAgent:
         """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
 
         Where the tests leave several behaviours open, `ask` is called with them, in a thread of
-        its own, and says which is right.
+        its own, and says which is right. What answers nothing leaves the question open and, once
+        the run has ended, raises `UnusableAnswer`, which holds the result.
 
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
@@ -225,16 +235,21 @@ class SelfHealingAgent:
         words = task if task is not None else code_or_task
         if code is None and words is None:
             raise TypeError("give code=, or a task in words")
-        settings = self._settings(with_drafts=code is None)
+        # Files are read and long programs parsed in a thread: the loop serves the caller too.
+        settings = await asyncio.to_thread(self._settings, with_drafts=code is None)
         try:
-            brought = _brought(code, tests, words or "")
+            brought = await asyncio.to_thread(_brought, code, tests, words or "")
         except NotFixable as error:
             refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
             return HealResult(refused, Task(text=words or ""), self.max_iterations)
-        result = fold(await self._log(settings, brought, ask))
+        log, unusable = await self._log(settings, brought, ask)
+        result = fold(log)
         if result.error:
             raise RunFault(result.error)
-        return HealResult(result, brought, self.max_iterations)
+        found = HealResult(result, brought, self.max_iterations)
+        if unusable:
+            raise UnusableAnswer(unusable, found)
+        return found
 
     def _settings(self, *, with_drafts: bool) -> Settings:
         read_dotenv()
@@ -246,9 +261,11 @@ class SelfHealingAgent:
 
     async def _log(
         self, settings: Settings, task: Task, ask: Ask | None
-    ) -> tuple[Stamped, ...]:
-        """The whole log of one run. A cancelled caller cancels the run."""
-        async with self._opener()(settings) as session:
+    ) -> tuple[tuple[Stamped, ...], str]:
+        """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
+        A cancelled caller cancels the run."""
+        opened = await asyncio.to_thread(self._opener)
+        async with opened(settings) as session:
             if self.model_name is not None and not session.plan.has_model:
                 raise NoProvider(
                     f"The model {self.model_name!r} cannot be asked: {session.plan.why}. "
@@ -256,11 +273,11 @@ class SelfHealingAgent:
                 )
             run = await session.start(task, title=_title(task), ask=ask is not None)
             try:
-                await _followed(session, run, ask)
+                unusable = await _followed(session, run, ask)
             except asyncio.CancelledError:
                 await session.cancel(run)
                 raise
-            return session.log(run)
+            return session.log(run), unusable
 
     def _opener(self) -> OpenSession:
         if self._open_session is not None:
@@ -271,17 +288,38 @@ class SelfHealingAgent:
         return open_session
 
 
-async def _followed(session: Session, run: str, ask: Ask | None) -> None:
-    """Waits for the run's end, and answers what it asks meanwhile."""
+async def _followed(session: Session, run: str, ask: Ask | None) -> str:
+    """Waits for the run's end, and answers what it asks meanwhile; returns what was wrong with an
+    answer, if anything was."""
     seen = 0
+    unusable = ""
     while True:
         async for batch in session.follow(run, seen):
             seen = batch[-1].seq
         waiting = fold(session.log(run)).waiting
         if ask is None or waiting is None or waiting.rivals is None:
-            return
-        answer = await asyncio.to_thread(ask, waiting.rivals)
-        await session.answer(run, waiting.interrupt, {"answer": SKIP if answer is None else answer})
+            return unusable
+        given: object = await asyncio.to_thread(ask, waiting.rivals)
+        unusable = _unusable(waiting.rivals, given)
+        # Whoever skips one question is not asked the next.
+        answer = SKIP if given is None or unusable else given
+        await session.answer(run, waiting.interrupt, {"answer": answer})
+
+
+def _unusable(rivals: Rivals, given: object) -> str:
+    """Why what `ask` gave answers nothing; empty where it does."""
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        return (
+            f"ask gave {given!r}, of type {type(given).__name__}; it gives text, such as a label "
+            f"or {repr(given)!r}, or None."
+        )
+    try:
+        answered_test(rivals, given)
+    except BadAnswer as error:
+        return str(error)
+    return ""
 
 
 def _brought(code: str | None, tests: str | Sequence[str] | None, words: str) -> Task:

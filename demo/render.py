@@ -406,8 +406,7 @@ def question(rivals: Rivals | None) -> str:
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
         f"What should <code>{_text(rivals.call, 400)}</code> give? The answer becomes a test, and "
-        "the program is healed again with it. Where none is right, add "
-        "a test of your own.</p></div>"
+        "the program is healed again with it.</p></div>"
     )
 
 

@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 
 from agent.domain import Rivals
 from agent.events import Stamped
-from agent.repair.question import choices
+from agent.repair.question import BadAnswer, answered_test, choices
 from agent.repair.rivals import MOST
 from demo import examples, render, theme
 from demo.downloads import download_route
@@ -94,14 +94,11 @@ class Page:
 
     def begin(self, code: str, tests: str, words: str) -> tuple[Any, ...]:
         """Gives the browser the run's identifier before the run exists."""
-        typed = {"code": code, "tests": tests, "words": words}
-        if sum(map(len, typed.values())) > LONGEST_KEPT:
-            typed = {"code": "", "tests": "", "words": ""}
-        kept = {**NOTHING, **typed, "run": str(uuid4())}
-        return (
-            kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
-            *_question(None),
-        )
+        if len(code) + len(tests) + len(words) > LONGEST_KEPT:
+            code = tests = words = ""
+        return _begun({
+            **NOTHING, "run": str(uuid4()), "code": code, "tests": tests, "words": words,
+        })
 
     async def heal(
         self, kept: Kept, code: str, tests: str, words: str, iterations: float | None
@@ -133,29 +130,33 @@ class Page:
             yield shown, gr.skip()
 
     async def choose_behaviour(self, kept: Kept, place: int) -> tuple[Any, ...]:
-        """The answer to the question that is shown, by its place among the buttons.
-
-        A run that waits for it goes on; one that has ended is begun again under another
-        identifier, which the browser knows before it exists.
-        """
+        """The answer to the question that is shown, by its place among the buttons."""
         rivals = (await self._view(kept["run"])).question
         offered = choices(rivals) if rivals is not None else ()
         if place >= len(offered):
-            return (kept, render.sentence("That question is closed."), *[gr.skip()] * 4,
-                    *_question(None))
+            return _closed(kept)
         labels, _ = offered[place]
-        answer = labels.split()[0]
-        if kept["interrupt"]:
-            kept = {**kept, "asked": "", "answer": answer}
-        else:
-            kept = {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
-        return (
-            kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
-            *_question(None),
-        )
+        return _begun(_answering(kept, labels.split()[0]))
+
+    async def write_behaviour(self, kept: Kept, written: str) -> tuple[Any, ...]:
+        """The answer to the question that is shown, as a person wrote it; what answers nothing
+        is told and stays to be changed."""
+        rivals = (await self._view(kept["run"])).question
+        if rivals is None:
+            return _closed(kept)
+        try:
+            if answered_test(rivals, written) is None and not kept["interrupt"]:
+                raise BadAnswer("That run has ended: there is nothing to skip.")
+        except BadAnswer as error:
+            skipped = [gr.skip()] * (len(_question(None)) + 6)
+            return (kept, *skipped, render.sentence(str(error)))
+        return _begun(_answering(kept, written))
 
     async def answer(self, kept: Kept) -> AsyncIterator[tuple[Any, Any]]:
-        """Gives the chosen answer and follows the run that it leads to."""
+        """Gives the chosen answer, if there is one, and follows the run that it leads to."""
+        if not kept["answer"]:
+            yield gr.skip(), gr.skip()
+            return
         try:
             session = await self._host.session()
             if kept["asked"]:
@@ -254,6 +255,28 @@ def _buttons(*, running: bool, closed: bool = False) -> tuple[Any, Any]:
     return gr.update(interactive=not running and not closed), gr.update(interactive=running)
 
 
+def _begun(kept: Kept) -> tuple[Any, ...]:
+    """The page at the start of a run."""
+    return (
+        kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
+        *_question(None), "", "",
+    )
+
+
+def _closed(kept: Kept) -> tuple[Any, ...]:
+    """The page where a question was answered that is not open any more."""
+    said = render.sentence("That question is closed.")
+    return (kept, said, *[gr.skip()] * 4, *_question(None), "", "")
+
+
+def _answering(kept: Kept, answer: str) -> Kept:
+    """What the browser keeps of an answer: a run that waits for it goes on; one that has ended
+    is begun again under another identifier, which the browser knows before it exists."""
+    if kept["interrupt"]:
+        return {**kept, "asked": "", "answer": answer}
+    return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
+
+
 def _question(rivals: Rivals | None) -> tuple[Any, ...]:
     """The row of a question, its words, and a button for each answer."""
     offered = choices(rivals) if rivals is not None else ()
@@ -333,6 +356,16 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                             gr.Button("", elem_classes="choice", visible=False, min_width=120)
                             for _ in range(MOST)
                         ]
+                    with gr.Row(elem_id="other"):
+                        written = gr.Textbox(
+                            label="None of these? What is right, as Python writes it",
+                            placeholder="0, 'text', [1, 2], raises ValueError", max_lines=1,
+                            elem_id="written", scale=1,
+                        )
+                        write = gr.Button(
+                            "This is right", elem_id="write", scale=0, min_width=130,
+                        )
+                    wrong = gr.HTML("", elem_id="wrong")
                 bench = gr.HTML(render.empty(), elem_id="bench")
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
                 gr.HTML(render.cards_title(), elem_classes="cards-title")
@@ -350,7 +383,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         inputs = [code, tests, words]
         asking = [question, asked, *offered]
         settled = [kept, heal, stop, review, *asking]
-        begun = [kept, said, bench, heal, stop, review, *asking]
+        begun = [kept, said, bench, heal, stop, review, *asking, written, wrong]
         quick: dict[str, Any] = {
             "queue": False, "show_progress": "hidden", "api_visibility": "private",
         }
@@ -367,8 +400,16 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
             button.click(_deciding(page, answer), kept, said, **quick).then(
                 page.watch, kept, bench, **streamed
             ).then(page.settle, kept, settled, **quick)
-        for place, button in enumerate(offered):
-            button.click(_choosing_behaviour(page, place), kept, begun, **quick).then(
+        answers = [
+            button.click(_choosing_behaviour(page, place), kept, begun, **quick)
+            for place, button in enumerate(offered)
+        ]
+        answers += [
+            told(page.write_behaviour, [kept, written], begun, **quick)
+            for told in (write.click, written.submit)
+        ]
+        for answered in answers:
+            answered.then(
                 None, kept, None, js=_ADDRESS, **quick
             ).then(page.answer, kept, [bench, said], **streamed).then(
                 page.settle, kept, settled, **quick

@@ -98,14 +98,17 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
             name=f"{rivals.call} {gives}", origin="user", call=rivals.call, exception=exception
         )
     try:
-        ast.literal_eval(gives)
+        tree = ast.parse(gives, mode="eval")
+        ast.literal_eval(tree)
+        # As one expression: behind `==` the second value of `1, 2` would be the assert's message.
+        expected = ast.unparse(tree)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise BadAnswer(
             f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
             "a value such as 0, None or 'text', `raises ValueError`, or `skip` would do."
         ) from None
     return Example(
-        name=f"{rivals.call} == {gives}", origin="user", call=rivals.call, expected=gives
+        name=f"{rivals.call} == {expected}", origin="user", call=rivals.call, expected=expected
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from agent import SelfHealingAgent, proving
 from agent.domain import Evidence, Rivals, Task
 from agent.events import fold_attempts
 from agent.intake import paste
+from agent.library import UnusableAnswer
 from agent.result import Result, document, fold
 from agent.session import Session, Settings, UnknownRun, open_session
 
@@ -21,7 +23,8 @@ FOUR_TESTS = TESTS + "\nassert price(0) == 0"
 
 
 def settings(folder: Path, **changes: object) -> Settings:
-    return Settings.from_env({}, provider="mock", data_dir=folder, **changes)
+    # A loaded machine must not decide how far a proof comes.
+    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
 
 
 @pytest.fixture
@@ -205,3 +208,17 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
     assert ("n == 10" in result.code, result["rivals"]) == (True, None)
     unasked = SelfHealingAgent("mock", data_dir=tmp_path / "other").run(code=PRICE, tests=TESTS)
     assert unasked.rivals is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("Q", "'Q' is none of A, B"), ("", "'' is none of A, B"), (33, "such as a label or '33'")],
+)
+def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
+    tmp_path: Path, answer: str, told: str
+) -> None:
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    with pytest.raises(UnusableAnswer, match=re.escape(told)) as raised:
+        agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
+    result = raised.value.result
+    assert (result.success, result.rivals is not None) == (True, True)

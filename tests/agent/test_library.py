@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from agent.events import (
     RunStarted,
     Stamped,
 )
-from agent.intake import BadInput
+from agent.intake import BadInput, paste
 from agent.library import RunFault
 from llm import NoProvider, Plan
 
@@ -185,6 +186,21 @@ async def test_a_cancelled_caller_cancels_the_run() -> None:
         await waiting
 
     assert session.cancelled == ["r1"]
+
+
+async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a long program takes a while, in which the caller's loop must go on."""
+    readers: list[threading.Thread] = []
+
+    def noted(*given: Any) -> Any:
+        readers.append(threading.current_thread())
+        return paste(*given)
+
+    monkeypatch.setattr("agent.library.paste", noted)
+    monkeypatch.setattr("agent.library.read_dotenv", lambda: noted("x = 1", "", ""))
+    await agent(Replayed(*healed())).arun(code=BROKEN, tests=TEST)
+    assert len(readers) == 2
+    assert threading.current_thread() not in readers
 
 
 def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:

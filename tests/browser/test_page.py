@@ -290,7 +290,7 @@ def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 
 
-def test_the_question_that_is_left_open_is_answered_by_a_click_even_after_a_reload(
+def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
     public: Callable[..., AbstractContextManager[Any]],
 ) -> None:
     with public() as opened:
@@ -301,6 +301,19 @@ def test_the_question_that_is_left_open_is_answered_by_a_click_even_after_a_relo
         opened.reload()
         fits(page)
         before = page.url
+        written = page.get_by_label("None of these?")
+        written.fill("n * 4")
+        page.get_by_role("button", name="This is right").click()
+        expect(page.locator("#wrong")).to_contain_text("no value as Python writes it")
+        expect(written).to_have_value("n * 4")
+        fits(page)
+        written.fill("44")
+        written.press("Enter")
+        page.wait_for_function("before => location.href !== before", arg=before)
+        expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
+        expect(page.locator("#question")).to_be_hidden()
+
+        page = opened.open(before[before.index("?"):])
         page.get_by_role("button", name="B gives 33").click()
         page.wait_for_function("before => location.href !== before", arg=before)
         ended(page, "HEALED")

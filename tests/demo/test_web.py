@@ -379,8 +379,38 @@ async def test_a_question_that_is_closed_starts_nothing(
 ) -> None:
     kept = begun(page, words="healed")
     await healed(page, kept)
-    closed = await page.choose_behaviour(kept, 0)
-    assert (closed[0], "closed" in closed[1]) == (kept, True)
+    for closed in (await page.choose_behaviour(kept, 0), await page.write_behaviour(kept, "1")):
+        assert (closed[0], "closed" in closed[1]) == (kept, True)
+    assert len(session._runs) == 1
+
+
+@pytest.mark.parametrize("written", ["44", " raises ValueError "])
+async def test_the_right_value_can_be_written_where_no_button_has_it(
+    page: Page, session: RecordedSession, written: str
+) -> None:
+    kept = begun(page, words="rivals")
+    await healed(page, kept)
+    kept = (await page.settle(kept))[0]
+    chosen = (await page.write_behaviour(kept, written))[0]
+    assert (chosen["asked"], chosen["answer"]) == (kept["run"], written)
+    assert chosen["run"] != kept["run"]
+
+
+@pytest.mark.parametrize(("written", "told"), [
+    ("", "none of A, B"), ("n * 4", "no value as Python writes it"), ("[1, 2", "no value"),
+    ("raises Nothing", "no exception called"), ("skip", "nothing to skip"),
+])
+async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
+    page: Page, session: RecordedSession, written: str, told: str
+) -> None:
+    kept = begun(page, words="rivals")
+    await healed(page, kept)
+    kept = (await page.settle(kept))[0]
+    refused, *untouched, wrong = await page.write_behaviour(kept, written)
+    assert refused == kept
+    assert told in wrong
+    assert all(each == gr.skip() for each in untouched)
+    assert [pair async for pair in page.answer(refused)] == [(gr.skip(), gr.skip())]
     assert len(session._runs) == 1
 
 

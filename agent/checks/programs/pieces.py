@@ -2,7 +2,8 @@
 
 Running a module's statements one after the other is running the module. So the base is
 cut before each statement, its pieces are compiled once, and a candidate shares all of them
-but the one its edit lies in: in a long program that saves nearly all of the time.
+but the one its edit lies in: in a long program that saves nearly all of the time. Counters are
+spliced into each piece by itself; they end endless loops, see `ticks`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import re
 from bisect import bisect_left, bisect_right
 from types import CodeType
 
-from agent.checks.programs.ticks import common_prefix
+from agent.checks.changes import common_ends
+from agent.checks.programs.ticks import Spliced, counted
 
 
 class Pieces:
@@ -22,7 +24,7 @@ class Pieces:
     def __init__(self, base: str, path: str) -> None:
         self._path = path
         self._base = base.encode("utf-8", "surrogatepass")
-        tree = ast.parse(base)
+        tree = ast.parse(counted(base))  # on the same lines
         lines = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self._base))]
         self._flags = _future_flags(tree)
         # What stands before the first statement is a piece without statements.
@@ -41,12 +43,12 @@ class Pieces:
         # Compiling a part of the tree keeps its line numbers, and reads no text again.
         self._codes = [self._compiled(ast.Module(body, [])) for body in bodies.values()]
         self._elsewhere: dict[tuple[int, int], CodeType] = {}
+        self._spliced: dict[int, Spliced] = {}
 
     def compiled(self, text: str) -> list[CodeType]:
         """The text's code in the order it runs; raises what `compile` raises."""
         data = text.encode("utf-8", "surrogatepass")
-        start = common_prefix(self._base, data)
-        tail = common_prefix(self._base[start:][::-1], data[start:][::-1])
+        start, tail = common_ends(self._base, data)
         end, shift = len(self._base) - tail, len(data) - len(self._base)
         first = bisect_right(self._cuts, start, 0, len(self._cuts) - 1) - 1
         after = bisect_left(self._cuts, end)
@@ -55,7 +57,11 @@ class Pieces:
             after += 1
         middle = data[self._cuts[first] : self._cuts[after] + shift]
         before = self._codes[:first]
-        changed = self._code(middle, self._lines[first])
+        text = middle.decode("utf-8", "surrogatepass")
+        changed = self._code(
+            self._piece(first).text(text) if after == first + 1 else counted(text),
+            self._lines[first],
+        )
         moved = middle.count(b"\n") - (self._lines[after] - self._lines[first])
         if not moved or after == last:
             return [*before, changed, *self._codes[after:last]]
@@ -65,13 +71,22 @@ class Pieces:
         """A piece of the base that stands so many lines further down, or up."""
         code = self._elsewhere.get((index, lines))
         if code is None:
-            data = self._base[self._cuts[index] : self._cuts[index + 1]]
-            code = self._elsewhere[index, lines] = self._code(data, self._lines[index] + lines)
+            text = counted(self._text(index))
+            code = self._elsewhere[index, lines] = self._code(text, self._lines[index] + lines)
         return code
 
-    def _code(self, data: bytes, line: int) -> CodeType:
-        text = "\n" * line + data.decode("utf-8", "surrogatepass")
-        return self._compiled(text)
+    def _piece(self, index: int) -> Spliced:
+        """A piece of the base, for candidates with an edit in it."""
+        if index not in self._spliced:
+            self._spliced[index] = Spliced(self._text(index))
+        return self._spliced[index]
+
+    def _text(self, index: int) -> str:
+        data = self._base[self._cuts[index] : self._cuts[index + 1]]
+        return data.decode("utf-8", "surrogatepass")
+
+    def _code(self, text: str, line: int) -> CodeType:
+        return self._compiled("\n" * line + text)
 
     def _compiled(self, source: str | ast.Module) -> CodeType:
         code: CodeType = compile(

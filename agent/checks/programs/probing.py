@@ -9,6 +9,7 @@ import functools
 from types import ModuleType
 from typing import Any
 
+from agent.checks.changes import changed
 from agent.checks.programs.nearness import told
 from agent.checks.programs.running import Limits
 
@@ -24,7 +25,9 @@ the steps it took."""
 def probed(room: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
     """What each text of the item answers to each call."""
     calls = [compile(call, "<call>", "eval") for call in item["calls"]]
-    return [_answers(room, text, calls, limits) for text in item["texts"]]
+    return [
+        _answers(room, changed(room.base, one), calls, limits) for one in item["changes"]
+    ]
 
 
 def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:

@@ -24,8 +24,7 @@ from agent.checks.programs.disarming import Disarming
 from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
-from agent.checks.programs.ticks import Spliced, Steps
-from agent.checks.programs.ticks import counted as counted_text
+from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
 
 Code = list[types.CodeType]
@@ -127,11 +126,10 @@ class Room:
         self.stdin: str = payload["stdin"]
         self.argv: list[str] = payload["argv"]
         self.base: str = payload["base"]
-        self.texts = Spliced(self.base)
         self._pieces: Pieces | None = None
         """Absent where the base does not parse: there is nothing to share then."""
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            self._pieces = Pieces(self.texts.text(self.base), self.path)
+            self._pieces = Pieces(self.base, self.path)
         self.tests = [_prepared(one) for one in payload["tests"]]
         self.clock = Clock()
         self.items: Any = None
@@ -190,15 +188,11 @@ class Room:
 
     def compiled(self, text: str) -> Code:
         """Raises what `compile` raises for broken text."""
-        try:
-            counted = self.texts.text(text)
-            if self._pieces is not None:
-                parts: Code = self._pieces.compiled(counted)
-                return parts
-            return [compile(counted, self.path, "exec", dont_inherit=True)]
-        except SyntaxError:
+        if self._pieces is not None:
             # A splice or a cut can stand badly where the edit changed a statement's kind.
-            return [compile(counted_text(text), self.path, "exec", dont_inherit=True)]
+            with contextlib.suppress(SyntaxError):
+                return self._pieces.compiled(text)
+        return [compile(counted(text), self.path, "exec", dont_inherit=True)]
 
     def run(self, code: Code, index: int, limits: Limits) -> Run:
         """Runs one test on a freshly executed candidate."""
@@ -274,8 +268,13 @@ class Room:
             self._attach(module)
         if name == "__main__":
             sys.modules["__main__"] = module
-        for part in code:
-            exec(part, module.__dict__)  # running the candidate is what we are for
+        try:
+            for part in code:
+                exec(part, module.__dict__)  # running the candidate is what we are for
+        except SystemExit as end:
+            # As the judge has it: an end that says all is well leaves what was defined until then.
+            if end.code not in (None, 0):
+                raise
         return module
 
     def _attach(self, module: types.ModuleType) -> None:

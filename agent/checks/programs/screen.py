@@ -10,6 +10,7 @@ import types
 import warnings
 from typing import Any
 
+from agent.checks.changes import changed
 from agent.checks.programs.namesakes import give_way
 from agent.checks.programs.probing import probed
 from agent.checks.programs.running import Limits, Room, Run
@@ -59,8 +60,8 @@ def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
     """The answers to as many candidates as fit into the item's time, at least one."""
     end = time.monotonic() + item["slice_s"]
     answers: list[Any] = []
-    for text in item["texts"]:
-        answers.append(_answer(room, text, item, limits))
+    for one in item["changes"]:
+        answers.append(_answer(room, changed(room.base, one), item, limits))
         if time.monotonic() > end:
             break
     return answers

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from itertools import compress, repeat
 from typing import NamedTuple, TypeVar
 
+from agent.checks.changes import common_ends
+
 T = TypeVar("T")
 
 _OPENS_LOOP = re.compile(rb"\b(for|while|lambda|def|assert)\b")
@@ -81,8 +83,7 @@ class Spliced:
         if self._splices is None:
             return None
         base = self._base
-        start = common_prefix(base, data)
-        tail = common_prefix(base[start:][::-1], data[start:][::-1])
+        start, tail = common_ends(base, data)
         end, shift = len(base) - tail, len(data) - len(base)
         if _OPENS_LOOP.search(data, start, len(data) - tail):
             return None
@@ -200,15 +201,3 @@ def _insert(data: bytes, moved: list[Splice]) -> str:
         last = offset
     parts.append(data[last:])
     return b"".join(parts).decode("utf-8", "surrogatepass")
-
-
-def common_prefix(first: bytes, second: bytes) -> int:
-    """How many leading bytes are equal, by halving: `bytes` compares at the speed of C."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

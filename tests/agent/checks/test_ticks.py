@@ -1,5 +1,6 @@
 """Spliced counters end endless code at the same step and change nothing else."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -137,7 +138,7 @@ def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(
     candidate = LONG.replace(old, new, 1)
     whole: dict[str, Any] = {}
     exec(compile(candidate, "long.py", "exec"), whole)
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"__tick__": lambda: True, "__ticks__": iter}
     for code in pieces.Pieces(LONG, "long.py").compiled(candidate):
         exec(code, parts)
 
@@ -166,6 +167,25 @@ def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates(
     assert first[-1] is second[-1]
     assert first[0] is second[0]
     assert first != second
+
+
+@pytest.mark.parametrize("new", ["while True: a += 1", "for a in iter(int, 1): pass"])
+def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(
+    ticks: Any, pieces: Any, new: str
+) -> None:
+    candidate = LONG.replace("    return a + 1\n", f"    {new}\n    return a\n")
+    used = []
+    for codes in (
+        pieces.Pieces(LONG, "long.py").compiled(candidate),
+        [compile(ticks.counted(candidate), "long.py", "exec")],
+    ):
+        steps = ticks.Steps(200)
+        names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
+        with suppress(StopIteration):
+            for code in codes:
+                exec(code, names)
+        used.append((steps.used, steps.exhausted))
+    assert used[0] == used[1] == (200, True)
 
 
 def test_counters_stand_right_in_every_edit_of_a_program(ticks: Any) -> None:

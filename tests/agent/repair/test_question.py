@@ -77,6 +77,9 @@ def test_an_answer_becomes_a_test_of_the_users() -> None:
     assert answered_test(rivals, "[7]") == Example(
         name="f(12345) == [7]", origin="user", call="f(12345)", expected="[7]"
     )
+    assert answered_test(rivals, "1, 2  # both") == Example(
+        name="f(12345) == (1, 2)", origin="user", call="f(12345)", expected="(1, 2)"
+    )
     assert isinstance(answered_test(rivals, "raises ValueError"), Raises)
     assert answered_test(rivals, "skip") is None
 

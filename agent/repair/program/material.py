@@ -1,0 +1,49 @@
+"""What of a text is no material for edits."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+
+TABLE = 100
+"""Constants in one display from which on it is a table of data."""
+
+
+def hidden(nodes: Iterable[ast.AST]) -> frozenset[ast.AST]:
+    """Nodes that are no material: docstrings, annotations, what tables of data hold, and
+    f-strings before 3.12."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            deep = sys.version_info < (3, 12)
+            for inner in ast.walk(node):
+                is_text = isinstance(inner, ast.Constant) and inner in node.values
+                is_format = isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                if inner is not node and (deep or is_text or is_format):
+                    found.add(inner)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            found.add(node.value)
+        for name in ("annotation", "returns"):
+            note = getattr(node, name, None)
+            if isinstance(note, ast.AST):
+                found.update(ast.walk(note))
+        if isinstance(node, ast.Match):
+            for case in node.cases:
+                found.update(ast.walk(case.pattern))
+        found.update(_entries(node))
+    return frozenset(found)
+
+
+def _entries(node: ast.AST) -> list[ast.expr]:
+    """What a table of data holds; nothing for other nodes."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            pass
+        case ast.Dict(values=parts):
+            pass
+        case _:
+            return []
+    return parts if len(parts) > TABLE and all(
+        isinstance(part, ast.Constant) for part in parts
+    ) else []
