@@ -132,6 +132,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
     Operator("repeated list", (ast.BinOp,), sharing.repeated),
     Operator("copy", (ast.Assign, ast.For, ast.Return), sharing.copied),
+    Operator("copy of what is kept", (ast.Call,), sharing.kept),
     Operator("used once", _VALUES, sharing.used_once),
     Operator("shadowed name", _FUNCTIONS, sharing.shadowed),
     Operator("nothing kept", (ast.Assign,), results.nothing_kept),
