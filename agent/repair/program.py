@@ -10,13 +10,17 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
+from agent.trees import is_literal
 
+T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
 
@@ -47,20 +51,38 @@ def spliced(data: bytes, splices: Iterable[Splice]) -> str:
 
 TABLE = 100
 """Constants in one display from which on it is a table of data."""
+VAST = 1_000
+"""Entries from which on a table is data all through: its keys, and it itself as a value."""
+NEAR = 60
+"""Variables, or constants of a type, that an edit of a long function may bring in."""
+ALWAYS_NEAR = 12
+"""Of these, how many are the function's first: its parameters."""
 
 
-def _entries(node: ast.AST) -> list[ast.expr]:
-    """What a table of data holds; nothing for other nodes."""
+def _data(node: ast.AST) -> list[ast.AST]:
+    """What of a table of data is no material; nothing for other nodes."""
     match node:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            pass
-        case ast.Dict(values=parts):
+            keys: list[ast.expr | None] = []
+        case ast.Dict(keys=keys, values=parts):
             pass
         case _:
             return []
-    return parts if len(parts) > TABLE and all(
-        isinstance(part, ast.Constant) for part in parts
-    ) else []
+    if len(parts) <= TABLE:
+        return []
+    if len(parts) <= VAST:
+        return [*parts] if all(isinstance(part, ast.Constant) for part in parts) else []
+    if not all(_is_datum(part) for part in (*filter(None, keys), *parts)):
+        return []
+    return [*ast.walk(node)]
+
+
+def _is_datum(part: ast.expr) -> bool:
+    """Whether an entry is a constant, or a display of such."""
+    return isinstance(part, ast.Constant) or (
+        isinstance(part, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.UnaryOp)
+        and is_literal(part)
+    )
 
 
 class Program:
@@ -101,6 +123,9 @@ class Program:
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
         self._held: dict[tuple[str, int], Vector] = {}
+        self._named: dict[ast.AST, list[tuple[int, str]]] = {}
+        self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
+        self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 
     # Places
 
@@ -256,8 +281,35 @@ class Program:
             names += self._globals_for(scope)
             self._variables[scope] = tuple(dict.fromkeys(names))
         names_here = self._variables[scope]
+        if len(names_here) > NEAR:
+            names_here = self._near(node, scope, names_here)
         own = [name for name in self._comprehension_names(node) if name not in names_here]
         return (*own, *names_here) if own else names_here
+
+    def _near(
+        self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Of very many variables the first, which are the parameters, and those that stand
+        nearest."""
+        at = self.start(self.statement(node))
+        if (scope, at) not in self._nearby:
+            if scope not in self._named:
+                known = {*names}
+                self._named[scope] = sorted(
+                    (self.start(one), one.id) for one in self._by_scope.get(scope, ())
+                    if one.id in known
+                )
+            near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
+            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
+        return self._nearby[scope, at]
+
+    @cached_property
+    def _by_scope(self) -> Mapping[ast.AST, list[ast.Name]]:
+        found: dict[ast.AST, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                found.setdefault(self.scope(node), []).append(node)
+        return found
 
     def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
         """All of a few global variables; of many, those that the scope reads already."""
@@ -433,7 +485,7 @@ class Program:
             if isinstance(node, ast.Match):
                 for case in node.cases:
                     found.update(ast.walk(case.pattern))
-            found.update(_entries(node))
+            found.update(_data(node))
         return frozenset(found)
 
     def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
@@ -474,14 +526,20 @@ class Program:
         return tuple(found)
 
     def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
-        """Distinct constants of exactly that type in the node's scope."""
-        return tuple(
-            dict.fromkeys(
-                one.value
-                for _, one in self.expressions(self.scope(node))
+        """Distinct constants of exactly that type in the node's scope; of very many, those that
+        stand nearest."""
+        key = self.scope(node), kind
+        if key not in self._constants:
+            self._constants[key] = [
+                (self.start(one), one.value) for _, one in self.expressions(key[0])
                 if isinstance(one, ast.Constant) and type(one.value) is kind
-            )
-        )
+            ]
+            if len(self._constants[key]) > NEAR:
+                self._constants[key].sort(key=lambda one: one[0])
+        found = self._constants[key]
+        if len(found) > NEAR:
+            return nearest(found, self.start(self.statement(node)), NEAR)
+        return tuple(dict.fromkeys(value for _, value in found))
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement a node belongs to."""
@@ -500,6 +558,23 @@ class Program:
         return isinstance(parent, ast.BoolOp) or (
             isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
         )
+
+
+def nearest(places: Sequence[tuple[int, T]], at: int, most: int) -> tuple[T, ...]:
+    """Different values whose places, given in their order, are nearest, the nearest first."""
+    found: dict[T, None] = {}
+    after = bisect_left(places, at, key=lambda one: one[0])
+    before = after - 1
+    while len(found) < most and (before >= 0 or after < len(places)):
+        if before < 0 or (
+            after < len(places) and places[after][0] - at < at - places[before][0]
+        ):
+            found[places[after][1]] = None
+            after += 1
+        else:
+            found[places[before][1]] = None
+            before -= 1
+    return tuple(found)
 
 
 def first_line(node: ast.stmt) -> int:
