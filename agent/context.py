@@ -37,6 +37,8 @@ class Context:
     """The run's events so far."""
     deadline: float
     """When the run's time is over, on the monotonic clock."""
+    answered: frozenset[str] = frozenset()
+    """Names of tests that are a person's answers to a question of an earlier run."""
     prompts: Path = PROMPTS
     screenings: Screenings = field(default_factory=Screenings)
     """What the searches of this run have seen."""
@@ -44,6 +46,11 @@ class Context:
     @property
     def seconds_left(self) -> float:
         return max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is there who tells which of several behaviours is right."""
+        return self.settings.ask or bool(self.answered)
 
     @property
     def test_s(self) -> float:

@@ -7,6 +7,7 @@ search driven by it would take chance for a repair.
 from __future__ import annotations
 
 import ast
+import asyncio
 import time
 from collections.abc import Sequence
 
@@ -40,17 +41,17 @@ async def flaky(
     chosen = [test for test in tests if test.name in failing - hanging]
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MOST_S:
         chosen.remove(max(chosen, key=lambda test: expected_s[test.name]))
-    unsteady: set[str] = set()
-    for seeds in again_with(solution, tests):
-        asked = [test for test in chosen if test.name not in unsteady]
-        if asked:
-            again = await check(
-                solution, asked, ctx.task, ctx.sandbox,
-                wall_s=ctx.test_s, seeds=seeds,
-            )
-            still = {verdict.test for verdict in again.verdicts if not verdict.passed}
-            unsteady |= {test.name for test in asked} - still
-    return tuple(test.name for test in tests if test.name in unsteady)
+    if not chosen:
+        return ()
+    # Side by side: whoever waits for a remembered fix waits for these runs first.
+    runs = await asyncio.gather(*(
+        check(solution, chosen, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds)
+        for seeds in again_with(solution, tests)
+    ))
+    steady = {test.name for test in chosen}
+    for again in runs:
+        steady &= {verdict.test for verdict in again.verdicts if not verdict.passed}
+    return tuple(test.name for test in chosen if test.name not in steady)
 
 
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:

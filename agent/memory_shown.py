@@ -11,7 +11,14 @@ from rich.text import Text
 from agent.domain import unified
 from agent.memory import LessonRow, Remembered
 from agent.memory.exchange import Imported
+from agent.memory.fixes import Standing
 from agent.terminal import cut, printable
+
+STANDINGS: dict[Standing, str] = {
+    "unknown": "it is not known whether other repairs would have passed too",
+    "open": "other repairs passed too, and no one has chosen",
+    "settled": "no other repair is known to pass, or this one was chosen",
+}
 
 
 def fix_table(fixes: Sequence[Remembered]) -> Table:
@@ -53,6 +60,7 @@ def facts(known: Remembered) -> Iterator[tuple[str, str]]:
         yield "place", f"a {failure.place} statement"
     yield "what helped", fix.note
     yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
+    yield "others", STANDINGS[fix.standing]
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
     yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
@@ -72,7 +80,8 @@ def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]
     short: dict[str, object] = {
         "id": str(known.number), "exception": failure.exception, "message": failure.message,
         "place": failure.place, "note": fix.note, "proof_before": failure.passed,
-        "proof_after": fix.proof, "successes": known.successes, "failures": known.failures,
+        "proof_after": fix.proof, "standing": fix.standing,
+        "successes": known.successes, "failures": known.failures,
         "transfers": known.transfers, "misfits": known.misfits, "created": known.created,
         "used": known.used, "origin": known.origin, "trusted": known.trusted,
     }

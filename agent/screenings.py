@@ -1,4 +1,7 @@
-"""What screening has shown of candidates, kept for a second search under more tests.
+"""What a run has seen of its program and of candidates, so that nothing is run twice.
+
+The diagnosis watches each test once; a search of the same program under the same tests begins with
+what it saw.
 
 A repair that a held-out test refutes sends the search back to its start with one test more. It
 asks the same questions again; whatever passed no test that the base fails is no nearer to a repair
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from agent.domain import Solution, TestCase
-from agent.repair.facts import Mode, Screened
+from agent.repair.facts import Mode, Screened, Trace
 
 MOST = 100_000
 """Candidates that are remembered, some hundred bytes each."""
@@ -26,6 +29,7 @@ class Screenings:
     _base: str = ""
     _tests: tuple[str, ...] = ()
     _failed: dict[bytes, tuple[Mode, Screened]] = field(default_factory=dict)
+    _watched: tuple[str, tuple[TestCase, ...], Trace] | None = None
 
     def begin(self, base: Solution, tests: Sequence[TestCase]) -> None:
         """Keeps what is known where the tests are those of before and more, else forgets it."""
@@ -33,6 +37,16 @@ class Screenings:
         if base.id != self._base or codes[: len(self._tests)] != self._tests:
             self._failed.clear()
         self._base, self._tests = base.id, codes
+
+    def watched(self, program: Solution, tests: Sequence[TestCase], seen: Trace) -> None:
+        """Keeps what one run of each test showed."""
+        self._watched = program.id, tuple(tests), seen
+
+    def trace_of(self, program: Solution, tests: Sequence[TestCase]) -> Trace | None:
+        """What was seen of just these tests of just this program, if it was the last watched."""
+        if self._watched is None or self._watched[:2] != (program.id, tuple(tests)):
+            return None
+        return self._watched[2]
 
     def known(self, text: str, mode: Mode) -> Screened | None:
         """How a candidate failed before; `None` where it must be run."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.checks.screening import Screener, screening
-from agent.checks.tracing import trace
+from agent.checks.tracing import hanging, trace
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.repair.facts import (
     Answer,
@@ -127,15 +127,14 @@ class _Shell:
         self.left = False
         """Whoever waited for the search has gone."""
         self.told = 0.0
+        self.told_found = False
+        """Whether it was told that something passes every test."""
         self.cut_after: float | None = None
         self.judged: set[str] = set()
         """Texts the judge has seen."""
         self.found: SearchResult | None = None
         self.latest = Findings()
-        timeouts = {one.test for one in report.verdicts if one.status == "timeout"}
-        self.hanging = frozenset(
-            place for place, test in enumerate(tests) if test.name in timeouts
-        )
+        self.hanging = hanging(tests, report)
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
@@ -194,11 +193,12 @@ class _Shell:
     async def _answered(self, screener: Screener, question: Question) -> Answer:
         match question:
             case Examine(text=text):
+                if text == self.base.text:
+                    return self.known.trace_of(self.base, self.tests) or await trace(
+                        self.base, self.tests, self.task, self.sandbox, hanging=self.hanging
+                    )
                 solution = self.base.with_text(text)
-                return await trace(
-                    solution, self.tests, self.task, self.sandbox,
-                    hanging=self.hanging if text == self.base.text else frozenset(),
-                )
+                return await trace(solution, self.tests, self.task, self.sandbox)
             case Probe(texts=texts, calls=calls):
                 return await screener.probe(texts, calls)
             case Screen():
@@ -282,10 +282,12 @@ class _Shell:
 
     async def _tell(self, last: bool = False) -> None:
         now = time.monotonic()
-        if now - self.told < PROGRESS_S and not last:
+        seen = self.latest
+        is_first = bool(seen.plausible) and not self.told_found
+        if now - self.told < PROGRESS_S and not last and not is_first:
             return
         self.told = now
-        seen = self.latest
+        self.told_found = bool(seen.plausible)
         best = seen.total if seen.plausible else max(
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )

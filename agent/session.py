@@ -59,6 +59,8 @@ class Options(Value):
     max_iterations: int
     budget_s: float
     ask: bool = False
+    answered: tuple[str, ...] = ()
+    """Names of tests that are answers to the question an earlier run has left open."""
 
 
 class UnknownRun(KeyError):
@@ -105,9 +107,11 @@ class Session:
         budget_s: float | None = None,
         ask: bool | None = None,
         notices: Sequence[str] = (),
+        answered: Sequence[str] = (),
     ) -> str:
         """Starts a run in the background and returns its id at once.
 
+        `answered` names the tests that are a person's answers to an earlier run like this one.
         `notices` are what the reading of the task found worth telling; they open the log.
         Raises `ValueError` when `run_id` is known already.
         """
@@ -116,6 +120,7 @@ class Session:
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
             ask=self.settings.ask if ask is None else ask,
+            answered=tuple(answered),
         )
         try:
             jail = await self.jail(task)
@@ -189,7 +194,7 @@ class Session:
         return await self.start(
             task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
             run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
-            ask=options.ask,
+            ask=options.ask, answered=(*options.answered, test.name),
         )
 
     async def cancel(self, run: str) -> None:
@@ -351,6 +356,7 @@ class Session:
             emit=self._voice(run),
             log=lambda: self._bus.log(run),
             deadline=time.monotonic() + self._seconds_left(run),
+            answered=frozenset(options.answered),
         )
         return Surroundings(context, lambda task: self._bus.writer(run, task))
 

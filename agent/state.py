@@ -19,6 +19,8 @@ class Suite(Value):
     held_out: tuple[TestCase, ...] = ()
     consulted: bool = False
     """A held-out test failed once and was shown; passing it proves no more."""
+    unheld: str = ""
+    """Why there are tests enough and none could be held out, in words."""
     flaky: tuple[str, ...] = ()
     """Names of tests that fail in some runs of the first program only: no search goes by them,
     and a repair must pass them in every run."""
@@ -61,6 +63,11 @@ class State(TypedDict, total=False):
     recalled: bool
     transferred: str
     """What was done, where the recalled fix was made in another program; else empty."""
+    reserve_id: str
+    """The `Recollection` whose program is taken where the search finds none; it is searched all the
+    same, since someone can be asked which of several repairs is right."""
+    left_open: str
+    """What is told of the recalled fix: that other repairs passed too; else empty."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""

@@ -312,7 +312,9 @@ def _end_words(ending: Ending) -> str:
         case "completed":
             return "ran to its end"
         case "exited":
-            return f"ended itself with exit code {ending.exit_code}"
+            return f"ended itself with exit code {ending.exit_code}: {cut(ending.message)}".rstrip(
+                ": "
+            )
         case "raised":
             place = f" at line {ending.line}" if ending.line else ""
             return f"raised {ending.exception}{place}: {cut(ending.message)}".rstrip(": ")

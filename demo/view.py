@@ -340,7 +340,8 @@ def _told_end(ending: Ending) -> str:
         case "completed":
             return "the program ran to its end"
         case "exited":
-            return f"the program ended itself with exit code {ending.exit_code}"
+            code = f"the program ended itself with exit code {ending.exit_code}"
+            return f"{code}: {ending.message}".rstrip(": ")
         case "raised":
             where = f" on line {ending.line}" if ending.line is not None else ""
             return f"{ending.exception or 'an exception'}{where}: {ending.message}".rstrip(": ")

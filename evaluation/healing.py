@@ -122,13 +122,25 @@ def line_of(
     )
 
 
-def first_patch_s(log: tuple[Stamped, ...]) -> float | None:
-    """Seconds from a run's start until it had a patch that passes the tests it was shown."""
+@dataclass(frozen=True)
+class FirstPatch:
+    """When a run first had a patch that passes the tests it was shown."""
+
+    run_s: float
+    """Seconds since the run began."""
+    search_s: float | None
+    """Seconds since its search began; `None` where no search found it."""
+
+
+def first_patch(log: tuple[Stamped, ...]) -> FirstPatch | None:
+    """The first patch of a run, if it had any."""
     entries = fold_attempts(log)
     for entry in entries:
         event = entry.event
-        if event.kind == "patch_proposed" or (isinstance(event, Searched) and event.plausible):
-            return entry.at - entries[0].at
+        if isinstance(event, Searched) and event.plausible:
+            return FirstPatch(entry.at - entries[0].at, event.wall_s)
+        if event.kind == "patch_proposed":
+            return FirstPatch(entry.at - entries[0].at, None)
     return None
 
 

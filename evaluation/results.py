@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from agent.domain import address
 from agent.events import from_jsonl, to_jsonl
-from evaluation.healing import Line, Measured, first_patch_s
+from evaluation.healing import FirstPatch, Line, Measured, first_patch
 
 KEYS = frozenset(Line.__annotations__)
 
@@ -56,13 +56,13 @@ class Results:
         text = json.dumps(summary, indent=2) + "\n"
         (self.folder / "summary.json").write_text(text, encoding="utf-8")
 
-    def first_patch_s(self, key: str) -> float | None:
-        """Seconds until the row's run had a patch; `None` where it had none."""
+    def first_patch(self, key: str) -> FirstPatch | None:
+        """When the row's run first had a patch; `None` where it had none."""
         path = self._log(key)
         if not path.exists():
             return None
         try:
-            return first_patch_s(from_jsonl(path.read_text("utf-8")))
+            return first_patch(from_jsonl(path.read_text("utf-8")))
         except ValueError as error:
             raise BadResults(
                 f"{path} was written by another version ({error}); begin anew with --fresh"

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agent.checks import shipping
+from agent.checks.alone import run_in_process
 from agent.checks.canary import Manner
 from agent.checks.examples import (
     LAST_WORD_S,
@@ -30,7 +31,6 @@ from agent.checks.examples import (
 )
 from agent.checks.masking import mask
 from agent.checks.reading import told_snippet
-from agent.checks.screening import run_in_process
 from agent.checks.transform import always_skipped, unsupported
 from agent.domain import (
     VETOING_ORIGINS,
@@ -575,11 +575,15 @@ def _ending(outcome: Outcome) -> Ending:
     else:
         kind = "completed" if outcome.ended == "completed" else "exited"
     raised = kind == "raised"
+    message = _text(row, "message")
+    if kind == "exited" and exit_code and not message:
+        # What a program says before it gives up goes there: argparse does so.
+        message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(
         kind=kind, exit_code=exit_code,
         exception=_text(row, "raised") if raised else "",
-        message=_text(row, "message") if raised else "",
+        message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",
         stdout=outcome.stdout, stderr=outcome.stderr,

@@ -31,6 +31,8 @@ _COMMON = (
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
+_FROM_BELOW = ("literals",)
+"""What of `agent` itself they need."""
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 
 
@@ -45,12 +47,14 @@ def modules(with_pytest: bool = False) -> Mapping[str, str]:
 
     Under their own name they would hide a user's module called `agent`.
     """
-    root = files("agent.checks")
+    ours = [f"checks.{name}" for name in (_WITH_PYTEST if with_pytest else _COMMON)]
     sources = {"_judge": "", "_judge.programs": ""}
-    for name in _WITH_PYTEST if with_pytest else _COMMON:
+    for name in (*_FROM_BELOW, *ours):
         *rooms, last = name.split(".")
-        text = root.joinpath(*rooms, f"{last}.py").read_text("utf-8")
-        sources[f"_judge.{name}"] = text.replace("from agent.checks.", "from _judge.")
+        text = files("agent").joinpath(*rooms, f"{last}.py").read_text("utf-8")
+        for there in ("from agent.checks.", "from agent."):
+            text = text.replace(there, "from _judge.")
+        sources[f"_judge.{name.removeprefix('checks.')}"] = text
     return sources
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from agent.checks.screening import KILL_S, job, shipped
-from agent.domain import Solution, Task, TestCase
+from agent.checks.jobs import KILL_S, job, shipped
+from agent.checks.members import members
+from agent.checks.rows import NO_SENSE
+from agent.domain import Report, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Lost
@@ -48,6 +50,12 @@ async def trace(
     return Trace(tuple(seen), kinds_of, hits, tuple(moments))
 
 
+def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
+    """The places of tests that were judged not to end."""
+    late = {one.test for one in report.verdicts if one.status == "timeout"}
+    return frozenset(place for place, test in enumerate(tests) if test.name in late)
+
+
 def _traced(
     reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
 ) -> Traced:
@@ -59,14 +67,16 @@ def _traced(
     try:
         covered = {int(line): int(count) for line, count in row["hits"]}
         met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
+        message = str(row["message"])
         traced = Traced(
             passed=bool(row["passed"]),
             covered=frozenset(covered),
             exception=str(row["exception"]),
-            message=str(row["message"]),
+            message=message,
             line=row["line"] if isinstance(row["line"], int) else None,
             values=tuple((str(name), str(value)) for name, value in row["values"]),
             answer=_pair(row["answer"]),
+            members=members(message),
         )
         met_here = [
             Moment(int(line), traced.passed, tuple((str(name), str(value)) for name, value in held))
@@ -74,7 +84,7 @@ def _traced(
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and can write over our channel: nothing counts then.
-        return Traced(passed=False, message="the reply made no sense")
+        return Traced(passed=False, message=NO_SENSE)
     for line, count in covered.items():
         hits[line] = hits.get(line, 0) + count
     moments += met_here

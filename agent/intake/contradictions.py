@@ -1,34 +1,58 @@
 """Tests that contradict each other: no program that answers alike each time passes them all.
 
 Only what is certain is said: two claims about the same call of the program with literal
-arguments, each a test of its own that does nothing else. Tests that follow other calls in one run
+arguments, in tests that did nothing before but check. Claims that follow other calls in one run
 of the program (those of a file) may see it in different states, so there it must keep none.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agent.domain import TestCase
-from agent.intake.effects import keeps_state
-from agent.intake.parsing import Definition, is_function, names_in, parsed, toplevel, visible_names
-from agent.intake.pytest_files import collected, is_fixture
+from agent.intake.claims import claimed
+from agent.intake.effects import may_keep_state
+from agent.intake.parsing import (
+    BUILTIN_NAMES,
+    Definition,
+    called_name,
+    dotted,
+    names_in,
+    parsed,
+    toplevel,
+)
+from agent.intake.pytest_files import Collected, collected, is_fixture
+from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.literals import spelt
 
-Relation = Literal["==", "!=", "is", "is not", "true", "false", "raises"]
+Relation = Literal["==", "!=", "is", "is not", "<", "<=", ">", ">=", "true", "false", "raises"]
 _RELATIONS: Mapping[type[ast.cmpop], Relation] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}
+_TURNED: Mapping[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_DENIED: Mapping[Relation, Relation] = {
+    "==": "!=", "!=": "==", "is": "is not", "is not": "is", "true": "false", "false": "true",
+}
+"""Not for `<` and its like: of `nan`, neither that nor the opposite holds."""
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }
 _SINGLETONS = (None, True, False)
-_PREPARING = ("setup", "teardown", "pytestmark", "pytest_")
+_PREPARING = ("setup", "teardown", "setUp", "tearDown", "asyncSetUp", "pytestmark", "pytest_")
+
+Said = tuple[ast.Call, Relation, object]
 
 
 @dataclass(frozen=True)
 class _Claim:
     """What one test says of one call's answer."""
 
+    test: int
     call: str
     relation: Relation
     value: object
@@ -37,31 +61,41 @@ class _Claim:
     """Other calls came before it in the same run of the program."""
 
 
-def contradiction(tests: Iterable[TestCase], program: str = "") -> tuple[str, str] | None:
-    """Two tests in words of which at most one can pass, or `None` where none are known."""
-    names = visible_names(program)
-    keeps = _may_keep_state(program)
+def contradiction(
+    tests: Iterable[TestCase], program: str = "", stem: str = "solution", *,
+    with_defaults: bool = False,
+) -> tuple[str, str] | None:
+    """Two tests in words of which at most one can pass, or `None` where none are known.
+
+    `stem` is the program's module. `with_defaults` takes the program's defaults as given: what is
+    found only so can be mended by another default.
+    """
+    known = signatures(program)
+    keeps = may_keep_state(program)
     claims: dict[str, list[_Claim]] = {}
-    for test in tests:
-        claim = _claim(test, names)
-        if claim is None or (claim.shared and keeps):
-            continue
-        before = claims.setdefault(claim.call, [])
-        for other in before:
-            if _excludes(other, claim) or _excludes(claim, other):
-                return other.shown, claim.shown
-        before.append(claim)
+    for number, test in enumerate(tests):
+        for claim in _Reading(known, stem, with_defaults).claims(number, test):
+            if claim.shared and keeps:
+                continue
+            before = claims.setdefault(claim.call, [])
+            for other in before:
+                if other.test != number and excludes(other, claim):
+                    return other.shown, claim.shown
+            before.append(claim)
     return None
 
 
+def excludes(one: _Claim, other: _Claim) -> bool:
+    """Whether no answer fits both."""
+    return _excludes(one, other) or _excludes(other, one)
+
+
 def _excludes(one: _Claim, other: _Claim) -> bool:
-    """Whether every answer that fits `one` is refused by `other`."""
+    """Whether every answer that fits `one` is seen to be refused by `other`."""
     match one.relation, other.relation:
-        case "raises", "raises" | "!=" | "is not":
-            return False  # one exception may be of both kinds; the others are looked at reversed
+        case "raises", "raises":
+            return False  # one exception may be of both kinds
         case "raises", _:
-            return True
-        case _, "raises":
             return True
         case "true", "false":
             return True
@@ -77,75 +111,178 @@ def _excludes(one: _Claim, other: _Claim) -> bool:
             return not one.value
         case "==" | "is", "false":
             return bool(one.value)
+        case "is", "<" | "<=" | ">" | ">=" if one.value is None:
+            return True
+        case "==" | "is", "<" | "<=" | ">" | ">=":
+            return _misses(one.value, other)
+        case "false", "<" | "<=" | ">" | ">=":
+            # What is false and can be compared with a number is nought.
+            return _misses("" if isinstance(other.value, str) else 0, other)
+        case "<" | "<=", ">" | ">=":
+            both = one.relation == "<=" and other.relation == ">="
+            return _comparable(one.value, other.value) and not (
+                _ORDERS["<=" if both else "<"](other.value, one.value)
+            )
         case _:
             return False
 
 
-def _claim(test: TestCase, names: frozenset[str]) -> _Claim | None:
-    if test.kind == "raises":
-        call = _call(_expression(test.call), names)
-        shown = f"{test.call} raises {test.exception}"
-        return _Claim(call, "raises", test.exception, shown, False) if call else None
-    if test.kind == "property":
-        return None
-    shared = test.kind == "script" and bool(test.node)
-    body = _body(test.code, test.node if test.kind == "script" else "", names)
-    # A snippet that asks one call twice has its second test make the first call too.
-    while len(body) > 1 and isinstance(body[0], ast.Expr) and _call(body[0].value, names):
-        body, shared = body[1:], True
-    if len(body) != 1 or not isinstance(body[0], ast.Assert):
-        return None
-    asked = body[0].test
-    relation: Relation = "true"
-    value: object = None
-    match asked:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            asked, relation = operand, "false"
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _RELATIONS:
-            if not isinstance(left, ast.Call):
-                left, right = right, left
-            known = _literal(right)
-            if known is None:
-                return None
-            asked, relation, value = left, _RELATIONS[type(op)], known[0]
-            if relation in ("is", "is not") and not any(value is one for one in _SINGLETONS):
-                return None
-    call = _call(asked, names)
-    return _Claim(call, relation, value, ast.unparse(body[0]), shared) if call else None
+def _misses(value: object, bound: _Claim) -> bool:
+    """Whether a value lies outside a bound; not where that cannot be told."""
+    return _comparable(value, bound.value) and not _ORDERS[bound.relation](value, bound.value)
 
 
-def _body(code: str, node: str, names: frozenset[str]) -> Sequence[ast.stmt]:
-    """The statements of a test that does nothing but check; none where more surrounds it."""
-    try:
-        body = parsed(code).body
-    except SyntaxError:
-        return ()
-    if not node:
-        return body
-    entry = next((one for one in collected(body) if one.node == node), None)
-    if entry is None or entry.owner is not None or entry.function.decorator_list:
-        return ()
-    made = names_in(*(one for one in body if not isinstance(one, ast.ImportFrom))).binds
-    prepares = any(
-        isinstance(one, Definition) and is_fixture(one) for one in toplevel(body)
-    ) or any(name.startswith(_PREPARING) for name in made)
-    arguments = entry.function.args
-    return () if prepares or made & names or arguments.args else entry.function.body
+def _comparable(one: object, other: object) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    return numbers or (isinstance(one, str) and isinstance(other, str))
 
 
-def _call(node: ast.expr | None, names: frozenset[str]) -> str:
-    """A call of the program's own function by the values of its arguments; empty for others."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        return ""
-    if node.func.id not in names:
-        return ""
-    values = [_literal(one) for one in node.args]
-    named = sorted((one.arg or "", _literal(one.value)) for one in node.keywords)
-    if any(value is None for value in (*values, *(value for _, value in named))):
-        return ""
-    told = [_told(value[0]) for value in values if value is not None]
-    told += [f"{name}={_told(value[0])}" for name, value in named if value is not None]
-    return f"{node.func.id}({', '.join(told)})"
+class _Reading:
+    """Reads the claims of one test."""
+
+    def __init__(self, known: Signatures, stem: str, with_defaults: bool) -> None:
+        self._known = known
+        self._stem = stem
+        self._with_defaults = with_defaults
+        self._own: dict[str, str] = {}
+        self._foreign = frozenset[str]()
+
+    def claims(self, number: int, test: TestCase) -> Iterator[_Claim]:
+        """What must hold of calls for the test to pass, up to where it does anything else."""
+        if test.kind == "property":
+            return
+        if test.kind == "raises":
+            call = _expression(test.call)
+            if call is not None and self._call(call):
+                shown = f"{test.call} raises {test.exception}"
+                yield _Claim(number, self._call(call), "raises", test.exception, shown, False)
+            return
+        shared = test.kind == "script" and bool(test.node)
+        for node in self._body(test.code, test.node if test.kind == "script" else ""):
+            said = self._said(node)
+            if said is None:
+                return
+            for call, relation, value in said:
+                yield _Claim(
+                    number, self._call(call), relation, value, ast.unparse(node), shared
+                )
+                shared = True
+            # A call whose answer nothing is said of comes before the next all the same.
+            shared = shared or any(isinstance(one, ast.Call) for one in ast.walk(node))
+
+    def _body(self, code: str, node: str) -> Sequence[ast.stmt]:
+        """The statements of a test; none where what surrounds it may have a part in it."""
+        try:
+            body = parsed(code).body
+        except SyntaxError:
+            return ()
+        self._own, self._foreign = imported(
+            body, self._stem, self._known.names
+        )
+        if not node:
+            return [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+        entry = next((one for one in collected(body) if one.node == node), None)
+        if entry is None or entry.function.decorator_list or not _stands_alone(entry):
+            return ()
+        made = names_in(*(one for one in body if not isinstance(one, ast.ImportFrom))).binds
+        prepares = any(
+            isinstance(one, Definition) and is_fixture(one) for one in toplevel(body)
+        ) or any(name.startswith(_PREPARING) for name in made)
+        return () if prepares or made & self._known.names else entry.function.body
+
+    def _said(self, node: ast.stmt) -> list[Said] | None:
+        """What a statement claims; `None` for one that does more than call and check."""
+        match node:
+            case ast.Expr(value=ast.Call() as call) if self._call(call):
+                return []
+            case ast.With(items=[ast.withitem(ast.Call(args=[kind]) as raises, None)], body=[
+                ast.Expr(value=ast.Call() as call)
+            ]) if _is_raises(raises) and self._call(call):
+                return [(call, "raises", dotted(kind))]
+            case ast.Expr(value=ast.Call(args=[kind, called, *args]) as raises) if (
+                _is_raises(raises) and not raises.keywords
+            ):
+                call = ast.Call(called, args, [])
+                return [(call, "raises", dotted(kind))] if self._call(call) else None
+        asked = claimed(node)
+        if asked is None or not self._only_asks(asked):
+            return None
+        return list(self._of(asked))
+
+    def _only_asks(self, node: ast.expr) -> bool:
+        """Whether an expression calls nothing but the program, with literals, and builtins."""
+        return not any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)) and all(
+            self._call(one) or called_name(one) in BUILTIN_NAMES - self._foreign
+            for one in ast.walk(node) if isinstance(one, ast.Call)
+        )
+
+    def _of(self, node: ast.expr) -> Iterator[Said]:
+        """The claims of an expression that must be true."""
+        match node:
+            case ast.Call() if self._call(node):
+                yield node, "true", None
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                said = list(self._of(inner)) if not isinstance(inner, ast.BoolOp) else []
+                if len(said) == 1 and said[0][1] in _DENIED:
+                    call, relation, value = said[0]
+                    yield call, _DENIED[relation], value
+            case ast.BoolOp(op=ast.And(), values=values):
+                for one in values:
+                    yield from self._of(one)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = [left, *others]
+                for one, kind, other in zip(sides, ops, others, strict=False):
+                    yield from self._compared(one, kind, other)
+
+    def _compared(self, left: ast.expr, kind: ast.cmpop, right: ast.expr) -> Iterator[Said]:
+        relation = _RELATIONS.get(type(kind))
+        if relation is None:
+            return
+        if not isinstance(left, ast.Call):
+            left, right, relation = right, left, _TURNED.get(relation, relation)
+        known = literal(right)
+        if known is None or not isinstance(left, ast.Call) or not self._call(left):
+            return
+        if relation in ("is", "is not") and not any(known[0] is one for one in _SINGLETONS):
+            return
+        yield left, relation, known[0]
+
+    def _call(self, node: ast.expr) -> str:
+        """A call of the program's own function by the values of its arguments; empty for others."""
+        if not isinstance(node, ast.Call):
+            return ""
+        if isinstance(node.func, ast.Name) and node.func.id in self._foreign:
+            return ""
+        name = target(node.func, self._own, self._known)
+        values = [literal(one) for one in node.args]
+        named = {one.arg or "": literal(one.value) for one in node.keywords}
+        if not name or None in values or None in named.values() or "" in named:
+            return ""
+        return self._known.bound(
+            name, [spelt(one[0]) for one in values if one],
+            {key: spelt(one[0]) for key, one in named.items() if one},
+            defaults=self._with_defaults,
+        )
+
+
+def _stands_alone(entry: Collected) -> bool:
+    """Whether a test function takes nothing from its class or from fixtures."""
+    arguments = [one.arg for one in entry.function.args.args]
+    if entry.owner is None:
+        return not arguments
+    made = names_in(*entry.owner.body).binds
+    return (
+        arguments == ["self"]
+        and not entry.owner.decorator_list
+        and all(name.startswith("test") for name in made)
+        and all(dotted(base).rpartition(".")[2] == "TestCase" for base in entry.owner.bases)
+    )
+
+
+def _is_raises(node: ast.Call) -> bool:
+    return called_name(node) in ("pytest.raises", "raises", "self.assertRaises") and (
+        not node.keywords
+    )
 
 
 def _expression(text: str) -> ast.expr | None:
@@ -154,42 +291,3 @@ def _expression(text: str) -> ast.expr | None:
     except SyntaxError:
         return None
     return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
-
-
-def _literal(node: ast.expr) -> tuple[object] | None:
-    """A literal's value, alone in a tuple; `None` for what is none."""
-    try:
-        return (ast.literal_eval(node),)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
-
-
-def _told(value: object) -> str:
-    """A literal in words that tell its type and hide the order of a set."""
-    match value:
-        case list() | tuple():
-            return f"{type(value).__name__}({', '.join(map(_told, value))})"
-        case set() | frozenset():
-            return f"set({', '.join(sorted(map(_told, value)))})"
-        case dict():
-            return f"dict({', '.join(f'{_told(k)}: {_told(v)}' for k, v in value.items())})"
-        case _:
-            return repr(value)
-
-
-def _may_keep_state(program: str) -> bool:
-    """Whether a call may leave something behind for the next, in the program as it is meant."""
-    try:
-        body = parsed(program).body
-    except SyntaxError:
-        return True
-    definitions = [node for node in toplevel(body) if is_function(node)]
-    classes = any(isinstance(node, ast.ClassDef) for node in toplevel(body))
-    assigned = (node for node in toplevel(body) if isinstance(node, ast.Assign | ast.AnnAssign))
-    values = names_in(*assigned).binds
-    mentioned = {name for node in definitions for name in _mentioned(node)}
-    return classes or keeps_state(program) or bool(values & mentioned)
-
-
-def _mentioned(node: ast.AST) -> Iterator[str]:
-    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name))

@@ -14,10 +14,13 @@ from agent.intake.parsing import (
     FunctionNode,
     called_name,
     is_definition,
+    is_function,
     names_in,
     own_walk,
+    parsed,
     root_name,
     statements_of,
+    toplevel,
 )
 
 MUTATING_METHODS = frozenset({
@@ -38,6 +41,24 @@ _PLAIN_METHODS = frozenset(
 def keeps_state(program: str) -> bool:
     """Whether functions of the program can see what earlier calls did."""
     return any(_keeps_state(node) for node in statements_of(program))
+
+
+@lru_cache(maxsize=16)
+def may_keep_state(program: str) -> bool:
+    """Whether a call may leave something behind for the next, in the program as it is meant:
+    it has classes, or its functions speak of values of the module."""
+    try:
+        body = parsed(program).body
+    except SyntaxError:
+        return True
+    definitions = [node for node in toplevel(body) if is_function(node)]
+    classes = any(isinstance(node, ast.ClassDef) for node in toplevel(body))
+    assigned = (node for node in toplevel(body) if isinstance(node, ast.Assign | ast.AnnAssign))
+    values = names_in(*assigned).binds
+    mentioned = {
+        one.id for node in definitions for one in ast.walk(node) if isinstance(one, ast.Name)
+    }
+    return classes or keeps_state(program) or bool(values & mentioned)
 
 
 @lru_cache(maxsize=16)

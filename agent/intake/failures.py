@@ -35,6 +35,8 @@ _RAISED = re.compile(
 )
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ARGUMENT = re.compile(r"\bargv\s*\[")
+_PARSES = re.compile(r"\bparse(_known)?_args\s*\(")
+_ARGUMENTS = re.compile(r"\bargv\b")
 _NETWORK = frozenset({
     "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "gaierror", "URLError",
     "ConnectionAbortedError", "ConnectTimeout", "ConnectError", "herror",
@@ -137,7 +139,7 @@ def _not_fixable(failures: tuple[Failure, ...], task: Task, text: str) -> Diagno
     raised = [failure for failure in failures if failure.exception]
     if not raised or len(raised) < len(failures):
         return None
-    for judge in (_missing_package, _input_ended, _environment, _deliberate):
+    for judge in (_missing_package, _input_ended, _arguments, _environment, _deliberate):
         verdicts = [judge(failure, task, text) for failure in raised]
         if all(verdicts):
             return verdicts[0]
@@ -173,6 +175,29 @@ def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     return Diagnosis(
         category="input_exhausted", fixable=False, confidence=0.9,
         cause=f"The program asks for {given}. Give it with --stdin TEXT, or --stdin @FILE.",
+    )
+
+
+def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
+    """A program that ends itself since it lacks its arguments, before a test can call it."""
+    if failure.name != "SystemExit" or failure.message in ("", "0", "None"):
+        return None
+    node = _raising_statement(text, failure.line)
+    reads = _PARSES.search(_line_of(text, failure.line)) is not None
+    if node is not None and not reads:
+        reads = any(
+            _ARGUMENTS.search(ast.unparse(one.test)) is not None
+            for one in ast.walk(parsed(text))
+            if isinstance(one, ast.If) and node[1] in [*one.body, *one.orelse]
+        )
+    if not reads:
+        return None
+    asks = "other arguments than it was" if task.argv else "arguments, and none were"
+    said = f" ({failure.message})" if not failure.message.isdigit() else ""
+    return _surroundings(
+        f"The program ends itself at line {failure.line}{said}: it asks for {asks} given. Give "
+        'them after --, or read them under `if __name__ == "__main__":`, where tests do not meet '
+        "them."
     )
 
 
@@ -307,6 +332,11 @@ def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagno
         )
     if first.name == "AssertionError":
         return _wrong_result(failures, report)
+    if first.name == "SystemExit":
+        return Diagnosis(
+            category="deliberate_exit", confidence=0.7,
+            cause=f"The program ends itself{place}{message}, before the test has its answer",
+        )
     return Diagnosis(category="crash", cause=f"The program crashes: {raised}", confidence=0.8)
 
 

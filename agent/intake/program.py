@@ -44,6 +44,7 @@ from agent.intake.pytest_files import Collected, collected, is_fixture, needs_pl
 from agent.intake.snippets import located_tests
 
 _SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
+_ENDING = ("sys.exit", "exit", "quit")
 _PYTEST_FIXTURES = frozenset({
     "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace",
     "monkeypatch", "pytestconfig", "record_property", "recwarn", "request", "tmp_path",
@@ -60,6 +61,18 @@ def tests_from_program(text: str, entry: str = "solution.py") -> tuple[TestCase,
 def lines_of_asserts(text: str) -> dict[str, int]:
     """Test name to the line of the own assert that it was taken from."""
     return {test.name: line for line, test in _asserts(text, statements_of(text))}
+
+
+def line_of_end(text: str) -> int | None:
+    """The line at which the program ends itself whenever it is imported."""
+    for node in statements_of(text):
+        match node:
+            case ast.Expr(value=ast.Call() as call) if called_name(call) in _ENDING:
+                return node.lineno
+            case ast.Raise(exc=ast.expr() as raised):
+                if "SystemExit" in (dotted(raised), called_name(raised)):
+                    return node.lineno
+    return None
 
 
 def protected_lines(text: str) -> frozenset[int]:

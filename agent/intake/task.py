@@ -35,7 +35,7 @@ from agent.intake.parsing import (
     visible_names,
     where,
 )
-from agent.intake.program import lines_of_asserts, tests_from_program
+from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
 from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
@@ -106,9 +106,16 @@ def make_task(
         _distinct([*brought, *found]), len(_distinct(brought)), program, stem, notices
     )
     if code is not None:
-        _refuse_contradictions(kept, program)
+        _refuse_contradictions(kept, program, stem, notices)
         _refuse_foreign(tests, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
+    end = line_of_end(program) if tests else None
+    if end is not None:
+        notices.append(
+            f"The program ends itself at line {end} whenever it is imported. Where that is a good "
+            "end, it is tested by what it has defined until then; pytest alone would stop there. "
+            'Put that line under `if __name__ == "__main__":`.'
+        )
     solution = None
     if code is not None:
         solution = Solution(files=(File(path=entry, text=program),), entry=entry)
@@ -333,9 +340,18 @@ def _without_vacuous(
     return tuple(test for test in every if test.name not in reasons)
 
 
-def _refuse_contradictions(tests: Sequence[TestCase], program: str) -> None:
-    pair = contradiction(tests, program)
-    if pair is not None:
+def _refuse_contradictions(
+    tests: Sequence[TestCase], program: str, stem: str, notices: list[str]
+) -> None:
+    pair = contradiction(tests, program, stem)
+    if pair is None:
+        pair = contradiction(tests, program, stem, with_defaults=True)
+        if pair is not None:
+            notices.append(
+                f"`{shortened(pair[0], 200)}` and `{shortened(pair[1], 200)}` can both hold only "
+                "where a default of the program changes."
+            )
+    else:
         raise NotFixable(
             "invalid_tests",
             f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent.domain import TestCase
+from agent.intake.claims import claimed
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     Definition,
@@ -24,7 +25,7 @@ from agent.intake.parsing import (
     visible_names,
 )
 from agent.intake.pytest_files import Collected, collected
-from agent.intake.snippets import asserted
+from agent.intake.truisms import truth
 from agent.trees import is_literal
 
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
@@ -51,37 +52,42 @@ def vacuous(
     for test in tests:
         if test.kind == "script" and test.node:
             if test.code not in files:
-                files[test.code] = _File(test.code, own, stem)
+                files[test.code] = _File(test.code, own, stem, program)
             reasons[test.name] = files[test.code].reason(test.node)
         else:
             body = parsed(test.code).body
-            reasons[test.name] = _snippet_reason(body, own, stem, known.get(test.name))
+            reasons[test.name] = _snippet_reason(
+                body, own, stem, program, known.get(test.name)
+            )
     return {name: reason for name, reason in reasons.items() if reason}
 
 
 class _File:
     """A pytest file, read once for all its tests."""
 
-    def __init__(self, code: str, own: frozenset[str], stem: str) -> None:
+    def __init__(
+        self, code: str, own: frozenset[str], stem: str, program: str
+    ) -> None:
         self.body = parsed(code).body
+        self.program = program
         self.entries = {entry.node: entry for entry in collected(self.body)}
         self.helpers = checking_helpers(self.body) | _foreign_names(self.body, stem)
         self.reach = _Reach(self.body, own, stem)
 
     def reason(self, node: str) -> str:
         entry = self.entries.get(node)
-        return _function_reason(entry, self.helpers, self.reach) if entry else ""
+        return _function_reason(entry, self) if entry else ""
 
 
-def _function_reason(entry: Collected, helpers: frozenset[str], reach: _Reach) -> str:
+def _function_reason(entry: Collected, file: _File) -> str:
     function = entry.function
     place = f"{entry.node} (line {function.lineno})"
-    found = _checks_of(function.body, helpers)
+    found = _checks_of(function.body, file.helpers)
     if not found:
         return f"{place} checks nothing: it has no assert"
-    if all(map(always_true, found)):
+    if all(_always_true(one, file.program) for one in found):
         return f"{place} checks nothing: {_truism(found)}"
-    if not reach.touches([function, *_surrounding(entry)]):
+    if not file.reach.touches([function, *_surrounding(entry)]):
         return f"{place} never uses the program"
     return ""
 
@@ -91,7 +97,8 @@ def _surrounding(entry: Collected) -> list[ast.stmt]:
 
 
 def _snippet_reason(
-    body: Sequence[ast.stmt], own: frozenset[str], stem: str, known: int | None
+    body: Sequence[ast.stmt], own: frozenset[str], stem: str, program: str,
+    known: int | None,
 ) -> str:
     helpers = checking_helpers(body) | _foreign_names(body, stem)
     found = _checks_of([node for node in body if not is_definition(node)], helpers)
@@ -107,7 +114,7 @@ def _snippet_reason(
             line = line if known is None else known
             return f"{uncalled[0]} (line {line}) holds the checks, but nothing calls it"
         return "it checks nothing: there is no assert"
-    real = [check for check in found if not always_true(check)]
+    real = [check for check in found if not _always_true(check, program)]
     if not real:
         return _truism(found, known)
     # What decides whether a check is reached (`if f(1) != 1: raise …`) is part of it.
@@ -120,28 +127,24 @@ def _snippet_reason(
     return ""
 
 
-def always_true(node: ast.stmt) -> bool:
+def _always_true(node: ast.stmt, program: str) -> bool:
     """`assert True`, `assert (a, "message")` and their like."""
-    test = asserted(node)
-    if test is None:
-        return False
-    if isinstance(test, (ast.Tuple, ast.List, ast.Set)):
-        return bool(test.elts)
-    if isinstance(test, ast.Dict):
-        return bool(test.keys)
-    if isinstance(test, ast.Lambda | ast.GeneratorExp):
-        return True
-    return is_literal(test) and bool(ast.literal_eval(test))
+    test = claimed(node)
+    return test is not None and truth(test, program) is True
 
 
-def _truism(checks_found: Sequence[ast.stmt], known: int | None = None) -> str:
+def _truism(
+    checks_found: Sequence[ast.stmt], known: int | None = None
+) -> str:
     node = checks_found[0]
-    test = asserted(node)
+    test = claimed(node)
     if isinstance(test, ast.Tuple):
         return (
             f"{_quoted(node, known)} is always true, since a tuple is; write the message after "
             "a comma, without brackets"
         )
+    if isinstance(test, ast.Compare) and not is_literal(test.left):
+        return f"{_quoted(node, known)} compares a thing with itself"
     return f"{_quoted(node, known)} is always true"
 
 
@@ -153,7 +156,7 @@ def _checks_of(body: Sequence[ast.stmt], helpers: frozenset[str]) -> list[ast.st
     """The innermost statements that check, those of compound statements included."""
     found: list[ast.stmt] = []
     for node in toplevel(body):
-        if isinstance(node, ast.Assert) or asserted(node) is not None:
+        if isinstance(node, ast.Assert) or claimed(node) is not None:
             found.append(node)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             if any(checks(item.context_expr, helpers) for item in node.items):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Literal
+
+from agent.trees import tree_of
 
 MOST_REGIONS = 4
 
@@ -14,6 +18,7 @@ Kind = Literal["expression", "statements", "before", "after", "import"]
 """How a region is changed: an expression or statements are replaced, or statements are put
 before or after another, or modules are imported."""
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _UNSEEN = frozenset({"ctx", "type_comment", "kind"})
 
 
@@ -34,19 +39,57 @@ class Region:
     statement: ast.stmt | None
 
 
-def differences(before: ast.Module, after: ast.Module) -> tuple[Region, ...]:
-    """The regions in the order of the text; raises `TooDifferent`."""
-    regions = _blocks(before.body, after.body)
+def differences(before: str, after: str) -> tuple[Region, ...]:
+    """The regions in the order of the text; raises `TooDifferent` and what parsing raises."""
+    old, new = tree_of(before).body, tree_of(after).body
+    head, tail = _same_ends(_LINE_END.split(before), _LINE_END.split(after), old, new)
+    regions = _blocks(old, new, head, tail)
     if len(regions) > MOST_REGIONS:
         raise TooDifferent
     return tuple(regions)
 
 
-def _blocks(before: Sequence[ast.stmt], after: Sequence[ast.stmt]) -> list[Region]:
-    """Two blocks of statements: those that are equal are passed over, in order."""
-    lines = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
+def _same_ends(
+    before: Sequence[str], after: Sequence[str], old: Sequence[ast.stmt], new: Sequence[ast.stmt]
+) -> tuple[int, int]:
+    """How many statements of two texts stand at the same place of the same lines, at their
+    beginning and at their end: a small edit leaves most of a long program so."""
+    above, below = _common(before, after), _common(before[::-1], after[::-1])
+    head = _common(
+        [one.end_lineno for one in old if (one.end_lineno or 0) <= above],
+        [one.end_lineno for one in new if (one.end_lineno or 0) <= above],
+    )
+    tail = _common(
+        [place for one in reversed(old) if (place := _from_end(one, before))[0] < below],
+        [place for one in reversed(new) if (place := _from_end(one, after))[0] < below],
+    )
+    return head, min(tail, len(old) - head, len(new) - head)
+
+
+def _common(parts: Sequence[object], others: Sequence[object]) -> int:
+    """How many of the first parts are the same."""
+    pairs = zip(parts, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _from_end(statement: ast.stmt, lines: Sequence[str]) -> tuple[int, int]:
+    """How many lines stand behind the first of a statement, and where in its line it begins."""
+    decorators = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(one.lineno for one in decorators)])
+    return len(lines) - first, statement.col_offset
+
+
+def _blocks(
+    before: Sequence[ast.stmt], after: Sequence[ast.stmt], head: int = 0, tail: int = 0
+) -> list[Region]:
+    """Two blocks of statements: those that are equal are passed over, in order; `head` and `tail`
+    many at their ends are known to be."""
+    lines, others = (
+        [ast.dump(one) for one in block[head : len(block) - tail]] for block in (before, after)
+    )
     regions: list[Region] = []
-    for tag, i, j, k, end in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
+    for tag, *places in SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+        i, j, k, end = (head + place for place in places)
         old, new = tuple(before[i:j]), tuple(after[k:end])
         if tag == "equal":
             continue

@@ -56,11 +56,11 @@ def edit_between(before: str, after: str, *, literal: bool = False) -> Edit | No
     A `literal` one keeps every word, for the same program in another layout.
     """
     try:
-        old, new = ast.parse(before), ast.parse(after)
-        regions = differences(old, new)
+        regions = differences(before, after)
         if not regions:
             return None
-        words = Abstraction(standard_imports(old) | standard_imports(new), literal=literal)
+        modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
+        words = Abstraction(modules, literal=literal)
         first = regions[0].statement
         context = IMPORTED if first is None else words.source(header(first))
         # What is put in may use only words that some region has seen before.

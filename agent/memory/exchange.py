@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -20,8 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agent.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
-from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered
-from agent.memory.lessons import Symptom
+from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered, Standing
 from agent.memory.locality import is_local
 
 LARGEST_FILE = 20_000_000
@@ -38,6 +38,7 @@ _KEY = re.compile(
 )
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
 
+_Taken = Literal["fixes", "lessons", "known"]
 _Word = Annotated[str, Field(max_length=100)]
 _Program = Annotated[str, Field(max_length=LONGEST_PROGRAM)]
 
@@ -63,6 +64,7 @@ class FixLine(Value):
     passed: _Word = ""
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     proof: ProofLevel
+    standing: Standing = "unknown"
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -125,7 +127,8 @@ def fix_line(known: Remembered) -> FixLine | None:
     try:
         return FixLine(
             **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,
-            after=fix.after, successes=known.successes, failures=known.failures,
+            after=fix.after, standing=fix.standing, successes=known.successes,
+            failures=known.failures,
         )
     except ValidationError:
         return None
@@ -151,18 +154,23 @@ def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = Fals
     A record counts only when it is trusted; what was learned here is never changed by what is
     not.
     """
-    found = Imported()
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
+    taken: Counter[_Taken] = Counter()
+    refused: list[str] = []
     for number, line in parsed(text):
-        if isinstance(line, str):
-            found = _with(found, refused=f"line {number}: {line}")
-        elif isinstance(line, LessonLine):
-            found = _take_lesson(memory, line, origin, found)
-        elif not is_local(line.before, line.after) or line.before == line.after:
-            found = _with(found, refused=f"line {number}: the fix is no small edit")
-        else:
-            found = _take_fix(memory, line, origin, found, trusted=trusted)
-    return found
+        match line:
+            case str():
+                refused.append(f"line {number}: {line}")
+            case LessonLine():
+                taken[_take_lesson(memory, line, origin)] += 1
+            case FixLine():
+                fix = _fix(line, trusted=trusted)
+                if isinstance(fix, str):
+                    refused.append(f"line {number}: {fix}")
+                    continue
+                record = (line.successes, line.failures) if trusted else (0, 0)
+                taken[_take_fix(memory, fix, origin, record, trusted=trusted)] += 1
+    return Imported(taken["fixes"], taken["lessons"], taken["known"], tuple(refused))
 
 
 def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
@@ -198,39 +206,34 @@ def _line(text: str) -> FixLine | LessonLine | str:
     )
 
 
-def _take_lesson(memory: Memory, line: LessonLine, origin: str, found: Imported) -> Imported:
-    lesson = Lesson(text=line.text, category=line.category)
-    if any(row.lesson == lesson for row in memory.lessons()):
-        return _with(found, known=1)
-    memory.learn(lesson, Symptom(), origin=origin)
-    return _with(found, lessons=1)
+def _take_lesson(memory: Memory, line: LessonLine, origin: str) -> _Taken:
+    fresh = memory.learn(Lesson(text=line.text, category=line.category), origin=origin)
+    return "lessons" if fresh else "known"
 
 
-def _take_fix(
-    memory: Memory, line: FixLine, origin: str, found: Imported, *, trusted: bool
-) -> Imported:
+def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
+    """The fix of a line, or why it is refused."""
+    if line.before == line.after or not is_local(line.before, line.after):
+        return "the fix is no small edit"
     failure = Failure(
         signature=line.signature, exception=cleaned(line.exception),
         message=cleaned(line.message), place=cleaned(line.place), shape=cleaned(line.shape),
         passed=cleaned(line.passed),
     )
-    fix = Fix.made(failure, line.before, line.after, line.proof, cleaned(line.note))
-    if fix is None:
-        return _with(found, refused="a fix holds text that no file can hold")
-    here = next(
-        (one for one in memory.exact(failure, demoted=True) if one.fix.after == fix.after), None
+    fix = Fix.made(
+        failure, line.before, line.after, line.proof, cleaned(line.note),
+        # That nothing else would do is somebody else's word.
+        "unknown" if line.standing == "settled" and not trusted else line.standing,
     )
-    if here is not None and (here.fix == fix or (here.origin == OWN and not trusted)):
-        return _with(found, known=1)
-    record = (line.successes, line.failures) if trusted else (0, 0)
+    return fix or "the fix holds text that no file can hold"
+
+
+def _take_fix(
+    memory: Memory, fix: Fix, origin: str, record: tuple[int, int], *, trusted: bool
+) -> _Taken:
+    here = memory.kept(fix.failure, fix.after)
+    same = here is not None and here.fix.model_copy(update={"rivals": None}) == fix
+    if here is not None and (same or (here.origin == OWN and not trusted)):
+        return "known"
     memory.remember(fix, origin=origin, trusted=trusted, record=record)
-    return _with(found, fixes=1)
-
-
-def _with(
-    found: Imported, fixes: int = 0, lessons: int = 0, known: int = 0, refused: str = ""
-) -> Imported:
-    return Imported(
-        found.fixes + fixes, found.lessons + lessons, found.known + known,
-        found.refused + ((refused,) if refused else ()),
-    )
+    return "fixes"

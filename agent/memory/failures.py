@@ -1,6 +1,7 @@
 """What identifies a failure: exactly, and in the way it is like failures of other programs.
 
-    signature  the program without comments and layout, its tests, and how they fail
+    signature  the program without comments and layout, its tests, and how they fail; what its
+               file is called is no part of it
     alike      the exception, its message without what varies, the kind of statement that
                raised it, and how the failing tests failed
 """
@@ -9,10 +10,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from pydantic import Field
 
 from agent.domain import Report, Solution, TestCase, Value, address
 from agent.intake import failures_of
+from agent.intake.task import PASTED
+from agent.memory.nameless import nameless_message, nameless_test
 from agent.trees import nodes_of, tree_of
 
 LONGEST_MESSAGE = 300
@@ -42,6 +47,8 @@ class Failure(Value):
     """How the failing tests failed: `error`, `error, failed`."""
     passed: str = ""
     """How many tests passed, in words."""
+    former: str = Field(default="", exclude=True)
+    """Its signature up to version 2 of the memory, where that was another one; never kept."""
 
     @property
     def alike(self) -> str:
@@ -55,11 +62,13 @@ def failure_of(solution: Solution, tests: Sequence[TestCase], report: Report) ->
     chief = next((one for one in seen if one.exception), seen[0] if seen else None)
     exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
     trusted = report.trusted
+    found, former = _signatures(solution, tests, report)
     return Failure(
-        signature=signature(solution, tests, report),
+        signature=found,
+        former=former if former != found else "",
         exception=exception,
-        message=normalised(chief.message) if chief and exception not in (WRONG_RESULT, TIMEOUT)
-        else "",
+        message=normalised(nameless_message(chief.message, solution.entry))
+        if chief and exception not in (WRONG_RESULT, TIMEOUT) else "",
         place=_kind_at(solution.text, chief.line) if chief is not None else "",
         shape=", ".join(sorted({verdict.status for verdict in report.failing})),
         passed=f"{sum(verdict.passed for verdict in trusted)} of {len(trusted)} tests pass",
@@ -69,16 +78,39 @@ def failure_of(solution: Solution, tests: Sequence[TestCase], report: Report) ->
 def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
     """What identifies a failure: the program, its tests, and how they fail.
 
-    The program counts without comments and layout where it parses. Numbers and addresses in
-    messages are left out, since they vary between runs.
+    The program counts without comments, layout and the name of its file, where it parses. Numbers
+    and addresses in messages are left out, since they vary between runs.
     """
+    return _signatures(solution, tests, report)[0]
+
+
+def _signatures(
+    solution: Solution, tests: Sequence[TestCase], report: Report
+) -> tuple[str, str]:
+    """The signature, and the one that version 2 of the memory had, which told files apart."""
+    entry = solution.entry
+    shapes = [(file.path, skeleton(file.text)) for file in solution.files]
+    return _address(
+        [(PASTED if path == entry else path, shape) for path, shape in shapes],
+        [nameless_test(test.code, entry) for test in tests],
+        report, lambda message: nameless_message(message, entry),
+    ), _address(shapes, [test.code for test in tests], report, lambda message: message)
+
+
+def _address(
+    files: Sequence[tuple[str, str]], tests: Sequence[str], report: Report,
+    told: Callable[[str], str],
+) -> str:
     shape = [
-        *(f"{file.path}\0{skeleton(file.text)}" for file in solution.files),
-        *sorted(test.code for test in tests),
-        *(f"{v.name}\0{v.status}\0{_VARIABLE.sub('#', v.message)}" for v in report.failing),
+        *(f"{path}\0{shown}" for path, shown in files),
+        *sorted(tests),
+        *(
+            f"{told(v.name)}\0{v.status}\0{_VARIABLE.sub('#', told(v.message))}"
+            for v in report.failing
+        ),
     ]
     if report.ending is not None:
-        shape.append(f"{report.ending.kind}\0{report.ending.exception}")
+        shape.append(f"{report.ending.kind}\0{told(report.ending.exception)}")
     return address("\1".join(shape))
 
 

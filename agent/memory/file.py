@@ -1,22 +1,25 @@
 """The file of the memory: its tables, its versions, and what is done with a bad one.
 
     MemoryFault        the file cannot be used; the message says why
-      NotOurs          it is damaged, foreign or from a newer version: it is set aside, under a
-                       new name beside its place, and a new one is begun
+      Newer            a newer version of ours has written it, and will want it: it stays as it is
+      NotOurs          it is damaged or foreign: it is set aside, under a new name beside its
+                       place, and a new one is begun
 
 Nothing is ever deleted or overwritten. An older version of our own is migrated in one
-transaction. The file is in WAL mode, so that several processes read and write it at once.
+transaction. The file is in WAL mode, so that several processes read and write it at once; of
+those that find a bad one, one sets it aside while the others wait.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
 """The version of the tables."""
 APPLICATION = 0x6865616C
 """Marks our files for SQLite and for `file`."""
@@ -31,6 +34,7 @@ create table fixes(
     exception text not null, message text not null, place text not null, shape text not null,
     before text not null, after text not null, edit text not null, note text not null,
     proof_before text not null, proof_after text not null,
+    standing text not null default 'unknown', rivals text not null default '',
     successes integer not null default 0, failures integer not null default 0,
     transfers integer not null default 0, misfits integer not null default 0,
     created real not null, used real,
@@ -67,12 +71,16 @@ _COLUMNS_1 = {
               "used"},
     "lessons": {"text", "category", "created"},
 }
-_COLUMNS = {
+_COLUMNS_2 = {
     "fixes": {"id", "signature", "alike", "context", "exception", "message", "place", "shape",
               "before", "after", "edit", "note", "proof_before", "proof_after", "successes",
               "failures", "transfers", "misfits", "created", "used", "origin", "trusted",
               "version"},
     "lessons": {"id", "text", "category", "words", "names", "created", "origin"},
+}
+_COLUMNS = {
+    2: _COLUMNS_2,
+    3: {**_COLUMNS_2, "fixes": {*_COLUMNS_2["fixes"], "standing", "rivals"}},
 }
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -82,8 +90,12 @@ class MemoryFault(Exception):
     """The memory's file cannot be read or written; a run goes on without it."""
 
 
+class Newer(MemoryFault):
+    """The file is ours, and of a version that is not known here."""
+
+
 class NotOurs(MemoryFault):
-    """The file is none of ours, or not of this version."""
+    """The file is none of ours, or damaged."""
 
 
 def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
@@ -93,11 +105,35 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
     """
     try:
         return _opened(path), ""
+    except NotOurs:
+        with _alone(path):
+            return _begun_anew(path)
+
+
+def _begun_anew(path: Path) -> tuple[sqlite3.Connection, str]:
+    try:
+        return _opened(path), ""  # another process has begun anew meanwhile
     except NotOurs as error:
         place = _set_aside(path)
         return _opened(path), (
             f"The fix memory {path} {error}. It is kept as {place.name}, and a new memory is begun."
         )
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time: a second one would set aside what the first has begun."""
+    import fcntl  # not on Windows, where this module is still imported
+
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise MemoryFault(f"The folder of {path} cannot be opened: {error.strerror}.") from error
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def open_nowhere() -> sqlite3.Connection:
@@ -155,6 +191,9 @@ def _opened(path: Path) -> sqlite3.Connection:
         if error.sqlite_errorcode & 0xFF in _BROKEN:
             raise NotOurs(f"is damaged or no SQLite file ({error})") from error
         raise MemoryFault(f"The fix memory {path} cannot be used: {error}.") from error
+    except Newer as error:
+        db.close()
+        raise MemoryFault(f"The fix memory {path} {error}. It is left as it is.") from error
     except NotOurs:
         db.close()
         raise
@@ -162,7 +201,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _inspected(db: sqlite3.Connection) -> int:
-    """The version of a whole file of ours; raises `NotOurs`."""
+    """The version of a whole file of ours; raises `NotOurs` and `Newer`."""
     found = str(db.execute("pragma quick_check(1)").fetchone()[0])
     if found != "ok":
         raise NotOurs(f"is damaged ({found.splitlines()[-1]})")
@@ -176,10 +215,13 @@ def _bring_up(db: sqlite3.Connection) -> None:
                 _create(db)
             case 1:
                 _migrate(db)
+            case 2:
+                _migrate_2(db)
 
 
 def _version(db: sqlite3.Connection) -> int:
-    """The version of the tables that are there, 0 where there are none; raises `NotOurs`."""
+    """The version of the tables that are there, 0 where there are none; raises `NotOurs`,
+    and `Newer`."""
     version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
     tables = {
         row["name"]: {column["name"] for column in db.execute(
@@ -194,9 +236,9 @@ def _version(db: sqlite3.Connection) -> int:
         return 1 if tables else 0
     if application != APPLICATION:
         raise NotOurs("belongs to another program")
-    if not isinstance(version, int) or version > FORMAT:
-        raise NotOurs(f"is of a newer version ({version}; this one reads up to {FORMAT})")
-    if tables != _COLUMNS:
+    if isinstance(version, int) and version > FORMAT:
+        raise Newer(f"is of a newer version ({version}; this one reads up to {FORMAT})")
+    if not isinstance(version, int) or tables != _COLUMNS.get(version):
         raise NotOurs("has other tables than ours")
     return version
 
@@ -225,6 +267,13 @@ def _migrate(db: sqlite3.Connection) -> None:
     )
     for table in _COLUMNS_1:
         db.execute(f"drop table {table}_1")
+
+
+def _migrate_2(db: sqlite3.Connection) -> None:
+    """Version 2 did not know whether other repairs had passed too."""
+    db.execute("alter table fixes add column standing text not null default 'unknown'")
+    db.execute("alter table fixes add column rivals text not null default ''")
+    db.execute(f"pragma user_version={FORMAT}")
 
 
 def _set_aside(path: Path) -> Path:

@@ -13,11 +13,11 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agent.domain import Lesson, ProofLevel, Value
+from agent.domain import Lesson, ProofLevel, Rivals, Value
 from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working
@@ -27,9 +27,14 @@ OWN = "own"
 """The origin of what was learned here."""
 LONGEST_PROGRAM = 200_000
 """Characters of a program that is remembered."""
-MOST_ALIKE = 40
-"""Fixes of other programs that are looked at for one failure."""
+MOST_LOOKED_AT = 40
+"""Fixes that are looked at for one failure: its own, and then those of other programs."""
 
+LONGEST_RIVALS = 600_000
+"""Characters of the other repairs that are kept with a fix, as JSON."""
+
+Standing = Literal["unknown", "open", "settled"]
+"""Whether other repairs passed the tests too when a fix was learned, and no one has chosen."""
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -42,16 +47,23 @@ class Fix(Value):
     proof: ProofLevel
     """How far it was proven then; a replay earns its own."""
     note: str = ""
+    standing: Standing = "unknown"
+    rivals: Rivals | None = None
+    """The open question, where it can be put to a person; the fix is the first behaviour."""
 
     @classmethod
     def made(
-        cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str
+        cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str,
+        standing: Standing = "unknown", rivals: Rivals | None = None,
     ) -> Fix | None:
         """The fix; `None` where a program is too long to be kept, or no text for a file."""
         try:
             for text in (before, after, note, failure.message):
                 text.encode()
-            return cls(failure=failure, before=before, after=after, proof=proof, note=note)
+            return cls(
+                failure=failure, before=before, after=after, proof=proof, note=note,
+                standing=standing, rivals=_kept(rivals) if standing == "open" else None,
+            )
         except ValueError:
             return None
 
@@ -111,16 +123,20 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure, *, demoted: bool = False) -> tuple[Remembered, ...]:
-        """Fixes of that very failure, best record first, those from elsewhere last.
-
-        One that failed more often than it helped is shown only with `demoted`.
-        """
+    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
+        """Fixes of that very failure: settled ones before others, best record first, those from
+        elsewhere last; none that failed more often than it helped."""
         return self._fixes(
-            "where signature = ? and (failures <= successes or ?) "
-            "order by trusted desc, successes - failures desc, created desc",
-            (failure.signature, demoted),
+            "where signature in (?, ?) and failures <= successes "
+            "order by trusted desc, standing = 'settled' desc, successes - failures desc, "
+            "created desc limit ?",
+            (failure.signature, failure.former or failure.signature, MOST_LOOKED_AT),
         )
+
+    def kept(self, failure: Failure, after: str) -> Remembered | None:
+        """The fix of that very failure that made `after` of the program, whatever its record."""
+        found = self._fixes("where signature = ? and after = ?", (failure.signature, after))
+        return found[0] if found else None
 
     def knows_alike(self, failure: Failure) -> bool:
         """Whether there is any fix of a failure like that one."""
@@ -132,18 +148,20 @@ class Memory:
     def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
-            "where alike = ? and signature != ? and misfits <= transfers "
+            "where alike = ? and signature not in (?, ?) and misfits <= transfers "
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
-            (failure.alike, failure.signature, json.dumps(contexts), MOST_ALIKE),
+            (failure.alike, failure.signature, failure.former, json.dumps(contexts),
+             MOST_LOOKED_AT),
         )
 
     def remember(
         self, fix: Fix, *, origin: str = OWN, trusted: bool = True,
         record: tuple[int, int] = (0, 0),
     ) -> None:
-        """Keeps a proven fix; the same one again takes its newest proof and note.
+        """Keeps a proven fix; the same one again takes its newest proof and note, and how it
+        stands where that is known now.
 
         `record` is how often it helped and failed elsewhere, where that is believed.
         """
@@ -153,7 +171,8 @@ class Memory:
             "context": edit.context if edit is not None else "",
             "edit": edit.to_json() if edit is not None else "",
             "before": fix.before, "after": fix.after, "note": fix.note,
-            "proof_before": failure.passed, "proof_after": fix.proof,
+            "proof_before": failure.passed, "proof_after": fix.proof, "standing": fix.standing,
+            "rivals": fix.rivals.to_json() if fix.rivals is not None else "",
             "successes": record[0], "failures": record[1],
             "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
         }
@@ -161,7 +180,10 @@ class Memory:
             self._db.execute(
                 f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
                 "on conflict(signature, after) do update set "
-                "proof_after = excluded.proof_after, note = excluded.note",
+                "proof_after = excluded.proof_after, note = excluded.note, "
+                "rivals = iif(excluded.standing = 'settled' or excluded.rivals != '', "
+                "excluded.rivals, rivals), "
+                "standing = iif(excluded.standing = 'unknown', standing, excluded.standing)",
                 tuple(values.values()),
             )
 
@@ -204,19 +226,20 @@ class Memory:
 
     def learn(
         self, lesson: Lesson, symptom: Symptom | None = None, *, origin: str = OWN
-    ) -> None:
-        """Keeps a lesson once, to be found by its words and those of its failure."""
+    ) -> bool:
+        """Keeps a lesson once, to be found by its words and those of its failure; says whether
+        it is new."""
         shown = symptom or Symptom()
         words = words_of(
             lesson.category, lesson.text, shown.exception, shown.message, shown.cause
         )
         with working(self._name):
-            self._db.execute(
+            return self._db.execute(
                 "insert or ignore into lessons(text, category, words, names, created, origin) "
                 "values(?,?,?,?,?,?)",
                 (lesson.text, lesson.category, " ".join(words), " ".join(words_of(*shown.names)),
                  time.time(), origin),
-            )
+            ).rowcount > 0
 
     def lessons_for(self, symptom: Symptom) -> tuple[Lesson, ...]:
         """At most five lessons that failures of that kind have taught, the closest first."""
@@ -273,13 +296,19 @@ def _remembered(row: sqlite3.Row) -> Remembered | None:
         "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
     }
     try:
+        values["rivals"] = Rivals.from_json(str(row["rivals"])) if row["rivals"] else None
         failure = Failure.model_validate(_of(Failure, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
         known = Remembered.model_validate(_of(Remembered, values) | {"fix": fix})
-    except ValidationError:
+    except ValueError:  # among them pydantic's
         return None
-    foreign = row["version"] == FORMAT and row["alike"] != failure.alike
+    foreign = row["version"] >= 2 and row["alike"] != failure.alike
     return None if foreign or fix.before == fix.after else known
+
+
+def _kept(rivals: Rivals | None) -> Rivals | None:
+    """What is kept of an open question: nothing where its programs are too long."""
+    return rivals if rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS else None
 
 
 def _of(kind: type[Value], values: Mapping[str, object]) -> dict[str, object]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from agent.domain import Diagnosis, Value
-from agent.memory.failures import Failure
+from agent.memory.failures import TIMEOUT, WRONG_RESULT, Failure
 from agent.trees import nodes_of
 
 MOST_LESSONS = 5
@@ -24,9 +24,9 @@ MOST_WORDS = 80
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _TELLS_NOTHING = frozenset(
-    "a an and are as at be but by can did does error exception expected for from gave got had has "
-    "have helped if in into is it its line no not object of on or our so than that the then there "
-    "this to was were what when where which with would you your".split()
+    "a an and are as at be but by can crashes did does error exception expected for from gave give "
+    "gives got had has have helped if in into is it its line no not object of on or our program so "
+    "than that the then there this to was were what when where which with would you your".split()
 )
 
 
@@ -62,15 +62,23 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 
 def query_of(symptom: Symptom) -> str:
-    """The question for the index: a lesson must share a word of the failure; names add weight."""
+    """The question for the index: a lesson must share a word of the failure, or its kind and a
+    name; whatever else they share adds weight. That both crash makes no two failures alike."""
+    raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     words = words_of(
-        symptom.category, *_family(symptom.exception), symptom.message, symptom.cause
+        *(_family(symptom.exception) if raised else ()), symptom.message, symptom.cause
     )
-    if not words:
-        return ""
-    asked = f"words : ({_any(words)})"
+    kind = words_of(symptom.category, "" if raised else symptom.exception)
     names = words_of(*symptom.names)
-    return f"({asked}) AND (({asked}) OR (names : ({_any(names)})))" if names else asked
+    ways = [f"(words : ({_any(words)}))"] if words else []
+    if kind and names:
+        ways.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")
+    if not ways:
+        return ""
+    needed = " OR ".join(ways)
+    weighed = [f"(words : ({_any(kind)}))"] if kind else []
+    weighed += [f"(names : ({_any(names)}))"] if names else []
+    return f"({needed}) AND ({' OR '.join([*ways, *weighed])})"
 
 
 def names_in(text: str) -> tuple[str, ...]:

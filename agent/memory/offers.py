@@ -33,6 +33,16 @@ class Offer:
     elsewhere: bool
     """The fix was made in another program."""
 
+    @property
+    def settled(self) -> bool:
+        """When it was learned for this very failure, no other repair was left open."""
+        return not self.elsewhere and self.known.fix.standing == "settled"
+
+    @property
+    def left_open(self) -> bool:
+        """When it was learned for this very failure, other repairs passed too."""
+        return not self.elsewhere and self.known.fix.standing == "open"
+
     def done(self, made: str) -> str:
         """What one of the texts does to the program, by its own showing: a record may say other
         things."""
@@ -41,6 +51,7 @@ class Offer:
     def note(self, made: str) -> str:
         """What is done, and where it comes from."""
         source = "an edit that healed another program" if self.elsewhere else "it was healed before"
+        source += ", one of several repairs that passed" if self.left_open else ""
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
         return f"from memory: {self.done(made)} ({source}{lender})"
 

@@ -13,7 +13,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 HOLE = "EDITED"
@@ -57,11 +57,23 @@ def standard_imports(tree: ast.AST) -> frozenset[str]:
     """Names under which a program imports modules of the standard library."""
     return frozenset(
         alias.asname or alias.name.partition(".")[0]
-        for node in ast.walk(tree)
+        for node in _statements(tree)
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name.partition(".")[0] in sys.stdlib_module_names
     )
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements of a tree; expressions are not looked into, which would take far longer."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):
+                yield from inner
+                waiting += inner
 
 
 class Abstraction:

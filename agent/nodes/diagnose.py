@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from agent.checks.tracing import trace
+from agent.checks.tracing import hanging, trace
 from agent.context import Context
 from agent.domain import BlamedLine, Diagnosis, Report, Solution
 from agent.events import Diagnosed, Notice, Recalled
@@ -48,7 +48,11 @@ async def diagnose(state: State, ctx: Context) -> State:
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed:
-        seen = await trace(solution, suite.visible, ctx.task, ctx.sandbox)
+        seen = await trace(
+            solution, suite.visible, ctx.task, ctx.sandbox,
+            hanging=hanging(suite.visible, report),
+        )
+        ctx.screenings.watched(solution, suite.visible, seen)
         lines = await asyncio.to_thread(blamed, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     answer: Diagnosis = await ask(

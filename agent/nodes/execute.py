@@ -47,7 +47,7 @@ def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
     )
     shown = tuple(test.model_copy(update={"origin": "user"}) for test in suite.held_out)
     return {
-        "suite_id": ctx.store.put(
-            Suite(visible=(*suite.visible, *shown), held_out=(), consulted=True)
-        )
+        "suite_id": ctx.store.put(suite.model_copy(update={
+            "visible": (*suite.visible, *shown), "held_out": (), "consulted": True,
+        }))
     }

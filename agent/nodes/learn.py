@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from agent.context import Context
-from agent.domain import Diagnosis, Lesson, ProofLevel, Solution
+from agent.domain import Alternatives, Diagnosis, Lesson, ProofLevel, Rivals, Solution
 from agent.events import LessonLearned, Notice
 from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
+from agent.memory.fixes import Standing
+from agent.repair.question import question
 from agent.roles import MEMORY_SUMMARISER, ask
 from agent.state import State
 
@@ -44,6 +46,16 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
 
 
+def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Rivals | None]:
+    """Whether other repairs are known to pass, and the question that tells them apart."""
+    if state["strategy"] != "search":
+        return "unknown", None  # nobody has looked for others
+    if not state.get("rivals_id"):
+        return "settled", None
+    others = ctx.store.get(state["rivals_id"], Alternatives)
+    return "open", question(others, base)
+
+
 def _store_fix(state: State, ctx: Context, note: str) -> bool:
     """Keeps the fix where it is a small edit of one file; says whether it did."""
     base = ctx.store.get(state["base_id"], Solution)
@@ -53,7 +65,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> bool:
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), base.text, mended,
         cast(ProofLevel, state["proof"]),  # the state carries plain words
-        note,
+        note, *_standing(state, ctx, base),
     )
     if fix is None:
         return False

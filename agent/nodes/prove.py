@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import Alternatives, Evidence, Proof, Report, Solution
 from agent.events import Proved
+from agent.intake import asks_anew
 from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
 from agent.state import State, Suite
 
@@ -16,27 +17,39 @@ CLOSING_S = 0.5
 proof."""
 
 
-def proof_of(report: Report, suite: Suite) -> Proof:
-    """The proof level a passing report carries; pure.
+def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
+    """The proof level a passing report carries; pure. `program` is the one that was repaired.
 
     A verdict from a process that held the solution too never lifts proof above E1, nor does
-    a value whose type differs from the expected one.
+    a value whose type differs from the expected one, nor a held-out test that asks what the
+    repair was told: an answer to a question may have told it since the test was held out.
     """
     trusted = report.trusted
     if not trusted:
-        return Proof(level="E0", why="there is no test; the program ends without a crash")
+        return Proof(level="E0", why=f"there is no test; {_ended(report)}")
     passed = f"{len(trusted)} of {len(trusted)} tests pass"
     weak = [verdict for verdict in trusted if verdict.integrity == "in-process"]
     if weak:
         return Proof(level="E1", why=f"{passed}, {len(weak)} judged in the program's own process")
     if not suite.held_out:
-        shown = "; the held-out test had to be shown" if suite.consulted else ""
-        return Proof(level="E1", why=f"{passed}{shown}")
+        shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
+        return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
+    told = [test for test in suite.visible if test.origin != "adversarial"]
+    if not any(asks_anew(test, told, program) for test in suite.held_out):
+        return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
     return Proof(
         level="E2", why=f"{passed}, {len(suite.held_out)} of them never seen by the repair"
     )
+
+
+def _ended(report: Report) -> str:
+    ending = report.ending
+    if ending is None or ending.kind != "exited" or not ending.exit_code:
+        return "the program ends without a crash"
+    told = f"the program ends itself with exit code {ending.exit_code}: {ending.message}"
+    return told.rstrip(": ")
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
@@ -87,12 +100,18 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    proof = proof_of(report, suite)
+    proof = proof_of(report, suite, ctx.store.get(state["base_id"], Solution))
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
-    ctx.emit(Proved(level=proof.level, why=proof.why, evidence=proof.evidence))
-    return {"proof": proof.level, "proof_why": proof.why}
+    if state.get("left_open"):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {state['left_open']}"})
+    proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
+    ctx.emit(proved)
+    update: State = {"proof": proof.level, "proof_why": proof.why}
+    if proved.settles_rivals:
+        update["rivals_id"] = ""
+    return update
 
 
 async def _evidence(

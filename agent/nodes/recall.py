@@ -14,13 +14,13 @@ from agent.events import (
     Diagnosed,
     Judged,
     Notice,
-    PatchProposed,
     Recalled,
     TestsFrozen,
 )
 from agent.flakiness import crash_is_flaky, flaky, flaky_words
 from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.nodes.specify import info
+from agent.recollection import recollected, taken
 from agent.state import State, Suite
 
 REPLAY_S = 2.0
@@ -65,7 +65,7 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    failure = await asyncio.to_thread(failure_of, base, tests, report)
+    failure = await asyncio.to_thread(failure_of, base, *_unanswered(ctx, tests, report))
     update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
@@ -79,6 +79,16 @@ async def recall(state: State, ctx: Context) -> State:
             f"{senseless}.",
         ))
     return update
+
+
+def _unanswered(
+    ctx: Context, tests: Sequence[TestCase], report: Report
+) -> tuple[Sequence[TestCase], Report]:
+    """The tests and the report of the run that has asked: what is answered is its failure."""
+    left = _without(report, tuple(ctx.answered))
+    if not left.failing:
+        return tests, report
+    return tuple(test for test in tests if test.name not in ctx.answered), left
 
 
 def _refused(ctx: Context, flaky: str) -> State:
@@ -108,10 +118,17 @@ async def _looked_back(
             candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:
-                ctx.memory.credit(offer.known, helped=True, elsewhere=offer.elsewhere)
+                _credit(ctx, offer, helped=True)
+                found = await recollected(ctx, base, tests, candidate, report, offer)
+                if ctx.asks and not offer.settled:
+                    ctx.emit(Recalled(hit=False, note=(
+                        "a remembered fix passes, but so may other repairs: the search goes on, "
+                        f"since there is someone to ask ({candidate.note})"
+                    )))
+                    return {"reserve_id": ctx.store.put(found)}
                 ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
-                return _healed(ctx, base, candidate, report, offer)
-        ctx.memory.credit(offer.known, helped=False, elsewhere=offer.elsewhere)
+                return taken(ctx, base, found, iteration=1) | {"recalled": True}
+        _credit(ctx, offer, helped=False)
         done = offer.note(offer.texts[0])
         ctx.emit(Recalled(
             hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
@@ -125,20 +142,9 @@ async def _looked_back(
     return {}
 
 
-def _healed(
-    ctx: Context, base: Solution, candidate: Solution, report: Report, offer: Offer
-) -> State:
-    ctx.emit(CodeWritten(iteration=1, solution=candidate))
-    ctx.emit(
-        PatchProposed(
-            iteration=1, strategy="memory", note=candidate.note, diff=candidate.diff(base)
-        )
-    )
-    # The replay was the full verdict: the next step need not run the same tests again.
-    ctx.emit(Judged(iteration=1, report=report))
-    candidate_id, report_id = ctx.store.put(candidate), ctx.store.put(report)
-    return {
-        "solution_id": candidate_id, "report_id": report_id, "iteration": 1,
-        "strategy": "memory", "note": candidate.note, "recalled": True,
-        "transferred": offer.done(candidate.text) if offer.elsewhere else "",
-    }
+def _credit(ctx: Context, offer: Offer, *, helped: bool) -> None:
+    """Counts a replay; that it cannot be written down does not undo what was seen."""
+    try:
+        ctx.memory.credit(offer.known, helped=helped, elsewhere=offer.elsewhere)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} How the replay went is not remembered."))

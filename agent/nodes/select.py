@@ -5,8 +5,9 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import Alternatives, Solution, Strategy
 from agent.events import Ambiguous, CodeWritten, PatchProposed, Searched
+from agent.recollection import Recollection, taken
 from agent.repair.question import question
-from agent.state import State
+from agent.state import State, Suite
 from agent.strategies import STRATEGIES
 
 
@@ -19,6 +20,8 @@ async def select(state: State, ctx: Context) -> State:
         if int(iteration) == state["iteration"]:
             found.update({strategy: (key, rivals) for strategy in STRATEGIES if strategy == name})
     winner = next((name for name in STRATEGIES if name in found), None)
+    if winner is None and state.get("reserve_id"):
+        return _from_reserve(state, ctx)
     if winner is None:
         if _out_of_time(ctx):
             return {
@@ -43,6 +46,20 @@ async def select(state: State, ctx: Context) -> State:
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
         "note": solution.note, "rivals_id": rivals,
+        "left_open": "",
+    }
+
+
+def _from_reserve(state: State, ctx: Context) -> State:
+    """The remembered program that the search was to be compared with: it found none. That program
+    was chosen by all tests, so none is held out from it."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    shown = tuple(test.model_copy(update={"origin": "user"}) for test in suite.held_out)
+    suite = suite.model_copy(update={"visible": (*suite.visible, *shown), "held_out": ()})
+    base = ctx.store.get(state["base_id"], Solution)
+    found = ctx.store.get(state["reserve_id"], Recollection)
+    return taken(ctx, base, found, state["iteration"] + 1) | {
+        "suite_id": ctx.store.put(suite), "reserve_id": "",
     }
 
 

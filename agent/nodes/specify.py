@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Collection
 
 from agent.context import Context
-from agent.domain import VETOING_ORIGINS, Example, Report, TestCase
+from agent.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
 from agent.events import TestInfo, TestsFrozen
+from agent.intake import asked, fixes_a_value
 from agent.roles import SPEC_TESTER, ask
 from agent.state import State, Suite
 
@@ -26,14 +29,14 @@ async def specify(state: State, ctx: Context) -> State:
     if fresh:
         ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
     visible = (*suite.visible, *fresh)
-    held: tuple[TestCase, ...] = ()
+    grown = suite.model_copy(update={"visible": visible})
     if ctx.settings.hold_out and "report_id" in state:
-        visible, held = hold_out(
-            visible, ctx.store.get(state["report_id"], Report), suite.flaky
+        grown = await asyncio.to_thread(
+            hold_out, grown, ctx.store.get(state["report_id"], Report),
+            ctx.store.get(state["solution_id"], Solution),
         )
-    if held:
-        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in held)))
-    grown = suite.model_copy(update={"visible": visible, "held_out": held})
+    if grown.held_out:
+        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in grown.held_out)))
     return {"suite_id": ctx.store.put(grown)}
 
 
@@ -52,26 +55,44 @@ async def _from_words(ctx: Context, known: tuple[TestCase, ...]) -> tuple[TestCa
     return tuple(example for example in examples if example.code not in codes)
 
 
-def hold_out(
-    visible: tuple[TestCase, ...], report: Report, flaky: Collection[str] = ()
-) -> tuple[tuple[TestCase, ...], tuple[TestCase, ...]]:
-    """Keeps the last trusted test from the repair, a failing one where enough of them fail.
+def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
+    """Keeps a trusted test from the repair, the last failing one where enough of them fail.
 
-    At least one failing test stays visible, or the search would have nothing to go by. Tests
-    of a pytest file are not held out: they share the file, which the repair must see. Nor are
-    flaky ones.
+    It must fix a value and ask what no other test asks, or its passing would show little. At least
+    one failing test stays visible, or the search would have nothing to go by. Tests of a pytest
+    file are not held out: they share the file, which the repair must see. Nor are flaky ones.
     """
     trusted = [
         test
-        for test in visible
+        for test in suite.visible
         if test.origin in VETOING_ORIGINS and not (test.kind == "script" and test.node)
-        and test.name not in flaky
+        and test.name not in suite.flaky
     ]
-    failing_names = {verdict.test for verdict in report.failing}
-    failing = [test for test in trusted if test.name in failing_names]
-    passing = [test for test in trusted if test.name not in failing_names]
+    names = {verdict.test for verdict in report.failing} - {*suite.flaky}
+    failing = [test for test in trusted if test.name in names]
     if len(trusted) < HOLD_OUT_FROM or not failing:
-        return visible, ()
-    chosen = failing[-1] if len(failing) > 1 else passing[-1]
-    held = chosen.model_copy(update={"origin": "held-out"})
-    return tuple(test for test in visible if test is not chosen), (held,)
+        return suite
+    if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
+        return suite.model_copy(update={"unheld": "no test that failed fixes a value"})
+    passing = [test for test in trusted if test.name not in names]
+    chosen = _telling(
+        [*reversed(failing if len(failing) > 1 else []), *reversed(passing)], suite, program
+    )
+    if chosen is None:
+        return suite.model_copy(update={"unheld": "each test asks what another asks"})
+    return suite.model_copy(update={
+        "visible": tuple(test for test in suite.visible if test is not chosen),
+        "held_out": (chosen.model_copy(update={"origin": "held-out"}),),
+    })
+
+
+def _telling(
+    candidates: Collection[TestCase], suite: Suite, program: Solution
+) -> TestCase | None:
+    """The first that fixes a value and asks what no other test of the suite asks."""
+    asking = Counter(call for test in suite.visible for call in asked(test, program))
+    return next((
+        test for test in candidates
+        if fixes_a_value(test)
+        and any(asking[call] == 1 for call in asked(test, program))
+    ), None)

@@ -66,6 +66,8 @@ class Traced:
     """Names and their `repr` where the test went wrong."""
     answer: tuple[str, str] | None = None
     """The `repr` of what was got and of what was expected, where the two were compared."""
+    members: tuple[str, ...] = ()
+    """What the built-in type or the module has, in which the exception missed a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Crash:
     exception: str
     message: str
     line: int | None
+    members: tuple[str, ...] = ()
+    """What the built-in type or the module has, in which a name was missed."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,8 @@ class Candidate:
     """What it gives for each of the findings' calls; empty where it was not asked."""
     rarity: float = 0.0
     """How seldom such edits are the repair, by their operators alone."""
+    surprise: float = 0.0
+    """How unusual the code is that its edits write, in nats; 0 where it was not asked."""
     penalty: float = 0.0
     """What its behaviour beyond the tests adds to its cost."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
-from agent.repair.edits.statements import deliberate_ends
+from agent.repair.edits.ends import deliberate_ends
 from agent.repair.facts import Trace
 from agent.repair.idle import idle_nodes
 from agent.repair.program import Function, Program

@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from agent.literals import spelt
 from agent.repair.sequences import changeable, sequences
 
 PROBES = 128
@@ -180,21 +181,13 @@ def _with(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -
 
 
 def _text(value: Any) -> str:
-    """`repr`, but sets in an order that is the same in every process."""
-    match value:
-        case set() | frozenset():
-            inner = ", ".join(sorted(map(_text, value)))
-            shown = f"{{{inner}}}" if value else "set()"
-            return shown if isinstance(value, set) else f"frozenset({shown if value else ''})"
-        case list():
-            return f"[{', '.join(map(_text, value))}]"
-        case tuple():
-            inner = ", ".join(map(_text, value))
-            return f"({inner},)" if len(value) == 1 else f"({inner})"
-        case dict():
-            return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
-        case float() if not math.isfinite(value):
-            return f"float('{value}')"
+    """A value as an argument: infinities too, which have no literal of their own."""
+    return spelt(value, _atom)
+
+
+def _atom(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
     return repr(value)
 
 

@@ -17,6 +17,8 @@ ALIKE = 1.0
 """Cost of answering otherwise than the candidates that are likely by their edits."""
 CRASHING = 1.5
 """Cost of an exception on every call to which the base gave a value."""
+SURPRISING = 0.15
+"""Cost of one nat of surprise at the most unusual shape of code that an edit writes."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -34,6 +36,7 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 def weight(candidate: Candidate) -> float:
     return (
         candidate.cost + candidate.penalty + RARE * candidate.rarity
+        + SURPRISING * candidate.surprise
         + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
     )
 

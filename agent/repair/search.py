@@ -4,6 +4,8 @@ A generator: it yields questions, is sent their answers, and returns its finding
 
     text does not compile    syntax edits until it does, then go on with the best of them
     examine the base         suspicion of each line, the crash, the types of the variables
+    missing names            each as the exception names it; once cheap single edits have not
+                             helped, all stages on the text in which none is missing
     cheap single edits       cheapest first, until some pass every test
     a beam                   edits after which a failing test passes, or fails nearer to passing,
                              each with a second edit; by cost among them the dearer single edits
@@ -21,6 +23,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Generator
+from dataclasses import replace
 
 from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
 from agent.repair.blame import WRONG_ANSWERS
@@ -38,6 +41,8 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ground import ground
+from agent.repair.missing import mended_names
+from agent.repair.naturalness import surprise
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
 from agent.repair.rank import behaved, ranked
@@ -75,7 +80,14 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
     return state.findings()
 
 
-def _repair(state: Seen, base: Candidate) -> Steps:
+def _onwards(state: Seen, base: Candidate) -> Steps:
+    """All stages on a text that lies between the base under repair and its repair."""
+    before = state.failing, state.passing, state.base
+    yield from _repair(state, base, is_between=True)
+    state.failing, state.passing, state.base = before
+
+
+def _repair(state: Seen, base: Candidate, is_between: bool = False) -> Steps:
     """All stages on one base text."""
     trace = yield from examined(state, base.text)
     if trace.tests and not trace.failing:
@@ -90,6 +102,10 @@ def _repair(state: Seen, base: Candidate) -> Steps:
         state.base_passed, state.total = len(state.passing), max(1, len(trace.tests))
     program = known.program
     if not state.facts.tests and _is_deliberate(program, trace):
+        return
+    between = None if is_between else (yield from mended_names(state, base, trace))
+    yield from offered(state)
+    if state.accepted:
         return
     edits = known.edits(state)
     yield from measured(state, base)
@@ -118,6 +134,10 @@ def _repair(state: Seen, base: Candidate) -> Steps:
     if "TimeoutError" in ends:
         yield from screened(state, rest, state.budget.candidates)
         yield from offered(state)
+        if state.accepted or state.spent:
+            return
+    if between is not None:
+        yield from _onwards(state, between)
         if state.accepted or state.spent:
             return
     further = singles[first:] + cheap_pairs(program, base, edits)
@@ -185,6 +205,9 @@ def offered(state: Seen) -> Steps:
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
+    if len(kept) > 1:
+        kept = ranked(replace(one, surprise=surprise(state.source, one.text)) for one in kept)
+        state.plausible.update({one.text: one for one in kept})
     calls = probes(_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.

@@ -22,7 +22,7 @@ KILLS = 20
 RUNS = 3
 
 WORKER = """
-import asyncio, sys
+import asyncio, os, sys
 from pathlib import Path
 from agent.intake import paste
 from agent.session import Settings, open_session
@@ -37,27 +37,32 @@ async def main(folder, count):
         await session.recover()
         for number in range(len(known), count):
             await session.start(paste(CODE, TESTS).task, run_id=f"run{number}")
-        print("READY", flush=True)
+        print(os.getpid(), flush=True)
         await asyncio.sleep(60)
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+for count in sys.stdin:  # a process of its own for each; what all import is loaded once
+    worker = os.fork()
+    if worker == 0:
+        sys.exit(asyncio.run(main(sys.argv[1], int(count))))
+    assert os.WTERMSIG(os.waitpid(worker, 0)[1]) == 9
 """
 
 
 @pytest.mark.slow
 async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path) -> None:
     chance = random.Random(7)
-    for turn in range(KILLS):
-        worker = subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(tmp_path), str(1 + turn * RUNS // KILLS)],
-            cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"READY\n"
-        time.sleep(chance.random() * 0.25)
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
-        worker.stdout.close()
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(tmp_path)], cwd=ROOT, text=True, bufsize=1,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as workers:
+        assert workers.stdin is not None and workers.stdout is not None
+        for turn in range(KILLS):
+            workers.stdin.write(f"{1 + turn * RUNS // KILLS}\n")
+            worker = int(workers.stdout.readline())
+            time.sleep(chance.random() * 0.25)
+            os.kill(worker, signal.SIGKILL)
+    assert workers.returncode == 0
 
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
     async with open_session(settings) as session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agent.checks import check
-from agent.checks.judge import Seeds
+from agent.checks.judge import FIRST_SEEDS, Seeds
 from agent.domain import (
     Alternative,
     Alternatives,
@@ -147,9 +147,18 @@ async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
     assert (seen.reruns, seen.disagreeing) == (5, ("late(15)",))
 
 
-async def judged(text: str) -> str:
+async def test_hashes_are_ordered_in_three_ways_by_the_re_runs() -> None:
+    other = await judged("def f():\n    return hash('a')\n", Seeds(hash=2))
+    flaky = REPAIRED.replace("return days", f"return days if hash('a') != {other} else 0")
+    seen = await evidence(BASE, flaky, GOOD_TESTS)
+    assert seen.disagreeing == ("late(14)", "late(15)", "late(30)")
+
+
+async def judged(text: str, seeds: Seeds = FIRST_SEEDS) -> str:
     """What `f()` of a program gives before the judge."""
-    report = await check(solution(text), examples({"f()": "None"}), Task(), open_sandbox())
+    report = await check(
+        solution(text), examples({"f()": "None"}), Task(), open_sandbox(), seeds=seeds
+    )
     return report.verdicts[0].got
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agent import searching
+from agent.checks.tracing import trace
 from agent.domain import File, Report, Script, Solution, Task, Verdict
 from agent.screenings import Screenings
 from agent.searching import SearchProgress, SearchResult, heal_by_search
@@ -66,11 +67,29 @@ async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -
          "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
          "        self.sum += n\n",
          ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
+        ("def grown(xs, x):\n    xs.push(x)\n    return xs\n",
+         "def grown(xs, x):\n    xs.append(x)\n    return xs\n",
+         ["assert grown([1], 2) == [1, 2]"]),
         ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
          ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
         ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
          "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
          ["assert down(3) == 0", "assert down(0) == 0"]),
+        # Two names that do not exist, one of them a function inside the other.
+        ("def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(nod[0]), depth(node[1]))\n    return dept(tree)\n",
+         "def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(node[0]), depth(node[1]))\n    return depth(tree)\n",
+         ["assert depth_of(((None, None), (None, ()))) == 2", "assert depth_of(()) == 0"]),
+        # Two forgotten imports and a wrong answer behind them.
+        ("def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return min(sizes.values())\n",
+         "from collections import defaultdict\nfrom typing import List\n"
+         "def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return max(sizes.values())\n",
+         ["assert longest(['a', 'bcd', 'e']) == 3", "assert longest(['ab']) == 2"]),
         ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
          "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
          ["assert sign(2) == 1", "assert sign(-2) == -1"]),
@@ -252,3 +271,26 @@ class Counting:
                 self.texts += len(item["changes"])
         async for reply in batch.replies(items, wall_s):
             yield reply
+
+
+async def test_a_search_begins_with_what_the_diagnosis_has_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
+    sandbox = open_sandbox()
+    task = Task(solution=program(source))
+    known = Screenings()
+    known.watched(program(source), tests, await trace(program(source), tests, task, sandbox))
+
+    async def never(*watched: object, **how: object) -> None:
+        raise AssertionError("the program was watched again")
+
+    monkeypatch.setattr(searching, "trace", never)
+    found = await heal_by_search(
+        task, program(source), tests, Report(solution="", verdicts=(verdict(False),)), sandbox,
+        budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed, known=known,
+    )
+    assert found.solution is not None and "a + b" in found.solution.text
+    assert known.trace_of(program(source), [*tests, *tests]) is None
+    assert known.trace_of(program(source + "\n"), tests) is None

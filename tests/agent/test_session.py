@@ -27,7 +27,8 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0
 
 
 def settings(folder: Path, **changes: object) -> Settings:
-    return Settings.from_env({}, provider="mock", data_dir=folder, **changes)
+    # A loaded machine must not decide how far a proof comes.
+    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
 
 
 @pytest.fixture

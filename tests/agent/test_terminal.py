@@ -114,6 +114,9 @@ def test_the_end_of_a_program_is_said_in_words() -> None:
 
     assert words(kind="completed") == "ran to its end"
     assert words(kind="exited", exit_code=3) == "ended itself with exit code 3"
+    assert words(kind="exited", exit_code=1, message="usage: N") == (
+        "ended itself with exit code 1: usage: N"
+    )
     assert words(kind="raised", exception="KeyError", message="'x'", line=7) == (
         "raised KeyError at line 7: 'x'"
     )

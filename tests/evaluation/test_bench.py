@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from evaluation import bench
+from evaluation.measures import healing
 
 
 def test_healing_tells_of_both_suites(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "HEALING_ROWS", 1)
+    monkeypatch.setattr(healing, "HEALING_ROWS", 1)
 
     assert bench.main(["healing"]) == 0
 

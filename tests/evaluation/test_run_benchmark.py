@@ -15,7 +15,7 @@ from agent.events import from_jsonl
 from agent.result import Result
 from evaluation import run_benchmark
 from evaluation.figures import figures, grouped, table
-from evaluation.healing import Line, Measured, first_patch_s, line_of, measured
+from evaluation.healing import FirstPatch, Line, Measured, first_patch, line_of, measured
 from evaluation.results import KEYS, BadResults, Results
 from evaluation.run_benchmark import main, run, settings_for
 from evaluation.suite import BadRow, Broken, Row, Truth
@@ -79,7 +79,9 @@ def test_rows_in_lines_and_figures_out(
     assert summary["budget_s"] == 10
     log = from_jsonl((out / "logs" / "shapes%2Farea.jsonl").read_text(encoding="utf-8"))
     assert log[-1].event.kind == "run_finished"
-    assert 0 < (first_patch_s(log) or 0) < first["seconds"] + 1
+    patch = first_patch(log)
+    assert patch is not None and patch.search_s is not None
+    assert 0 < patch.search_s < patch.run_s < first["seconds"] + 1
 
 
 def test_a_provider_that_is_not_built_in_is_refused(
@@ -265,13 +267,14 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
             line("c", proof="E1", seconds=3.0),
             line("d", "unresolved", seconds=10.0, rank1_held_out=False, any_held_out=False),
         ],
-        {"a": 0.1, "b": 0.3}.get,
+        {"a": FirstPatch(0.1, 0.05), "b": FirstPatch(0.3, None)}.get,
     )
     assert found == {
         "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "plausible": 3,
         "correct": 1, "any": 2, "healed_with_truth": 2,
         "by_proof": {"E2": {"healed": 2, "correct": 1}}, "seconds_median": 2.5,
-        "seconds_p90": 10.0, "first_patch_s_median": 0.2, "candidates_median": 0,
+        "seconds_p90": 10.0, "first_patch_s_median": 0.2,
+        "first_patch_search_s_median": 0.05, "candidates_median": 0,
     }
 
 

@@ -10,6 +10,8 @@ import hashlib
 import math
 from typing import Any
 
+from agent.literals import spelt
+
 NUMBERS = (bool, int, float)
 SEQUENCES = (str, bytes, list, tuple)
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
@@ -104,26 +106,14 @@ def told(value: Any) -> str:
     """
     if not is_plain(value, longest=MOST):
         return f"<{type(value).__name__}>"
-    text = _plain(value)
+    text = spelt(value, _atom)
     if len(text) <= LONGEST:
         return text
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{text[:LONGEST]}... {digest}"
 
 
-def _plain(value: Any) -> str:
-    kind = type(value)
-    if kind is int and value.bit_length() > 2_000:
+def _atom(value: Any) -> str:
+    if type(value) is int and value.bit_length() > 2_000:
         return f"<an integer of {value.bit_length()} bits>"
-    if kind in (set, frozenset):
-        inner = ", ".join(sorted(map(_plain, value)))
-        text = f"{{{inner}}}" if value else "set()"
-        return text if kind is set else f"frozenset({text if value else ''})"
-    if kind is dict:
-        return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
-    if kind is list:
-        return "[" + ", ".join(map(_plain, value)) + "]"
-    if kind is tuple:
-        inner = ", ".join(map(_plain, value))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value)

@@ -107,7 +107,12 @@ class Program:
         module.__file__ = self._path
         # A program called json.py or sys.py must not take the place of what runs it.
         sys.modules.setdefault(self._name, module)
-        exec(self._code, module.__dict__)
+        try:
+            exec(self._code, module.__dict__)
+        except SystemExit as end:
+            # `sys.exit(main())` that says all is well: what was defined until then is the program.
+            if end.code not in (None, 0):
+                raise
         return module
 
     def module(self, name: str) -> types.ModuleType:

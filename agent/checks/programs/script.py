@@ -34,7 +34,8 @@ def main(jail: Any) -> None:
         sys.modules["__main__"] = module
         exec(code, module.__dict__)
     except SystemExit as error:
-        jail.send({"exited": _exit_code(error.code)})
+        said = error.code if isinstance(error.code, str) else ""
+        jail.send({"exited": _exit_code(error.code), "message": said[:4000]})
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
+NEUTRAL = ("None", "0", "[]", "''", "False", "True")
+"""Values a guard may answer with; never one taken from a test."""
+
 _BRACKETS = {
     "(": ("[", "{", ")"), "[": ("(", "{", "]"), "{": ("(", "[", "}"), ")": ("]", "}", "("),
     "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),

@@ -101,7 +101,7 @@ def function(program: Program, node: ast.Name) -> Iterator[Splice]:
         for sibling in FUNCTION_SIBLINGS.get(node.id, ()):
             yield program.replace(node, sibling, 2.5)
         if node.id in program.functions and _is_function(program, node):
-            for other in program.functions:
+            for other in program.callables(node):
                 if other != node.id:
                     yield program.replace(node, other, 3.5)
 

@@ -6,11 +6,20 @@ stands here. That likelihood is how often the operator gave a repair, shared amo
 offers for one program, so an operator that offers hundreds is dear and one that offers a single
 edit is cheap. The cost is its negative logarithm: the order of costs is the order of likelihood.
 
-The counts are sums over five collections of real and planted faults: which operator gave the
-right repair of QuixBugs, of HumanEvalFix (the development set), of a sample of DebugBench and of
-a sample of students' programs (Refactory), and which single edit was the developer's own fix in
-ConDefects. Two are added to each: operators written after those runs were never counted.
-The offers are means over the programs for which an operator offers anything.
+Where the numbers come from, and what they are worth:
+
+- Repairs are counts from published sets alone: which operator gave the right repair of QuixBugs,
+  of HumanEvalFix (the development set), of a sample of DebugBench and of a sample of Refactory,
+  and which single edit was the developer's own fix in ConDefects. Those of Refactory and of
+  ConDefects are mistakes that people made; in the others somebody, or a model, planted the bug.
+  None is from a bug of our own. An operator that stands at 0 gave none, or was written after
+  those runs and never counted; since 0 does not tell which, two are added to each.
+- Offers are means over programs for which an operator offers anything: the development set's, and
+  bugs that we planted ourselves, one or more for each operator.
+- `WEIGHT` was chosen by where the right edit came among all edits of those same programs.
+
+So the planted bugs are not unseen: whoever planted them knew the operators. How early the right
+edit comes in them, or in the development set, says nothing of other programs.
 """
 
 from __future__ import annotations

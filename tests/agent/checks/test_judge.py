@@ -104,6 +104,43 @@ async def test_the_main_block_does_not_run_on_import(judge: Any) -> None:
     assert (await judge(text, "assert add(1, 1) == 2")).passed
 
 
+@pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit(0)"])
+async def test_a_program_that_ends_itself_well_is_tested_by_what_it_defined(
+    end: str, judge: Any, jail: Any
+) -> None:
+    text = f"import sys\n\ndef add(a, b):\n    return a + b\n\ndef main():\n    pass\n\n{end}\n"
+    example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
+    file = "from program import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    reports = [
+        await judge(text, "from program import add\nassert add(1, 2) + 0 == 3"),
+        await judge(text, file, ("test_add",)),
+        await check(_one(text), [example], Task(), jail),
+    ]
+    assert [report.passed for report in reports] == [True, True, True]
+
+
+async def test_a_program_that_gives_up_is_an_error_in_its_words(jail: Any) -> None:
+    example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
+    report = await check(_one(f"import sys\n{ADD}sys.exit('no')\n"), [example], Task(), jail)
+    assert report.verdicts[0].message == "SystemExit: no at line 4 (program.py)"
+
+
+@pytest.mark.parametrize(("text", "code", "message"), [
+    ("import sys\nsys.exit()", 0, ""),
+    ("import sys\nsys.exit(3)", 3, ""),
+    ("import sys\nsys.exit('usage: N')", 1, "usage: N"),
+    (
+        "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n')\np.parse_args()",
+        2, "sum: error: the following arguments are required: n",
+    ),
+])
+async def test_what_a_program_says_before_it_gives_up_is_told(
+    text: str, code: int, message: str, jail: Any
+) -> None:
+    ending = (await check(_one(text), [], Task(), jail)).ending
+    assert (ending.kind, ending.exit_code, ending.message) == ("exited", code, message)
+
+
 async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
     text = "import os\ndef f(x):\n    if x == 1: os._exit(7)\n    return x\n"
     report = await judge(text, {str(n): f"assert f({n}) == {n}" for n in range(3)})
@@ -293,7 +330,11 @@ def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "rule"), [("linked()", "network"), ("started()", "processes"), ("read()", "files")]
+    ("call", "rule"),
+    [
+        ("linked()", "network"), ("started()", "processes"), ("read()", "files"),
+        ("signalled()", "signals"),
+    ],
 )
 @pytest.mark.parametrize("kind", ["example", "script"])
 async def test_a_failure_for_want_of_permission_names_the_rule(
@@ -315,6 +356,10 @@ def started():
 
 def read():
     return open("/etc/hostname").read()
+
+def signalled():
+    import os
+    return os.kill(1, 0)
 """
     test: TestCase = (
         Example(name="it", origin="user", call=call, expected="0") if kind == "example"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.checks.screening import run_in_process, screening
+from agent.checks.alone import run_in_process
+from agent.checks.screening import screening
 from agent.checks.tracing import trace
 from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
@@ -46,6 +47,13 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert base.exception == "AssertionError"
     assert healed == Screened((True, True, True, True), "ok", near=(0.0,) * 4)
     assert broken.ended == "syntax"
+
+
+async def test_a_candidate_that_ends_itself_well_is_screened_by_what_it_defined() -> None:
+    well, badly = await screened([f"{HEALED}raise SystemExit\n", f"{HEALED}raise SystemExit(1)\n"])
+
+    assert well.passed == (True, True, True, True)
+    assert (badly.passed, badly.exception) == ((False,) * 4, "SystemExit")
 
 
 async def test_a_test_that_imports_the_program_brings_no_packages_along() -> None:

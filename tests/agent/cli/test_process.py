@@ -210,23 +210,13 @@ def test_limits_alone_are_called_that(folder: Path) -> None:
 
 
 @needs_jail
-@pytest.mark.parametrize(
-    ("program", "refusal"),
-    [
-        ("import socket\nsocket.create_connection(('127.0.0.1', 9))\n", REFUSALS["network"]),
-        ("import subprocess\nsubprocess.run(['true'])\n", REFUSALS["processes"]),
-        ("import os\nos.kill(1, 0)\n", REFUSALS["signals"]),
-    ],
-)
-def test_a_program_that_needs_what_the_jail_forbids_is_told_so(
-    folder: Path, program: str, refusal: str
-) -> None:
-    path = write(folder, program)
+def test_a_program_that_needs_what_the_jail_forbids_is_told_so(folder: Path) -> None:
+    path = write(folder, "import socket\nsocket.create_connection(('127.0.0.1', 9))\n")
 
     done = heal(folder, "run", path)
 
     assert done.returncode == 4
-    assert f"The program needs what it cannot have here: {refusal}." in done.stderr
+    assert f"The program needs what it cannot have here: {REFUSALS['network']}." in done.stderr
     assert "The program raised PermissionError at line 2: [Errno 1" in done.stderr
     assert done.stdout == ""
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from agent import intake
 from agent.intake import NotFixable, paste
+from agent.intake.contradictions import contradiction
 
 DOUBLE = "def f(x):\n    return x + x\n\ndef g():\n    return 1\n"
+PAIR = "def f(a, b=3):\n    return a + b\n"
+CASE = (
+    "import unittest\nfrom solution import f\n\nclass T(unittest.TestCase):\n"
+    "    def test_a(self):\n        self.{}\n\n    def test_b(self):\n        self.{}\n"
+)
 COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return total\n"
 
 
@@ -40,6 +47,75 @@ def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
 
     with pytest.raises(NotFixable, match=r"`assert f\(2\) == 5` and `assert f\(2\) == 4`"):
         paste(code, "assert f(2) == 5")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(1, 2) == 3\nassert f(1, b=2) == 4",
+        "assert f(b=2, a=1) == 3\nassert f(1, 2) == 4",
+        "assert f(3) < 2\nassert f(3) == 5",
+        "assert f(3) == 5\nassert 2 > f(3)",
+        "assert f(3) < 2\nassert f(3) >= 2",
+        "assert 1 < f(3) < 2\nassert f(3) > 2",
+        "assert f(3) > 5\nassert not f(3)",
+        "assert f(3) is None\nassert f(3) < 2",
+        "assert f('a') <= 'b'\nassert f('a') == 'c'",
+        "assert not f(3) == 4\nassert f(3) == 4",
+        "assert f(1) == 2 and f(3) == 5\nassert f(3) == 6",
+        "import pytest\nwith pytest.raises(ValueError):\n    f(3)\nassert f(3) < 2",
+        CASE.format("assertEqual(f(3), 4)", "assertEqual(f(3), 5)"),
+        CASE.format("assertTrue(f(3))", "assertFalse(f(3))"),
+        CASE.format("assertIsNone(f(3))", "assertEqual(f(3), 5)"),
+        CASE.format("assertIsNone(f(3))", "assertIsNotNone(f(3))"),
+        CASE.format("assertLess(f(3), 4)", "assertGreater(f(a=3), 4)"),
+        CASE.format("assertRaises(ValueError, f, 3)", "assertEqual(f(3), 5)"),
+        "import solution as s\nassert s.f(3) == 1\nassert f(3) == 2",
+    ],
+)
+def test_a_contradiction_is_seen_however_it_is_written(tests: str) -> None:
+    with pytest.raises(NotFixable, match="contradict each other"):
+        paste(PAIR, tests)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        # An answer of 2.5, of nan, of a set.
+        "assert f(3) > 2\nassert f(3) < 3",
+        "assert not f(3) < 2\nassert not f(3) >= 2",
+        "assert f(3) <= 2\nassert f(3) >= 2",
+        "assert f(3) == 5\nassert f(3) < 'a'",
+        "assert f(3) > 5\nassert f(3)",
+        "assert f(1) == 2 or f(3) == 5\nassert f(3) == 6",
+        "assert not (f(3) == 5 and f(1) == 2)\nassert f(3) == 5",
+        CASE.replace("def test_a", "def setUp(self):\n        pass\n\n    def test_a").format(
+            "assertEqual(f(3), 4)", "assertEqual(f(3), 5)"
+        ),
+        "def test_a():\n    global f\n    assert f(3) == 4\n\ndef test_b(tmp_path):\n"
+        "    assert f(3) == 5\n",
+    ],
+)
+def test_what_some_answer_fits_is_no_contradiction(tests: str) -> None:
+    assert paste(PAIR, tests).task.tests
+
+
+def test_another_function_of_the_same_name_is_not_the_program_s() -> None:
+    code = "from math import floor as f\nassert f(3) == 1\nassert f(3) == 2"
+    tests = intake.tests_from_snippet(code)
+
+    assert contradiction(tests, PAIR) is None
+
+
+def test_tests_that_only_another_default_reconciles_are_a_notice() -> None:
+    """The default may be what is wrong, so nothing is refused."""
+    brought = paste(PAIR, "assert f(1) == 3\nassert f(1, 3) == 4")
+
+    assert len(brought.task.tests) == 2
+    assert brought.notices == (
+        "`assert f(1) == 3` and `assert f(1, 3) == 4` can both hold only where a default of the "
+        "program changes.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,37 @@ def test_with_tests_a_deliberate_end_can_be_mended():
     assert (found.category, found.fixable) == ("crash", True)
 
 
+ARGPARSE = (
+    "import argparse\np = argparse.ArgumentParser()\np.add_argument('n')\na = p.parse_args()\n"
+)
+USAGE = "import sys\nif len(sys.argv) < 2:\n    sys.exit('usage: N')\n"
+
+
+@pytest.mark.parametrize(("text", "seen"), [
+    (ARGPARSE, "SystemExit: 2 at line 4 (main.py)"),
+    (USAGE, "SystemExit: usage: N at line 3 (main.py)"),
+])
+def test_a_program_that_wants_its_arguments_before_it_can_be_tested_is_told_so(text, seen):
+    test = Example(name="t", origin="user", call="f(1)", expected="1")
+    found = intake.classify(failed(seen, status="error"), task(text, tests=(test,)))
+
+    assert (found.category, found.fixable) == ("environment", False)
+    assert "it asks for arguments, and none were given" in found.cause
+    assert "after --" in found.cause and "__main__" in found.cause
+
+
+def test_an_end_that_tests_speak_against_is_told_as_such_and_may_be_mended():
+    test = Example(name="t", origin="user", call="f(1)", expected="1")
+    text = "import sys\nREADY = []\nif not READY:\n    sys.exit('not ready')\n"
+    report = failed("SystemExit: not ready at line 4 (main.py)", status="error")
+    found = intake.classify(report, task(text, tests=(test,)))
+
+    assert (found.category, found.fixable) == ("deliberate_exit", True)
+    assert found.cause == (
+        "The program ends itself at line 4: not ready, before the test has its answer"
+    )
+
+
 def test_an_exception_handed_on_is_a_crash_and_not_chosen():
     text = "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise error\n"
     found = intake.classify(ended("ZeroDivisionError", "division by zero", 4), task(text))

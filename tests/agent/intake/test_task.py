@@ -208,6 +208,15 @@ def test_missing_tests_support_and_stdin_files_are_bad_input(tmp_path):
         bring(tmp_path / "calc.py", stdin=f"@{none}")
 
 
+@pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit()"])
+def test_an_end_that_no_import_survives_is_a_notice(end):
+    (notice,) = make_task(f"{ADD}{end}\n", tests=[TestText("assert add(1, 2) == 3")]).notices
+
+    assert "ends itself at line 3 whenever it is imported" in notice
+    guarded = f"{ADD}if __name__ == '__main__':\n    {end}\n"
+    assert make_task(guarded, tests=[TestText("assert add(1, 2) == 3")]).notices == ()
+
+
 def test_code_nested_too_deeply_is_a_syntax_error_and_not_ours():
     task = make_task("x = " + "-" * 100_000 + "1\n").task
     report = intake.classify(_nothing_seen(), task)

@@ -14,6 +14,11 @@ NOTHING = {
     "assert 'f(1) == 2'": "always true",
     "assert (f(1) == 2, 'message')": "tuple",
     "assert [f(1)]": "always true",
+    "assert f(1) == 2 or True": "always true",
+    "assert True or f(1) == 2": "always true",
+    "assert not (f(1) == 2 and False)": "always true",
+    "f(1) == 2 or 'message'": "always true",
+    "assert 2 > 1": "always true",
     "assert 1 + 1 == 2": "never uses the program",
     "x = 3\nassert x == 3": "never uses the program",
     "import math\nassert math.sqrt(4) == 2": "never uses the program",
@@ -56,6 +61,41 @@ def test_a_snippet_that_tests_something_is_kept(code):
     assert intake.vacuous(intake.tests_from_snippet(code, program=PROGRAM), PROGRAM) == {}
 
 
+PLAIN = "def f(x):\n    return x\n\ndef pieces(x):\n    yield x\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["assert f(1) == f(1)", "x = f(1)\nassert x == x", "assert not f(1) != f(1)",
+     "assert f(f(1)) <= f(f(1))", "assert f(1) == 2 or f(1) == f(1)"],
+)
+def test_a_thing_compared_with_itself_tests_nothing(code):
+    tests = intake.tests_from_snippet(code, program=PLAIN)
+    reason = intake.vacuous(tests, PLAIN)[tests[0].name]
+
+    assert "compares a thing with itself" in reason or "is always true" in reason
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        # Whether two are equal is what such a class says, and what such a test asks.
+        (PROGRAM, "assert Box() == Box()"),
+        (PROGRAM, "x = Box()\nassert x == x"),
+        ("import random\n" + PLAIN, "assert f(1) == f(1)"),
+        ("n = 0\n\ndef f(x):\n    global n\n    n += 1\n    return n\n", "assert f(1) == f(1)"),
+        (PLAIN, "assert f([1]) is f([1])"),
+        (PLAIN, "assert pieces(1) == pieces(1)"),
+        (PLAIN, "assert f(1) != f(1)"),
+        (PLAIN, "assert f(1) == f(2)"),
+        (PLAIN, "assert f(1) == 2 and True"),
+        (PLAIN, "assert f(1) or f(2)"),
+    ],
+)
+def test_what_may_fail_is_no_truism(program, code):
+    assert intake.vacuous(intake.tests_from_snippet(code, program=program), program) == {}
+
+
 TEST_FILE = '''
 import unittest
 from unittest import mock
@@ -91,6 +131,8 @@ class Case(unittest.TestCase):
 
 def test_nothing(): f(1)
 def test_truism(): assert True
+class TestOdd(unittest.TestCase):
+    def test_odd(self): self.assertTrue((f(1) == 2, "message"))
 def test_elsewhere(): assert len("ab") == 2
 class TestEmpty:
     def test_no_assert(self):
@@ -103,7 +145,8 @@ def test_only_functions_that_test_nothing_are_found_in_a_file():
     reasons = intake.vacuous(tests, PROGRAM)
 
     assert set(reasons) == {
-        "test_nothing", "test_truism", "test_elsewhere", "TestEmpty::test_no_assert"
+        "test_nothing", "test_truism", "test_elsewhere", "TestEmpty::test_no_assert",
+        "TestOdd::test_odd",
     }
     line = TEST_FILE.split("\n").index("def test_nothing(): f(1)") + 1
     assert reasons["test_nothing"] == f"test_nothing (line {line}) checks nothing: it has no assert"

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.domain import Lesson
-from agent.memory import Fix, Memory, Symptom
+from agent.memory import Fix, Memory, Symptom, fixes
 from agent.memory.exchange import (
     MOST_LINES,
     BadExchange,
@@ -15,10 +16,11 @@ from agent.memory.exchange import (
     exported,
     import_lines,
 )
+from agent.memory.fixes import MOST_LOOKED_AT, Remembered
 
 Making = Callable[..., Fix]
 SIGNATURE = "0123456789abcdef"
-HEADER = '{"kind": "heal-memory", "version": 2}'
+HEADER = '{"kind": "heal-memory", "version": 3}'
 
 
 def lines(text: str) -> list[dict[str, object]]:
@@ -50,9 +52,10 @@ def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
 ) -> None:
     memory.remember(fix(SIGNATURE))
     header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 2}
+    assert header == {"kind": "heal-memory", "version": 3}
     assert line.keys() == {
         "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "standing",
         "successes", "failures", "before", "after",
     }
 
@@ -81,6 +84,24 @@ def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
     assert (known.fix.note, known.origin, known.trusted) == (
         "subtract", "imported from mine.jsonl", False
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "trusted", "taken"),
+    [("open", False, "open"), ("open", True, "open"), ("settled", True, "settled"),
+     ("settled", False, "unknown")],
+)
+def test_that_nothing_else_would_do_is_believed_only_of_those_who_are_trusted(
+    memory: Memory, told: str, trusted: bool, taken: str
+) -> None:
+    import_lines(memory, f"{HEADER}\n{as_line(standing=told)}\n", "a", trusted=trusted)
+    assert memory.fixes()[0].fix.standing == taken
+
+
+def test_an_export_of_version_2_says_nothing_of_other_repairs(memory: Memory) -> None:
+    header = HEADER.replace("3", "2")
+    assert import_lines(memory, f"{header}\n{as_line()}\n", "a").fixes == 1
+    assert memory.fixes()[0].fix.standing == "unknown"
 
 
 def test_a_record_counts_only_when_it_is_trusted(memory: Memory) -> None:
@@ -132,7 +153,7 @@ def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
     [
         ("", "header"),
         (as_line(), "header"),
-        ('{"kind": "heal-memory", "version": 3}', "up to version 2"),
+        ('{"kind": "heal-memory", "version": 4}', "up to version 3"),
         ("\n".join([HEADER, *["{}"] * (MOST_LINES + 1)]), "more than 10,000 lines"),
         (HEADER + " " * 20_000_000, "larger"),
     ],
@@ -156,3 +177,32 @@ def test_words_from_elsewhere_cannot_move_a_cursor(memory: Memory) -> None:
     shown = [known.fix.note, known.fix.failure.exception, known.origin, row.lesson.text, row.origin]
     assert all(word.isprintable() for word in shown)
     assert row.lesson.text == "red[31m next"
+
+
+def test_an_import_does_not_read_again_what_it_has_taken_in(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    def counting(row: sqlite3.Row) -> Remembered | None:
+        nonlocal read
+        read += 1
+        return remembered(row)
+
+    remembered = fixes._remembered
+    monkeypatch.setattr(fixes, "_remembered", counting)
+    monkeypatch.setattr(Memory, "lessons", None)
+    after = "def f(a, b):\n    return a - b - {}\n"
+    told = [as_line(after=after.format(number)) for number in range(50)]
+    told += [json.dumps({"kind": "lesson", "text": f"lesson {number}"}) for number in range(50)]
+    text = "\n".join([HEADER, *told])
+    assert import_lines(memory, text, "x") == Imported(fixes=50, lessons=50)
+    assert import_lines(memory, text, "x") == Imported(known=100)
+    assert read == 50
+
+
+def test_of_very_many_fixes_of_one_failure_few_are_looked_at(memory: Memory) -> None:
+    after = "def f(a, b):\n    return a - b - {}\n"
+    text = "\n".join([HEADER, *(as_line(after=after.format(number)) for number in range(60))])
+    import_lines(memory, text, "x")
+    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MOST_LOOKED_AT

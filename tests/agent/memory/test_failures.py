@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Example, File, Report, Solution, Verdict
-from agent.memory import failure_of, signature
+from agent.domain import Example, File, Report, Script, Solution, Verdict
+from agent.memory import Failure, failure_of, signature
 from agent.memory.failures import normalised
+from agent.memory.nameless import nameless_message, nameless_test
 
 
 def program(text: str) -> Solution:
@@ -92,3 +93,47 @@ def test_another_exception_place_or_outcome_is_not_alike(message: str, status: s
 )
 def test_what_varies_in_a_message_is_left_out(message: str, kept: str) -> None:
     assert normalised(message) == kept
+
+
+def named(name: str, tests: str, message: str) -> Failure:
+    """The failure of one program in a file of that name; `NAME` stands for its module."""
+    text = "def f(x):\n    return x\n"
+    solution = Solution(files=(File(path=f"{name}.py", text=text),), entry=f"{name}.py")
+    test = Script(name="t", origin="user", code=tests.replace("NAME", name))
+    return failure_of(solution, (test,), failing(message.replace("NAME", name), "error"))
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ("assert f(1) == 2", "ValueError: no at line 2 (NAME.py)"),
+        ("assert f(1) == 2", "TypeError: <NAME.Thing object at 0x7f01> is no number"),
+        ("from NAME import f\nassert f(1) == 2", "AttributeError: module 'NAME' has no 'g'"),
+        ("import os, NAME as m\nassert m.f(1) == 2", "NAME.Bad: no"),
+        ("import NAME\nassert NAME.f(1) == 2", "ImportError: no 'g' from 'NAME' (/a/b/NAME.py)"),
+    ],
+)
+def test_the_same_program_in_another_file_fails_the_same(tests: str, message: str) -> None:
+    first, second = named("prices", tests, message), named("my_code", tests, message)
+    assert first.model_copy(update={"former": ""}) == second.model_copy(update={"former": ""})
+    assert first.signature == named("solution", tests, message).signature
+
+
+def test_a_name_that_is_not_the_files_stays() -> None:
+    test = "import prices\nassert f('prices.x', total.prices) == NAME.x"
+    assert nameless_test(test.replace("NAME", "prices"), "prices.py") == (
+        "import solution\nassert f('solution.x', total.prices) == solution.x"
+    )
+    assert nameless_test("assert prices.x == 1", "prices.py") == "assert prices.x == 1"
+    assert nameless_message("total.prices has no prices", "prices.py") == (
+        "total.prices has no prices"
+    )
+
+
+def test_the_signature_of_version_2_is_known_beside_todays() -> None:
+    solution = program("def f(x):\n    return x\n")
+    found = failure_of(solution, (TEST,), failing("ValueError: no at line 2 (p.py)"))
+    assert found.former not in ("", found.signature)
+    assert "former" not in found.model_dump()
+    pasted = named("solution", "assert f(1) == 2", "ValueError: no at line 2 (solution.py)")
+    assert pasted.former == ""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent.domain import Lesson
-from agent.memory import Fix, Memory, MemoryFault, Symptom, open_memory
-from agent.memory.file import APPLICATION, FORMAT
+from agent.memory import Fix, Memory, MemoryFault, Symptom, file, open_memory
+from agent.memory.file import APPLICATION, FORMAT, NotOurs
 
 Making = Callable[..., Fix]
 
@@ -60,11 +60,6 @@ BAD: dict[str, tuple[Callable[[Path, Making], object], str]] = {
     "another program's, with our table's name": (
         lambda path, fix: put(path, "create table fixes(url text)"), "another program"
     ),
-    "newer": (
-        lambda path, fix: (
-            filled(path, fix), put(path, f"pragma user_version={FORMAT + 1}")
-        ), "newer version",
-    ),
     "other tables under our mark": (
         lambda path, fix: put(
             path, f"create table fixes(id integer); pragma application_id={APPLICATION}; "
@@ -96,6 +91,50 @@ def test_a_bad_file_is_set_aside_as_it_is_and_a_new_memory_begins(
     again.close()
 
 
+def test_a_file_of_a_newer_version_stays_for_that_version(tmp_path: Path, fix: Making) -> None:
+    path = tmp_path / "memory.db"
+    filled(path, fix)
+    put(path, f"alter table fixes add column more text; pragma user_version={FORMAT + 1}")
+    was = path.read_bytes()
+
+    memory = open_memory(path)
+    memory.remember(fix())
+
+    assert f"{path} is of a newer version ({FORMAT + 1}; this one reads up" in memory.notice
+    assert "left as it is" in memory.notice and "not kept" in memory.notice
+    assert len(memory.fixes()) == 1
+    memory.close()
+    assert path.read_bytes() == was
+    assert [one.name for one in tmp_path.glob("*broken*")] == []
+    with pytest.raises(MemoryFault, match="newer version"):
+        Memory(path)
+
+
+def test_what_another_process_has_begun_anew_is_not_set_aside(
+    tmp_path: Path, fix: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(b"no database" * 999)
+    beating: list[bool] = []
+
+    def beaten(path: Path) -> sqlite3.Connection:
+        try:
+            return opened(path)
+        except NotOurs:
+            if not beating:
+                beating.append(True)
+                other = open_memory(path)  # just before this one would set it aside
+                other.remember(fix())
+                other.close()
+            raise
+
+    opened = file._opened
+    monkeypatch.setattr(file, "_opened", beaten)
+    memory = open_memory(path)
+    assert (len(memory.fixes()), memory.notice) == (1, "")
+    memory.close()
+
+
 def test_an_earlier_broken_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     for content in (b"first " * 999, b"second " * 999):
@@ -121,6 +160,36 @@ def test_an_older_version_is_migrated_with_nothing_lost(tmp_path: Path) -> None:
     )
     assert list(tmp_path.glob("*broken*")) == []
     memory.close()
+
+
+TO_VERSION_2 = """
+alter table fixes drop column standing;
+alter table fixes drop column rivals;
+update fixes set version = 2, successes = id, used = 17.5;
+pragma user_version = 2;
+"""
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    db = sqlite3.connect(path)
+    db.row_factory = sqlite3.Row
+    found = [dict(row) for row in db.execute("select * from fixes order by id")]
+    db.close()
+    return found
+
+
+def test_version_2_is_migrated_with_nothing_lost(tmp_path: Path, fix: Making) -> None:
+    path = tmp_path / "memory.db"
+    filled(path, fix)
+    put(path, TO_VERSION_2)
+    was = rows(path)
+
+    memory = Memory(path)
+    assert (memory.notice, len(memory.fixes()), memory.skipped) == ("", 200, 0)
+    memory.remember(fix("new"))
+    memory.close()
+    assert rows(path)[:200] == [{**row, "standing": "unknown", "rivals": ""} for row in was]
+    assert list(tmp_path.glob("*broken*")) == []
 
 
 def test_an_empty_file_is_a_new_memory(tmp_path: Path) -> None:

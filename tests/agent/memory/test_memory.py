@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import Lesson
+from agent.domain import Lesson, Rivals
 from agent.memory import Failure, Fix, Memory, Symptom, offers
 from agent.memory.edits import contexts
 from agent.memory.offers import MOST_OFFERS
 
 Making = Callable[..., Fix]
 OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
+RIVALS = Rivals(call="f(1, 2)", behaviours=())
 LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
 
 
@@ -35,6 +36,32 @@ def test_the_same_fix_again_takes_its_newest_proof_and_keeps_its_record(
     memory.remember(fix().model_copy(update={"proof": "E2"}))
     (known,) = memory.fixes()
     assert (known.fix.proof, known.successes) == ("E2", 1)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "stands"),
+    [("open", "settled", "settled"), ("settled", "open", "open"), ("open", "unknown", "open"),
+     ("settled", "unknown", "settled"), ("unknown", "open", "open")],
+)
+def test_what_is_known_of_other_repairs_is_not_forgotten(
+    memory: Memory, fix: Making, was: str, now: str, stands: str
+) -> None:
+    for standing in (was, now):
+        memory.remember(fix().model_copy(update={
+            "standing": standing, "rivals": RIVALS if standing == "open" else None,
+        }))
+    (known,) = memory.fixes()
+    assert known.fix.standing == stands
+    assert known.fix.rivals == (RIVALS if stands == "open" else None)
+
+
+def test_what_was_settled_comes_before_the_better_record(memory: Memory, fix: Making) -> None:
+    chosen = fix(after="def f(a, b):\n    return a * b\n")
+    memory.remember(chosen.model_copy(update={"standing": "settled"}))
+    memory.remember(fix())
+    memory.credit(memory.fixes()[0], helped=True)
+    first, _ = memory.exact(fix().failure)
+    assert first.fix.after == chosen.after
 
 
 def test_a_fix_that_fails_its_replay_is_no_longer_offered(memory: Memory, fix: Making) -> None:
@@ -217,7 +244,7 @@ LESSONS = {
         (Symptom(exception="KeyError", names=("currencies",)), 1),
         (Symptom(category="name", exception="NameError"), 2),
         (Symptom(cause="the function recurses for ever"), 3),
-        (Symptom(category="wrong_result", names=("halves",)), 4),
+        (Symptom(category="wrong_result", names=("averages",)), 4),
     ],
 )
 def test_a_failure_calls_the_closest_lesson_to_mind(
@@ -226,6 +253,32 @@ def test_a_failure_calls_the_closest_lesson_to_mind(
     for text, shown in LESSONS.items():
         memory.learn(Lesson(text=text, category=shown.category), shown)
     assert memory.lessons_for(symptom)[0].text == list(LESSONS)[first]
+
+
+def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike(
+    memory: Memory,
+) -> None:
+    cause = "The program crashes: IndexError: list index out of range at line 2"
+    shown = Symptom(category="crash", exception="IndexError", cause=cause, names=("row",))
+    memory.learn(Lesson(text="range ended one too late", category="crash"), shown)
+    wrong = Symptom(
+        category="wrong_result", exception="wrong result",
+        cause="area(2, 3) gives 5 where 6 is expected",
+    )
+    memory.learn(Lesson(text="a plus stood for a star", category="wrong_result"), wrong)
+
+    other = Symptom(
+        category="crash", exception="TypeError", names=("label",),
+        cause="The program crashes: TypeError: can only concatenate str to str at line 9",
+    )
+    assert memory.lessons_for(other) == ()
+    assert len(memory.lessons_for(other.model_copy(update={"names": ("rows",)}))) == 1
+    mean = Symptom(
+        category="wrong_result", exception="wrong result",
+        cause="mean([1]) gives 2 where 1 is expected",
+    )
+    assert memory.lessons_for(mean) == ()
+    assert len(memory.lessons_for(mean.model_copy(update={"cause": "area(1) gives 2"}))) == 1
 
 
 def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Memory) -> None:
@@ -269,3 +322,12 @@ def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(
         break
     else:
         raise AssertionError("the edit was not carried over")
+
+
+def test_a_fix_is_found_by_the_signature_that_an_older_version_gave_it(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix("of version 2"))
+    now = fix("of today").failure.model_copy(update={"former": "of version 2"})
+    (offer,) = offers(memory, now, fix().before)
+    assert (offer.elsewhere, offer.texts) == (False, (fix().after,))

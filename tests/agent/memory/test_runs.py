@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.domain import File, Solution
 from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
 from agent.intake import paste
 from agent.result import fold as result_of
@@ -190,6 +191,16 @@ async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path:
     assert [("no such table" in text) for text in texts] == [True, True]
 
 
+async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> None:
+    await healed(session, BROKEN, TESTS)
+    session._memory._db.execute("pragma query_only = 1")
+    again = await healed(session, BROKEN, TESTS)
+    (notice,) = told(again)
+    assert isinstance(notice, Notice)
+    assert "readonly database. How the replay went is not remembered." in notice.text
+    assert last(again).strategy == "memory"
+
+
 async def test_a_row_that_makes_no_sense_is_told_and_not_used(
     session: Session, tmp_path: Path
 ) -> None:
@@ -202,3 +213,19 @@ async def test_a_row_that_makes_no_sense_is_told_and_not_used(
     assert isinstance(notice, Notice)
     assert notice.text == "Rows of the fix memory that make no sense were skipped: 1."
     assert last(log).strategy == "search"
+
+
+async def test_the_same_program_in_another_file_is_recognised(
+    session: Session,
+) -> None:
+    test = "import NAME\n\n\ndef test_area():\n    assert NAME.area(2, 5) == 10\n"
+    notes = []
+    for name in ("sides", "rectangle"):
+        task = paste(BROKEN, test.replace("NAME", name), "").task
+        own = Solution(files=(File(path=f"{name}.py", text=BROKEN),), entry=f"{name}.py")
+        task = task.model_copy(update={"solution": own})
+        run = await session.start(task)
+        async for _ in session.follow(run):
+            pass
+        notes.append(last(fold_attempts(session.log(run))).reason)
+    assert "it was healed before" in notes[1]

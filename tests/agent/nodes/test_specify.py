@@ -2,7 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Example, Integrity, ProofLevel, Report, Script, TestCase, Verdict
+from agent import intake
+from agent.domain import (
+    Ending,
+    Example,
+    File,
+    Integrity,
+    ProofLevel,
+    Raises,
+    Report,
+    Script,
+    Solution,
+    TestCase,
+    Verdict,
+)
 from agent.nodes.prove import proof_of
 from agent.nodes.specify import hold_out
 from agent.state import Suite
@@ -25,6 +38,17 @@ def report(**passed: bool) -> Report:
     return Report(solution="s", verdicts=verdicts)
 
 
+def program(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+ADD = program("def f(a, b=3):\n    return a - b\n")
+
+
+def held_of(suite: Suite) -> tuple[list[str], list[str], str]:
+    return names(suite.visible), names(suite.held_out), suite.unheld
+
+
 FOUR = tuple(example(name) for name in "abcd")
 
 
@@ -33,28 +57,217 @@ def names(tests: tuple[TestCase, ...]) -> list[str]:
 
 
 def test_a_failing_test_is_held_out_where_another_failing_one_stays() -> None:
-    visible, held = hold_out(FOUR, report(a=True, b=False, c=False, d=True))
-    assert (names(visible), names(held), held[0].origin) == (["a", "b", "d"], ["c"], "held-out")
+    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=False, d=True), ADD)
+    assert held_of(suite) == (["a", "b", "d"], ["c"], "")
+    assert suite.held_out[0].origin == "held-out"
 
 
 def test_the_only_failing_test_stays_visible() -> None:
-    visible, held = hold_out(FOUR, report(a=True, b=False, c=True, d=True))
-    assert (names(visible), names(held)) == (["a", "b", "c"], ["d"])
+    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=True, d=True), ADD)
+    assert held_of(suite) == (["a", "b", "c"], ["d"], "")
 
 
 def test_three_tests_are_all_shown() -> None:
-    assert hold_out(FOUR[:3], report(a=False, b=False, c=False)) == (FOUR[:3], ())
+    suite = Suite(visible=FOUR[:3])
+    assert hold_out(suite, report(a=False, b=False, c=False), ADD) == suite
 
 
 def test_a_passing_program_holds_nothing_out() -> None:
-    assert hold_out(FOUR, report(a=True, b=True, c=True, d=True)) == (FOUR, ())
+    suite = Suite(visible=FOUR)
+    assert hold_out(suite, report(a=True, b=True, c=True, d=True), ADD) == suite
 
 
 def test_tests_of_a_file_are_not_held_out() -> None:
-    nodes = tuple(
+    suite = Suite(visible=tuple(
         Script(name=name, origin="user", code="...", node=f"test_{name}") for name in "abcd"
+    ))
+    assert hold_out(suite, report(a=False, b=False, c=False, d=False), ADD) == suite
+
+
+def brought(*codes: str) -> tuple[TestCase, ...]:
+    """Tests named by their letters, in order."""
+    found = [
+        test for code in codes
+        for test in (
+            [Script(name="", origin="user", code=code, node="T::test_f")] if "class T" in code
+            else intake.tests_from_snippet(code, program=ADD.text)
+        )
+    ]
+    return tuple(
+        test.model_copy(update={"name": name})
+        for name, test in zip("abcdefg", found, strict=False)
     )
-    assert hold_out(nodes, report(a=False, b=False, c=False, d=False)) == (nodes, ())
+
+
+SAME = (
+    "assert 3 == f(1, b=2)",
+    "assert f(b=2, a=1) == 3",
+    "x = 1\nassert f(x, 2) == 3",
+    "import shop\nassert shop.f(1, 2) == 3",
+    "for a, b in [(1, 2)]:\n    assert f(a, b) == 3",
+    "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)",
+    "assert [f(one, 2) for one in (1, 1)] == [3, 3]",
+    "assert f(*(1, 2)) == f(**{'b': 2, 'a': 1}) == 3",
+    "assert str(f(1, 2)) == '3'",
+    "assert 0 < f(1, 2) < 4 and f(1, 2) == 3",
+    "from shop import f as g\nassert g(1, 2) == 3",
+)
+
+
+@pytest.mark.parametrize("again", SAME)
+def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
+    tests = brought("assert f(5) == 8", "assert f(7) == 10", "assert f(1, 2) == 3", again)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert held_of(suite) == (["a", "c", "d"], ["b"], "")
+
+
+def test_a_method_of_a_file_asks_too() -> None:
+    file = (
+        "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
+        "    def test_f(self):\n        self.assertEqual(f(1, b=2), 3)\n"
+        "        self.assertRaises(TypeError, f, None)\n"
+    )
+    tests = brought(
+        "assert f(5) == 8", "assert f(7) == 10", file, "assert f(1, 2) == 3",
+        "import pytest\nwith pytest.raises(TypeError):\n    f(None)",
+    )
+    suite = hold_out(
+        Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD
+    )
+    assert held_of(suite)[1:] == (["b"], "")
+
+
+def test_where_all_ask_the_same_none_is_held_out() -> None:
+    tests = brought("assert f(1, 2) == 3", *SAME[:3])
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert suite == Suite(visible=tests, unheld="each test asks what another asks")
+    proof = proof_of(report(a=True, b=True, c=True, d=True), suite, ADD)
+    assert (proof.level, proof.why) == (
+        "E1", "4 of 4 tests pass; each test asks what another asks"
+    )
+
+
+def test_an_object_is_asked_by_all_that_was_done_to_it() -> None:
+    stack = program(
+        "class Stack:\n    def __init__(self):\n        self.all = []\n\n"
+        "    def push(self, one):\n        self.all.append(one)\n\n"
+        "    def pop(self):\n        return self.all.pop(0)\n"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=f"s = Stack()\n{code}")
+        for name, code in zip("abcd", (
+            "s.push(1)\nassert s.pop() == 1",
+            "s.push(1)\ns.push(2)\nassert s.pop() == 2",
+            "s.push(1)\ns.push(2)\ns.pop()\nassert s.pop() == 1",
+            "t = s\ns.push(1)\nassert s.pop() == 1",
+        ), strict=True)
+    )
+    suite = hold_out(Suite(visible=tests), report(a=True, b=False, c=False, d=True), stack)
+    assert names(suite.held_out) == ["c"]
+
+
+def test_another_attribute_of_an_object_is_another_question() -> None:
+    point = program(
+        "class Point:\n    def __init__(self, x, y=0):\n        self.x = x\n        self.y = x\n"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=code)
+        for name, code in zip("abcd", (
+            "p = Point(1, 0)\nassert p.x == 1", "p = Point(2)\nassert p.x == 2",
+            "p = Point(1)\nassert p.y == 0", "p = Point(y=0, x=1)\nassert p.x == 1",
+        ), strict=True)
+    )
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), point)
+    assert names(suite.held_out) == ["c"]
+
+
+OTHERS = (
+    "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(2, wanted=4)",
+    "for one in range(3):\n    assert f(one, 2) == one + 2",
+    "x = 1\nx += 1\nassert f(x, 2) == 4",
+    "import io\nwith io.StringIO('1') as file:\n    assert f(int(file.read()), 2) == 3",
+)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_test_that_asks_something_else_is_held_out(other: str) -> None:
+    same = "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)"
+    tests = brought("assert f(5) == 8", same, "assert f(1, 2) == 3", other)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["d"]
+
+
+def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
+    row = f"[{', '.join(map(str, range(200)))}]"
+    nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
+    tests = brought(*(f"assert f({number}) == 3" for number in range(3)))
+    deep = Script(name="d", origin="user", code=f"{nested}{' ' * 16}assert f(i0, i3) == 0")
+    suite = hold_out(
+        Suite(visible=(*tests, deep)), report(a=False, b=False, c=False, d=False), ADD
+    )
+    assert names(suite.held_out) == ["d"]
+
+
+def test_a_function_may_be_called_as_its_module_is() -> None:
+    tests = brought(*(f"assert solution({number}) == {number}" for number in range(4)))
+    suite = hold_out(
+        Suite(visible=tests), report(a=False, b=False, c=False, d=False),
+        program("def solution(n):\n    return 0\n"),
+    )
+    assert names(suite.held_out) == ["d"]
+
+
+LOOSE = (
+    "assert isinstance(f(1), int)",
+    "assert f(2) is not None",
+    "assert len(str(f(3))) == 1",
+    "assert type(f(4)) is int",
+    "assert f(5) != 0 and f(5) > -9",
+    "x = f(6)\nassert isinstance(x, int) or x == 9",
+    "assert not isinstance(f(7), str)",
+    "assert all(isinstance(one, int) for one in [f(8), f(9)])",
+    "assert f(1).__class__ == int",
+)
+FIXING = (
+    "assert f(1) == 4",
+    "assert f(2)",
+    "assert not f(-3)",
+    "assert f(4) is None",
+    "assert abs(f(5) - 8) < 1e-9",
+    "assert isinstance(f(6), int) and f(6) == 9",
+    "import math\nassert math.isclose(f(7), 10)",
+    "import pytest\nassert f(8) == pytest.approx(11)",
+    "import pytest\nwith pytest.raises(TypeError):\n    f('a')",
+    "assert f(1) in (4, 5)",
+)
+
+
+@pytest.mark.parametrize("code", LOOSE)
+def test_a_test_that_fixes_no_value_is_not_held_out(code: str) -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["c"]
+
+
+@pytest.mark.parametrize("code", FIXING)
+def test_a_test_that_fixes_a_value_can_be_held_out(code: str) -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["d"]
+
+
+def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
+    suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
+    assert suite == Suite(visible=tests, unheld="no test that failed fixes a value")
+
+
+def test_any_exception_at_all_fixes_nothing() -> None:
+    tests = (*FOUR[:3], Raises(
+        name="d", origin="user", call="f('d')", exception="Exception"
+    ))
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
+    assert names(suite.held_out) == ["b"]
 
 
 HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
@@ -69,7 +282,7 @@ HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
     ],
 )
 def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
-    assert proof_of(report(a=True, b=True, c=True, d=True), suite).level == level
+    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == level
 
 
 @pytest.mark.parametrize(
@@ -86,13 +299,35 @@ def test_weak_verdicts_and_other_types_never_lift_the_proof(
             verdict("d", True, origin="held-out"),
         ),
     )
-    assert proof_of(seen, HELD).level == level
+    assert proof_of(seen, HELD, ADD).level == level
+
+
+def test_a_program_that_gives_up_is_said_to() -> None:
+    ending = Ending(kind="exited", exit_code=1, message="usage: N")
+    assert proof_of(Report(solution="s", ending=ending), Suite(), ADD).why == (
+        "there is no test; the program ends itself with exit code 1: usage: N"
+    )
 
 
 def test_no_test_proves_nothing() -> None:
-    assert proof_of(Report(solution="s"), Suite()).level == "E0"
+    assert proof_of(Report(solution="s"), Suite(), ADD).level == "E0"
 
 
 def test_adversarial_verdicts_alone_prove_nothing() -> None:
     seen = Report(solution="s", verdicts=(verdict("a", True, origin="adversarial"),))
-    assert proof_of(seen, Suite()).level == "E0"
+    assert proof_of(seen, Suite(), ADD).level == "E0"
+
+
+def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
+    answered = Example(name="e", origin="user", call="f(b=3, a=d)", expected="0")
+    suite = HELD.model_copy(update={"visible": (*HELD.visible, answered)})
+    proof = proof_of(report(a=True, b=True, c=True, d=True, e=True), suite, ADD)
+    assert (proof.level, proof.why) == (
+        "E1", "5 of 5 tests pass; the held-out test asks what another test asks"
+    )
+
+
+def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> None:
+    attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
+    suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
+    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == "E2"

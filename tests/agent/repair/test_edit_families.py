@@ -1,6 +1,7 @@
 """One pair of programs for each family of edits: what was written, and what was meant."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -280,6 +281,17 @@ def root(x):
 def year(text):
     return datetime.strptime(text, '%Y').year
 """),
+    ("crash",
+     Crash("AttributeError", "'list' object has no attribute 'push'", 2, ("append", "pop")), """
+def grown(xs, x):
+    xs.«push»«append»(x)
+    return xs
+"""),
+    ("crash",
+     Crash("ImportError", "cannot import name 'permutation' from 'itertools' (unknown location)",
+           1, ("count", "permutations")), """
+from itertools import «permutation»«permutations»
+"""),
     ("twin", None, """
 def swap_ends(a, b):
     a = a.strip()
@@ -367,7 +379,7 @@ def test_a_family_reaches_what_was_meant_and_keeps_the_rest(
     buggy = ABOVE + MARK.sub(lambda match: match[1], text)
     meant = ABOVE + MARK.sub(lambda match: match[2], text)
     if crash is not None and crash.line is not None:
-        crash = Crash(crash.exception, crash.message, crash.line + 1)
+        crash = replace(crash, line=crash.line + 1)
     only = tuple(one for one in EDITS if one.name == operator)
     program = Program(buggy, crash=crash)
 

@@ -8,7 +8,8 @@ import pytest
 
 from agent.repair.edits import EDITS, single_edits
 from agent.repair.idle import idle_nodes
-from agent.repair.program import NEAR, Program, nearest
+from agent.repair.program import Program
+from agent.repair.program.near import NEAR, nearest
 from agent.repair.wording import described
 
 MANY = 700

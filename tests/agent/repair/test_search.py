@@ -331,3 +331,42 @@ def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_t
                 answer = False
     assert len({text for texts in shown for text in texts}) > KEPT
     assert set(shown[0]) == set(asked[1]) - {SOURCE}
+
+
+def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps() -> None:
+    source = "def total(items, start):\n    whole = strat\n    return whol + sum(items)\n"
+    missing = {"strat": 2, "whol": 3}
+
+    def exception(text: str) -> tuple[str, str, int | None]:
+        for name, line in missing.items():
+            if f"{name}\n" in text or f"{name} " in text:
+                return "NameError", f"name '{name}' is not defined", line
+        return "AssertionError", "", None
+
+    def trace(text: str) -> Trace:
+        kind, message, line = exception(text)
+        return Trace((Traced(False, frozenset({1, 2}), kind, message, line),))
+
+    def judge(text: str) -> Screened:
+        if text == source.replace("strat", "start").replace("whol ", "whole "):
+            return Screened((True,), "ok")
+        kind, message, line = exception(text)
+        return Screened((False,), "failed", kind, message, line)
+
+    steps = search(source, Facts(tests=("assert total([1], 2) == 3",)), Budget())
+    asked: list[str] = []
+    answer: Answer = None
+    while True:
+        question = steps.send(answer)
+        match question:
+            case Examine(text=text):
+                answer = trace(text)
+            case Screen(candidates=candidates):
+                asked += candidates
+                answer = tuple(map(judge, candidates))
+            case Offer(so_far=found):
+                break
+    assert [one.text for one in found.plausible] == [
+        source.replace("strat", "start").replace("whol ", "whole ")
+    ]
+    assert len(asked) < 40

@@ -1,0 +1,135 @@
+"""What a check asserts, whether it is an assert, a bare comparison or a method of unittest."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from agent.domain import TestCase
+from agent.intake.parsing import called_name, parsed
+from agent.intake.pytest_files import collected
+from agent.intake.snippets import asserted
+
+_COMPARING: Mapping[str, type[ast.cmpop]] = {
+    **dict.fromkeys(
+        ("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertSetEqual",
+         "assertDictEqual", "assertMultiLineEqual", "assertSequenceEqual"), ast.Eq,
+    ),
+    "assertNotEqual": ast.NotEq, "assertIs": ast.Is, "assertIsNot": ast.IsNot,
+    "assertIn": ast.In, "assertNotIn": ast.NotIn, "assertLess": ast.Lt,
+    "assertLessEqual": ast.LtE, "assertGreater": ast.Gt, "assertGreaterEqual": ast.GtE,
+}
+_JUDGING: Mapping[str, Callable[[ast.expr], ast.expr]] = {
+    "assertTrue": lambda one: one,
+    "assertFalse": lambda one: ast.UnaryOp(ast.Not(), one),
+    "assertIsNone": lambda one: ast.Compare(one, [ast.Is()], [ast.Constant(None)]),
+    "assertIsNotNone": lambda one: ast.Compare(one, [ast.IsNot()], [ast.Constant(None)]),
+}
+_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
+"""Builtins that look at what a value is like and not at which it is."""
+_FIXING_NOTHING = (ast.NotEq, ast.IsNot, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
+
+
+def claimed(node: ast.stmt) -> ast.expr | None:
+    """The expression that must be true where the statement is to pass; `None` where it is no
+    such check."""
+    found = asserted(node)
+    if found is not None or not isinstance(node, ast.Expr):
+        return found
+    match node.value:
+        case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name), args=args):
+            if name in _COMPARING and len(args) >= 2:
+                made: ast.expr = ast.Compare(args[0], [_COMPARING[name]()], [args[1]])
+            elif name in _JUDGING and args:
+                made = _JUDGING[name](args[0])
+            elif name in ("assertIsInstance", "assertNotIsInstance") and len(args) >= 2:
+                made = ast.Call(ast.Name("isinstance", ast.Load()), args[:2], [])
+            else:
+                return None
+            return ast.fix_missing_locations(ast.copy_location(made, node))
+    return None
+
+
+def fixes_a_value(test: TestCase) -> bool:
+    """Whether a test says which value an answer is: that it equals one, is true, is false or
+    raises. What is not understood is taken to."""
+    if test.kind == "example":
+        return True
+    if test.kind == "raises":
+        return test.exception not in _ANY_EXCEPTION
+    try:
+        body = parsed(test.code).body
+    except SyntaxError:
+        return True
+    if test.kind == "script" and test.node:
+        entry = next((one for one in collected(body) if one.node == test.node), None)
+        body = entry.function.body if entry is not None else body
+    checks = [one for node in body for one in ast.walk(node) if isinstance(one, ast.stmt)]
+    found = [(one, claimed(one)) for one in checks]
+    if any(one is None and _checks_otherwise(node) for node, one in found):
+        return True
+    names = _assigned(checks)
+    claims = [one for _, one in found if one is not None]
+    return not claims or not all(_is_loose(one, names) for one in claims)
+
+
+def _checks_otherwise(node: ast.stmt) -> bool:
+    """Whether a statement may check something in a way that `claimed` does not see: a helper
+    that is called, a `with raises`."""
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (
+        called_name(node.value).rpartition(".")[2].lower().startswith(("assert", "check", "fail"))
+    )
+
+
+def _assigned(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
+    """What names that are assigned once stand for."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.setdefault(name, []).append(value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _is_loose(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
+    """Whether a claim looks only at a type, a length, or at what an answer is not."""
+    match node:
+        case ast.Name(id=name) if name in names:
+            return _is_loose(names[name], {one: names[one] for one in names if one != name})
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _is_loose(inner, names)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_is_loose(one, names) for one in values)
+        case ast.BoolOp(values=values):
+            return any(_is_loose(one, names) for one in values)
+        case ast.Call(func=ast.Name("all" | "any"), args=[ast.GeneratorExp(elt=elt)]):
+            return _is_loose(elt, names)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _LOOKING
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            sides = [left, *others]
+            if any(_is_likeness(one, names) for one in sides):
+                return True
+            if any(_is_distance(one, names) for one in sides):
+                return False
+            return all(isinstance(one, _FIXING_NOTHING) for one in ops)
+    return False
+
+
+def _is_likeness(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
+    """A type or a length."""
+    if isinstance(node, ast.Name) and node.id in names:
+        node = names[node.id]
+    return called_name(node) in ("type", "len") or (
+        isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__")
+    )
+
+
+def _is_distance(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
+    """`abs(f(3) - 8)`: below a bound it fixes the value but for rounding."""
+    if isinstance(node, ast.Name) and node.id in names:
+        node = names[node.id]
+    return called_name(node) in ("abs", "math.fabs", "fabs")

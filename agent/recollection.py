@@ -1,0 +1,68 @@
+"""A program that a remembered fix has made and all tests pass, on its way into a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from agent.context import Context
+from agent.domain import Report, Rivals, Solution, TestCase, Value
+from agent.events import Ambiguous, CodeWritten, Judged, PatchProposed
+from agent.memory import Offer
+from agent.memory.question import in_place, telling
+from agent.repair.question import in_words
+from agent.state import State
+
+OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
+
+
+class Recollection(Value):
+    """Such a program, its verdict, and what is known of other repairs."""
+
+    solution: Solution
+    report: Report
+    transferred: str = ""
+    """What was done, where the fix was made in another program; else empty."""
+    left_open: bool = False
+    """Other repairs passed too when the fix was learned, and no one chose."""
+    rivals: Rivals | None = None
+    """Those that pass now as well, where they can be told apart."""
+
+
+async def recollected(
+    ctx: Context, base: Solution, tests: Sequence[TestCase], candidate: Solution, report: Report,
+    offer: Offer,
+) -> Recollection:
+    """The program with what is known of others; these are judged again before they are told."""
+    rivals = in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
+    if rivals is not None:
+        own, *others = rivals.behaviours
+        reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
+        passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
+        rivals = telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
+    return Recollection(
+        solution=candidate, report=report, left_open=offer.left_open, rivals=rivals,
+        transferred=offer.done(candidate.text) if offer.elsewhere else "",
+    )
+
+
+def taken(ctx: Context, base: Solution, found: Recollection, iteration: int) -> State:
+    """The state with a remembered program as the current one, which has had its verdict."""
+    solution = found.solution
+    ctx.emit(CodeWritten(iteration=iteration, solution=solution))
+    ctx.emit(
+        PatchProposed(
+            iteration=iteration, strategy="memory", note=solution.note, diff=solution.diff(base)
+        )
+    )
+    if found.rivals is not None:
+        ctx.emit(Ambiguous(iteration=iteration, rivals=found.rivals))
+    # The replay was the full verdict: the next step need not run the same tests again.
+    ctx.emit(Judged(iteration=iteration, report=found.report))
+    told = f": {in_words(found.rivals)}" if found.rivals is not None else ""
+    return {
+        "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
+        "iteration": iteration, "strategy": "memory", "note": solution.note,
+        "transferred": found.transferred, "rivals_id": "",
+        "left_open": f"{OTHERS_PASSED}{told}" if found.left_open else "",
+    }

@@ -1,0 +1,151 @@
+"""Edits of where statements stand: dropped, moved, done here too, out of their branch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.repair.edits.blocks import (
+    COMPOUND,
+    DEFINITIONS,
+    SIMPLE,
+    block_of,
+    indented,
+    is_docstring,
+    is_elif,
+    lines_of,
+    neighbour,
+)
+from agent.repair.edits.ends import ends_the_program
+from agent.repair.program import SEQUENCES, Program, Splice
+
+
+def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement taken away; a deliberate `raise` or exit never is."""
+    if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
+        return
+    if ends_the_program(node) or not program.alone(node) or is_elif(program, node):
+        return
+    block = block_of(program, node)
+    start, end = program.whole_lines(node)
+    single = node.lineno == node.end_lineno
+    real = [one for one in block if not is_docstring(one)]
+    text = "" if len(real) > 1 or block is program.tree.body else (
+        f"{program.indent(node)}pass{program.newline}"
+    )
+    if any(isinstance(inner, ast.Raise) or ends_the_program(inner) for inner in ast.walk(node)):
+        return
+    yield Splice(start, end, text, 3.2 if single else 4.2, node.lineno)
+    after = neighbour(program, node, 1)
+    if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
+        yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)
+
+
+def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement exchanged with the next, or moved out of or into its block."""
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+        return
+    start, end = program.whole_lines(node)
+    own = lines_of(program, node)
+    after = neighbour(program, node, 1)
+    if after is not None and not isinstance(after, DEFINITIONS) and program.alone(after):
+        _, stop = program.whole_lines(after)
+        between = program.between(end, program.whole_lines(after)[0])
+        text = lines_of(program, after) + between + own
+        yield Splice(start, stop, text, 3.4, node.lineno)
+    if isinstance(node, SIMPLE):
+        block, parent = block_of(program, node), program.parents[node]
+        if isinstance(parent, COMPOUND) and block[-1] is node and len(block) > 1:
+            # Out of the block: the statement comes after its whole owner.
+            owner_end = program.whole_lines(parent)[1]
+            text = program.between(end, owner_end) + indented(program, own, program.indent(parent))
+            yield Splice(start, owner_end, text, 3.0, node.lineno)
+        if isinstance(parent, COMPOUND) and block[0] is node and len(block) > 1:
+            owner_start = program.whole_lines(parent)[0]
+            outer = indented(program, own, program.indent(parent))
+            text = outer + program.between(owner_start, start)
+            yield Splice(owner_start, end, text, 3.4, node.lineno)
+        before = neighbour(program, node, -1)
+        if isinstance(before, COMPOUND) and program.alone(before):
+            # Into the block before, and into the last block inside that.
+            at: ast.stmt = before
+            while isinstance(at, COMPOUND):
+                inner = (getattr(at, "orelse", None) or at.body)[-1]
+                inner_indent = program.indent(inner)
+                yield Splice(
+                    start, end, indented(program, own, inner_indent), 3.0, node.lineno
+                )
+                at = inner
+
+
+def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A simple statement of the same function done here too, or one step of a counter."""
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+        return
+    scope = program.scope(node)
+    if scope is program.tree or is_docstring(node):
+        return
+    texts: dict[str, float] = {}
+    for other in ast.walk(scope):
+        if not isinstance(other, SIMPLE) or other is node or is_docstring(other):
+            continue
+        if other.lineno == other.end_lineno:
+            texts.setdefault(program.code(other), 4.6)
+    names = program.variables(node)
+    for name in names:
+        seen = program.seen(name)
+        if seen & {"int", "float"}:
+            for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
+                texts.setdefault(text, 5.2)
+        if "list" in seen:
+            for text in (f"{name}.sort()", f"{name}.reverse()", f"{name} = []", f"{name}.pop()"):
+                texts.setdefault(text, 5.5)
+        if "str" in seen:
+            texts.setdefault(f"{name} = ''", 5.5)
+        for other_name in names:
+            if other_name == name:
+                continue
+            there = program.seen(other_name)
+            if seen & there:
+                texts.setdefault(f"{name} = {other_name}", 5.6)
+            if seen & there & {"int", "float", "str"}:
+                texts.setdefault(f"{name} += {other_name}", 5.8)
+            if "list" in seen:
+                texts.setdefault(f"{name}.append({other_name})", 5.4)
+                if there & SEQUENCES:
+                    texts.setdefault(f"{name}.append({other_name}[-1])", 5.8)
+                    texts.setdefault(f"{name}.append({other_name}[0])", 5.9)
+            if "set" in seen:
+                texts.setdefault(f"{name}.add({other_name})", 5.4)
+    last = block_of(program, node)[-1] is node
+    for text, cost in texts.items():
+        yield program.insert_before(node, [text], cost)
+        if last and not isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            yield program.insert_after(node, [text], cost)
+
+
+def flattened(program: Program, node: ast.If) -> Iterator[Splice]:
+    """A condition's branches exchanged, merged, or done regardless of it."""
+    if is_elif(program, node) or not program.alone(node):
+        return
+    start, end = program.whole_lines(node)
+    body = "".join(lines_of(program, one) for one in node.body)
+    if node.body[0].lineno == node.lineno:
+        return
+    head = program.between(start, program.whole_lines(node.body[0])[0])
+    outer = program.indent(node)
+    if not node.orelse:
+        yield Splice(start, end, indented(program, body, outer), 4.0, node.lineno)
+        block = block_of(program, node)
+        rest = block[block.index(node) + 1 :]
+        if rest and program.alone(rest[-1]):
+            stop = program.whole_lines(rest[-1])[1]
+            lines = program.between(end, stop)
+            inner = indented(program, lines, outer + program.step)
+            text = program.between(start, end) + f"{outer}else:{program.newline}" + inner
+            yield Splice(start, stop, text, 4.0, node.lineno)
+    elif not is_elif(program, node.orelse[0]):
+        other = "".join(lines_of(program, one) for one in node.orelse)
+        yield Splice(start, end, head + body + indented(program, other, outer), 3.6, node.lineno)
+        text = head + other + f"{outer}else:{program.newline}" + body
+        yield Splice(start, end, text, 3.4, node.lineno)

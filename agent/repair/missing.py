@@ -1,0 +1,91 @@
+"""Names that do not exist, mended one after another, each as the exception names it.
+
+Such a name is wrong whatever else is wrong, and nothing behind it is seen before it is mended. Two
+of them, or one and another fault, are two edits for a search that goes by tests; here each is a
+step of its own, and the search goes on from the text in which none is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+
+from agent.repair.blame import WRONG_ANSWERS, crash_of
+from agent.repair.edits.crashes import crash
+from agent.repair.facts import Answer, Candidate, Crash, Question, Screen, Screened, Trace
+from agent.repair.program import Program, spliced
+from agent.repair.seen import Seen, examined
+
+MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
+MOST_STEPS = 8
+GUESSES = 12
+"""Edits of one missing name that are tried."""
+STEP = 1.0
+"""What a step adds to the cost of its edit, which may be a little below zero."""
+
+
+def mended_names(
+    state: Seen, base: Candidate, trace: Trace
+) -> Generator[Question, Answer, Candidate | None]:
+    """A text that comes further than its base, since names that it lacks were found; `None`
+    where no name is missing or none was found. `trace` is of the base.
+
+    One that passes every test after several steps is plausible. After one step it is an edit like
+    any other, and left to the search, which knows others.
+    """
+    found: Candidate | None = None
+    at = base
+    for step in range(MOST_STEPS):
+        ended = crash_of(trace)
+        if ended is None or ended.exception not in MISSING:
+            break
+        guesses = _guesses(at, trace, ended)
+        answers = yield Screen(tuple(one.text for one in guesses), "full", state.progress())
+        assert isinstance(answers, tuple)
+        state.tried += sum(answer is not None for answer in answers)
+        further = [
+            (-answer.score, one.cost, one.text, one, answer)
+            for one, answer in zip(guesses, answers, strict=True)
+            if answer is not None and _is_further(answer, ended)
+        ]
+        if not further:
+            break
+        _, _, _, at, answer = min(further, key=lambda one: one[:3])
+        found = at
+        if answer.ended == "ok":
+            if step:
+                state.plausible[at.text] = Candidate(
+                    at.text, at.cost, at.operator, passed=answer.score, types=answer.types
+                )
+            break
+        trace = yield from examined(state, at.text)
+    return found
+
+
+def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[Candidate]:
+    """The likeliest texts in which a missing name is another, or exists."""
+    try:
+        program = Program(at.text, types=trace.types, crash=ended)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    splices = sorted(
+        crash(program, program.tree), key=lambda one: (one.cost, one.start, one.text)
+    )
+    texts: dict[str, float] = {}
+    for splice in splices:
+        if len(texts) < GUESSES:
+            texts.setdefault(spliced(program.data, [splice]), splice.cost)
+    texts.pop(at.text, None)
+    return [
+        Candidate(text, at.cost + STEP + cost, "missing name") for text, cost in texts.items()
+    ]
+
+
+def _is_further(answer: Screened, ended: Crash) -> bool:
+    """Whether a candidate came beyond the place where the name was missing."""
+    if answer.ended not in ("ok", "failed"):
+        return False
+    if answer.score or answer.exception in WRONG_ANSWERS or answer.line != ended.line:
+        return True
+    missing = re.findall(r"'(\w+)'", ended.message)[-1:]
+    return answer.exception in MISSING and f"'{''.join(missing)}'" not in answer.message

@@ -1,0 +1,187 @@
+"""A program under repair: its text, and what is known of its values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cached_property
+
+from agent.repair.evidence import Vector, held, picked
+from agent.repair.facts import Crash, Moment
+from agent.repair.program.kinds import CALL_TYPES, METHOD_TYPES
+from agent.repair.program.material import hidden
+from agent.repair.program.near import NEAR, nearest
+from agent.repair.program.scopes import BUILTINS, Function, Scopes
+
+
+class Program(Scopes):
+    """A program under repair: its names and places, and what is known of its values.
+
+    Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        types: Mapping[str, frozenset[str]] | None = None,
+        crash: Crash | None = None,
+        moments: tuple[Moment, ...] = (),
+        answers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(text)
+        self.types = types or {}
+        self.crash = crash
+        self.answers = answers
+        self.all_moments = moments
+        self._held: dict[tuple[str, int], Vector] = {}
+        self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
+
+    # What the watched runs saw
+
+    @cached_property
+    def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
+        lines: dict[int, list[Moment]] = {}
+        for moment in self.all_moments:
+            lines.setdefault(moment.line, []).append(moment)
+        return {line: picked(moments) for line, moments in lines.items()}
+
+    def moments(self, line: int) -> tuple[Moment, ...]:
+        """A few moments just before a line ran, those of failing tests first."""
+        return self._picked.get(line, ())
+
+    def held(self, condition: str, line: int) -> Vector:
+        """What a condition was at each of the moments before a line."""
+        key = condition, line
+        if key not in self._held:
+            self._held[key] = held(condition, self.moments(line))
+        return self._held[key]
+
+    def seen(self, name: str) -> frozenset[str]:
+        """Types seen in a variable; empty is unknown."""
+        return self.types.get(name, frozenset())
+
+    def may_be(self, name: str, kinds: frozenset[str]) -> bool:
+        seen = self.seen(name)
+        return not seen or bool(seen & kinds)
+
+    def type_of(self, node: ast.expr) -> frozenset[str]:
+        """Likely types of an expression; empty is unknown."""
+        match node:
+            case ast.Name():
+                return self.seen(node.id)
+            case ast.Constant():
+                return frozenset({type(node.value).__name__})
+            case ast.List() | ast.ListComp():
+                return frozenset({"list"})
+            case ast.Dict() | ast.DictComp():
+                return frozenset({"dict"})
+            case ast.Set() | ast.SetComp():
+                return frozenset({"set"})
+            case ast.Tuple():
+                return frozenset({"tuple"})
+            case ast.Compare():
+                return frozenset({"bool"})
+            case ast.JoinedStr():
+                return frozenset({"str"})
+            case ast.UnaryOp():
+                is_not = isinstance(node.op, ast.Not)
+                return frozenset({"bool"}) if is_not else self.type_of(node.operand)
+            case ast.BoolOp():
+                return self.type_of(node.values[-1])
+            case ast.BinOp(op=ast.Div()):
+                return frozenset({"float"})
+            case ast.BinOp():
+                return self.type_of(node.left) or self.type_of(node.right)
+            case ast.IfExp():
+                return self.type_of(node.body) or self.type_of(node.orelse)
+            case ast.Call(func=ast.Name(id=name)):
+                return frozenset(CALL_TYPES.get(name, ()))
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return frozenset(METHOD_TYPES.get(name, ()))
+            case ast.Subscript(slice=ast.Slice()):
+                return self.type_of(node.value)
+        return frozenset()
+
+    @cached_property
+    def askers(self) -> tuple[Function, ...]:
+        """Functions, no methods, that take one value and answer with `True` or `False`."""
+        return tuple(
+            one for one in self.defined
+            if len(one.args.args) == 1 and not isinstance(self.parents.get(one), ast.ClassDef)
+            and any(
+                isinstance(left, ast.Return) and left.value is not None
+                and self.type_of(left.value) == {"bool"} for left in ast.walk(one)
+            )
+        )
+
+    # Expressions of the program as material
+
+    @cached_property
+    def hidden(self) -> frozenset[ast.AST]:
+        """Nodes that are no material."""
+        return hidden(self.nodes)
+
+    def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
+        """Short expressions read in a scope, each text once."""
+        return self._material.get(scope, ())
+
+    @cached_property
+    def _material(self) -> Mapping[ast.AST, tuple[tuple[str, ast.expr], ...]]:
+        found: dict[ast.AST, dict[str, ast.expr]] = {}
+        known = {*self.functions, *self.imported, *BUILTINS}
+        for node in self.nodes:
+            if not isinstance(node, ast.expr) or node in self.hidden:
+                continue
+            if not isinstance(getattr(node, "ctx", None) or ast.Load(), ast.Load):
+                continue
+            if isinstance(node, ast.Slice | ast.Starred):
+                continue
+            if isinstance(node, ast.Name) and node.id in known:
+                continue
+            text = self.code(node)
+            bare = isinstance(node, ast.Tuple) and not text.startswith("(")
+            if len(text) <= 50 and "\n" not in text and not bare:
+                found.setdefault(self.scope(node), {}).setdefault(text, node)
+        return {scope: tuple(texts.items()) for scope, texts in found.items()}
+
+    def conditions(self, scope: ast.AST) -> tuple[str, ...]:
+        """Texts of the comparisons and tests of a scope."""
+        found = []
+        for text, node in self.expressions(scope):
+            parent = self.parents.get(node)
+            tested = (
+                (isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is node)
+                or isinstance(parent, ast.BoolOp)
+                or (isinstance(parent, ast.comprehension) and node in parent.ifs)
+            )
+            if tested or isinstance(node, ast.Compare):
+                found.append(text)
+        return tuple(found)
+
+    def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
+        """Distinct constants of exactly that type in the node's scope; of very many, those that
+        stand nearest."""
+        key = self.scope(node), kind
+        if key not in self._constants:
+            self._constants[key] = [
+                (self.start(one), one.value) for _, one in self.expressions(key[0])
+                if isinstance(one, ast.Constant) and type(one.value) is kind
+            ]
+            if len(self._constants[key]) > NEAR:
+                self._constants[key].sort(key=lambda one: one[0])
+        found = self._constants[key]
+        if len(found) > NEAR:
+            return nearest(found, self.start(self.statement(node)), NEAR)
+        return tuple(dict.fromkeys(value for _, value in found))
+
+    def is_tested(self, node: ast.expr) -> bool:
+        """Whether a node stands where a condition is asked for."""
+        parent = self.parents.get(node)
+        if isinstance(parent, ast.If | ast.While | ast.IfExp):
+            return parent.test is node
+        if isinstance(parent, ast.comprehension):
+            return node in parent.ifs
+        return isinstance(parent, ast.BoolOp) or (
+            isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+        )

@@ -1,0 +1,200 @@
+"""Which names a text has, and which of them can be read where."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from agent.repair.program.near import ALWAYS_NEAR, NEAR, nearest
+from agent.repair.program.source import Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+BUILTINS = frozenset(dir(builtins))
+MOST_GLOBALS = 12
+"""Global variables that an edit of one function may bring in."""
+
+
+class Scopes(Source):
+    """A text with its names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._variables: dict[ast.AST, tuple[str, ...]] = {}
+        self._scopes: dict[ast.AST, ast.AST] = {}
+        self._named: dict[ast.AST, list[tuple[int, str]]] = {}
+        self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """The innermost function around a node, or the module."""
+        found = self._scopes.get(node)
+        if found is None:
+            above: ast.AST | None = self.parents.get(node)
+            while above is not None and not isinstance(above, Function | ast.Module):
+                above = self.parents.get(above)
+            found = above if above is not None else self.tree
+            self._scopes[node] = found
+        return found
+
+    def variables(self, node: ast.AST) -> tuple[str, ...]:
+        """Names of values a node could read, the nearest scope first."""
+        scope = self.scope(node)
+        if scope not in self._variables:
+            names: list[str] = []
+            at: ast.AST = scope
+            while isinstance(at, Function):
+                names += _bound(at)
+                at = self.scope(at)
+            names += self._globals_for(scope)
+            self._variables[scope] = tuple(dict.fromkeys(names))
+        names_here = self._variables[scope]
+        if len(names_here) > NEAR:
+            names_here = self._near(node, scope, names_here)
+        own = [name for name in self._comprehension_names(node) if name not in names_here]
+        return (*own, *names_here) if own else names_here
+
+    def _near(
+        self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Of very many variables the first, which are the parameters, and those that stand
+        nearest."""
+        at = self.start(self.statement(node))
+        if (scope, at) not in self._nearby:
+            if scope not in self._named:
+                known = {*names}
+                self._named[scope] = sorted(
+                    (self.start(one), one.id) for one in self._names_in.get(scope, ())
+                    if one.id in known
+                )
+            near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
+            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
+        return self._nearby[scope, at]
+
+    @cached_property
+    def _names_in(self) -> Mapping[ast.AST, list[ast.Name]]:
+        found: dict[ast.AST, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                found.setdefault(self.scope(node), []).append(node)
+        return found
+
+    def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
+        """All of a few global variables; of many, those that the scope reads already."""
+        if len(self.module_values) <= MOST_GLOBALS or scope is self.tree:
+            return self.module_values[:MOST_GLOBALS]
+        read = {one.id for one in ast.walk(scope) if isinstance(one, ast.Name)}
+        return tuple(name for name in self.module_values if name in read)[:MOST_GLOBALS]
+
+    def _comprehension_names(self, node: ast.AST) -> Iterator[str]:
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            if isinstance(at, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+                for generator in at.generators:
+                    yield from _stored(generator.target)
+            if isinstance(at, ast.Lambda):
+                yield from (one.arg for one in (*at.args.posonlyargs, *at.args.args))
+            at = self.parents.get(at)
+
+    @cached_property
+    def module_values(self) -> tuple[str, ...]:
+        """Variables assigned at module level."""
+        names: list[str] = []
+        for statement in self.tree.body:
+            if isinstance(statement, Function | ast.ClassDef | ast.Import | ast.ImportFrom):
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    names.append(node.id)
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def functions(self) -> tuple[str, ...]:
+        """Functions and classes that go by their name: all but those of a class."""
+        return tuple(dict.fromkeys(name for names in self._by_scope.values() for name in names))
+
+    def callables(self, node: ast.AST) -> tuple[str, ...]:
+        """Those of them that a node can name, the nearest scope first."""
+        scopes = [self.scope(node)]
+        while scopes[-1] is not self.tree:
+            scopes.append(self.scope(scopes[-1]))
+        return tuple(dict.fromkeys(
+            name for scope in scopes for name in self._by_scope.get(scope, ())
+        ))
+
+    @cached_property
+    def _by_scope(self) -> Mapping[ast.AST, tuple[str, ...]]:
+        found: dict[ast.AST, list[str]] = {self.tree: []}
+        for node in self.nodes:
+            if not isinstance(node, Function | ast.ClassDef):
+                continue
+            if not isinstance(self.parents.get(node), ast.ClassDef):
+                found.setdefault(self.scope(node), []).append(node.name)
+        return {scope: tuple(names) for scope, names in found.items()}
+
+    @cached_property
+    def defined(self) -> tuple[Function, ...]:
+        """All functions, wherever they are defined, in the order of a walk."""
+        return tuple(node for node in self.nodes if isinstance(node, Function))
+
+    @cached_property
+    def imported(self) -> tuple[str, ...]:
+        return tuple(
+            (alias.asname or alias.name).split(".")[0]
+            for node in self.nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        )
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Attributes read or written as values, not called."""
+        called = {
+            node.func for node in self.nodes if isinstance(node, ast.Call)
+        }
+        return tuple(
+            sorted(
+                {
+                    node.attr
+                    for node in self.nodes
+                    if isinstance(node, ast.Attribute) and node not in called
+                }
+            )
+        )
+
+    @cached_property
+    def reads(self) -> Mapping[str, int]:
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                counts[node.id] = counts.get(node.id, 0) + 1
+        return counts
+
+
+def _stored(target: ast.AST) -> Iterator[str]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name):
+            yield node.id
+
+
+def _bound(function: Function) -> list[str]:
+    """Parameters and assigned names of a function, not of functions inside it."""
+    arguments = function.args
+    names = [
+        one.arg
+        for one in (
+            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+            *filter(None, (arguments.vararg, arguments.kwarg)),
+        )
+    ]
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, Function | ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetComp
+                      | ast.DictComp | ast.GeneratorExp):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        pending += ast.iter_child_nodes(node)
+    return names

@@ -1,0 +1,151 @@
+"""A parsed text: where its nodes stand, and the splices that edit it.
+
+Whatever an edit does not touch keeps its layout, quotes and comments.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from agent.repair.program.precedence import needed, rank
+from agent.repair.program.splice import Splice
+
+
+class Source:
+    """A text, its tree, and the places of its nodes.
+
+    Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.data = text.encode("utf-8", "surrogatepass")
+        self.tree = ast.parse(text)
+        self.nodes: list[ast.AST] = [self.tree]
+        """All of its nodes, in the order of `ast.walk`."""
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self._starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\r|\n", self.data))]
+        self.lines = [
+            self.data[a:b].decode("utf-8", "surrogatepass").rstrip("\r\n")
+            for a, b in zip(self._starts, [*self._starts[1:], len(self.data)], strict=True)
+        ]
+        self.parents: dict[ast.AST, ast.AST] = {}
+        for node in self.nodes:  # which grows meanwhile
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+                self.nodes.append(child)
+
+    # Places
+
+    def start(self, node: ast.expr | ast.stmt | ast.arg) -> int:
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt | ast.arg) -> int:
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def code(self, node: ast.expr | ast.stmt) -> str:
+        """The node's original text."""
+        return self.between(self.start(node), self.end(node))
+
+    def between(self, start: int, end: int) -> str:
+        return self.data[start:end].decode("utf-8", "surrogatepass")
+
+    def line_start(self, line: int) -> int:
+        """The offset of a line, counted from 1; past the end it is the end of the text."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.data)
+
+    def indent(self, node: ast.stmt) -> str:
+        """The white space before a statement's line."""
+        line = self.lines[first_line(node) - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    @cached_property
+    def step(self) -> str:
+        """One level of indentation as this program writes it."""
+        for node in self.nodes:
+            body = getattr(node, "body", None)
+            if isinstance(node, ast.stmt) and isinstance(body, list) and body:
+                outer, inner = self.indent(node), self.indent(body[0])
+                if len(inner) > len(outer) and inner.startswith(outer):
+                    return inner[len(outer) :]
+        return "    "
+
+    def alone(self, node: ast.stmt) -> bool:
+        """Whether a statement has its lines for itself."""
+        before = self.between(self.line_start(first_line(node)), self._first(node))
+        assert node.end_lineno is not None
+        after = self.between(self.end(node), self.line_start(node.end_lineno + 1)).strip()
+        return not before.strip() and (not after or after.startswith("#"))
+
+    def whole_lines(self, node: ast.stmt) -> tuple[int, int]:
+        """The offsets of a statement's lines, line end included."""
+        assert node.end_lineno is not None
+        return self.line_start(first_line(node)), self.line_start(node.end_lineno + 1)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement a node belongs to."""
+        at = node
+        while not isinstance(at, ast.stmt):
+            at = self.parents[at]
+        return at
+
+    def _first(self, node: ast.stmt) -> int:
+        decorators = getattr(node, "decorator_list", None)
+        if decorators:
+            return self.data.rfind(b"@", 0, self.start(decorators[0]))
+        return self.start(node)
+
+    # Edits
+
+    def replace(self, node: ast.expr, text: str, cost: float) -> Splice:
+        """Puts an expression in a node's place, in parentheses where its new place needs them."""
+        return Splice(self.start(node), self.end(node), self.fit(node, text), cost, node.lineno)
+
+    def replace_statement(self, node: ast.stmt, text: str, cost: float) -> Splice:
+        return Splice(self.start(node), self.end(node), text, cost, node.lineno)
+
+    def insert_before(self, node: ast.stmt, lines: Iterable[str], cost: float) -> Splice:
+        """New lines, indented as the statement is, before it."""
+        start = self.line_start(first_line(node))
+        indent = self.indent(node)
+        text = "".join(f"{indent}{line}{self.newline}" for line in lines)
+        return Splice(start, start, text, cost, first_line(node))
+
+    def insert_after(
+        self, node: ast.stmt, lines: Iterable[str], cost: float, indent: str | None = None
+    ) -> Splice:
+        _, end = self.whole_lines(node)
+        indent = self.indent(node) if indent is None else indent
+        text = "".join(f"{indent}{line}{self.newline}" for line in lines)
+        if end == len(self.data) and not self.data.endswith((b"\n", b"\r")):
+            text = self.newline + text.removesuffix(self.newline)
+        # A block's last line may never have run: what leads to its end is its head.
+        return Splice(end, end, text, cost, node.lineno)
+
+    def fit(self, node: ast.expr, text: str) -> str:
+        """The text with parentheses if it binds looser than the node's place allows."""
+        if rank(text) >= needed(node, self.parents.get(node)) or self._in_parentheses(node):
+            return text
+        return f"({text})"
+
+    def grouped(self, node: ast.expr, least: int) -> str:
+        """A node's own text, in parentheses if it binds looser than `least`."""
+        text = self.code(node)
+        if "\n" in text and not text.startswith(("(", "[", "{")):
+            return f"({text})"
+        return text if rank(text) >= least else f"({text})"
+
+    def _in_parentheses(self, node: ast.expr) -> bool:
+        before = self.data[: self.start(node)].rstrip()
+        after = self.data[self.end(node) :].lstrip()
+        return before.endswith(b"(") and after.startswith(b")")
+
+
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, decorators included."""
+    decorators = getattr(node, "decorator_list", None)
+    return int(decorators[0].lineno) if decorators else node.lineno

@@ -1,0 +1,1 @@
+"""What the bench measures, one file a subject; each yields its figures as lines."""

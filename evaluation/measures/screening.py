@@ -1,0 +1,59 @@
+"""How fast candidates are screened."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from agent.checks.screening import screening
+from agent.domain import Task
+from agent.repair.edits import single_edits
+from agent.repair.program import Program, spliced
+from evaluation.measures.samples import ONE_BUG, ONE_BUG_TESTS
+from evaluation.measures.sessions import task_of
+from sandbox import open_sandbox
+
+CANDIDATES = 8_000
+
+
+def screening_rate() -> Iterator[str]:
+    """Candidates judged a second by the search, beside compiling them alone."""
+    task = task_of(ONE_BUG, ONE_BUG_TESTS)
+    assert task.solution is not None
+    program = Program(task.solution.text)
+    texts = [
+        spliced(program.data, [edit.splice]) for edit in single_edits(program, {})
+    ]
+    texts = (texts * (1 + CANDIDATES // len(texts)))[:CANDIDATES]
+    started = time.perf_counter()
+    for text in texts:
+        with suppress(SyntaxError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "candidate", "exec")
+    floor = len(texts) / (time.perf_counter() - started)
+    yield f"compiling alone: {floor:,.0f} candidates/s"
+    for processes in (1, 2):
+        rates = [asyncio.run(_screened(task, texts, processes)) for _ in range(3)]
+        rate = statistics.median(rates)
+        yield (
+            f"judged on {processes} {'core' if processes == 1 else 'cores'}: {rate:,.0f} "
+            f"candidates/s, {rate / floor:.2f} x compiling alone"
+        )
+
+
+async def _screened(task: Task, texts: Sequence[str], processes: int) -> float:
+    """Candidates screened a second, once the process is warm."""
+    assert task.solution is not None
+    async with screening(
+        task, task.solution, task.tests, open_sandbox(), processes=processes
+    ) as screener:
+        async for _ in screener.screen(texts[:200], mode="fit"):
+            pass
+        started = time.perf_counter()
+        async for _ in screener.screen(texts, mode="fit"):
+            pass
+        return len(texts) / (time.perf_counter() - started)

@@ -1,0 +1,186 @@
+"""A remembered fix does not silence the question that was open when it was learned."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.events import Searched
+from agent.intake import paste
+from agent.memory import Memory
+from agent.recollection import OTHERS_PASSED
+from agent.result import Result, fold
+from agent.session import Session, Settings, open_session
+
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
+FOUR_TESTS = TESTS + "\nassert price(0) == 0"
+OPEN = f"{OTHERS_PASSED}: for `price(11)` A gives 22, B gives 33"
+
+
+def settings(folder: Path, **changes: object) -> Settings:
+    return Settings.from_env({}, provider="mock", data_dir=folder, **changes)
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    async with open_session(settings(tmp_path)) as opened:
+        yield opened
+
+
+async def followed(session: Session, run: str, after: int = 0) -> Result:
+    async for _ in session.follow(run, after):
+        pass
+    return fold(session.log(run))
+
+
+async def healed(
+    session: Session, *, code: str = PRICE, tests: str = TESTS, ask: bool = False
+) -> Result:
+    return await followed(session, await session.start(paste(code, tests, "").task, ask=ask))
+
+
+async def answered(session: Session, waiting: Result, answer: str) -> Result:
+    assert waiting.waiting is not None
+    seen = session.log(waiting.run_id)[-1].seq
+    await session.answer(waiting.run_id, waiting.waiting.interrupt, {"answer": answer})
+    return await followed(session, waiting.run_id, seen)
+
+
+def searched(session: Session, result: Result) -> bool:
+    return any(isinstance(entry.event, Searched) for entry in session.log(result.run_id))
+
+
+def offered(result: Result) -> list[tuple[str, str]]:
+    assert result.rivals is not None
+    return [(one.label, one.gives) for one in result.rivals.behaviours]
+
+
+def change(folder: Path, statement: str) -> None:
+    with sqlite3.connect(folder / "memory.db") as memory:
+        memory.execute(statement)
+    memory.close()
+
+
+async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
+    session: Session,
+) -> None:
+    first, again = await healed(session), await healed(session)
+    assert (again.strategy, again.proof, again.code) == ("memory", "E1", first.code)
+    assert again.proof_why == f"3 of 3 tests pass; {OPEN}"
+    assert "one of several repairs that passed" in again.reason
+    assert again.rivals is not None and first.rivals is not None
+    assert again.rivals.call == first.rivals.call
+    assert [one.diff for one in again.rivals.behaviours] == [
+        one.diff for one in first.rivals.behaviours
+    ]
+
+
+async def test_a_fix_with_rivals_does_not_keep_a_person_from_being_asked(
+    session: Session,
+) -> None:
+    await healed(session)
+    waiting = await healed(session, ask=True)
+    assert waiting.waiting is not None and searched(session, waiting)
+    assert waiting.waiting.question == "For `price(11)` A gives 22, B gives 33: which is right?"
+    assert "n == 10" in (await answered(session, waiting, "B")).code
+
+
+async def test_an_answer_is_remembered_and_not_asked_for_again(session: Session) -> None:
+    await answered(session, await healed(session, ask=True), "B")
+    for ask in (True, False):
+        again = await healed(session, ask=ask)
+        assert (again.strategy, again.rivals, again.waiting) == ("memory", None, None)
+        assert ("n == 10" in again.code, OTHERS_PASSED in again.reason) == (True, False)
+
+
+async def test_a_question_that_was_skipped_is_still_open(session: Session) -> None:
+    await answered(session, await healed(session, ask=True), "skip")
+    assert OPEN in (await healed(session)).proof_why
+    assert (await healed(session, ask=True)).waiting is not None
+
+
+@pytest.mark.parametrize(("answer", "edit"), [("A", "n >= 10"), ("B", "n == 10")])
+async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_asked(
+    session: Session, answer: str, edit: str
+) -> None:
+    await healed(session)
+    left_open = await healed(session)
+    settled = await followed(session, await session.settle(left_open.run_id, answer))
+    assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
+    again = await healed(session)
+    assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
+
+
+async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
+    session: Session,
+) -> None:
+    code = "def area(w, h):\n    return w + h\n"
+    tests = (
+        "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0\n"
+        "assert area(7, 9) == 63"
+    )
+    first = await healed(session, code=code, tests=tests, ask=True)
+    again = await healed(session, code=code, tests=tests, ask=True)
+    assert (first.strategy, again.strategy, searched(session, again)) == ("search", "memory", False)
+
+
+async def test_an_edit_from_another_program_does_not_keep_a_person_from_being_asked(
+    session: Session,
+) -> None:
+    await answered(session, await healed(session, ask=True), "A")
+    like = PRICE.replace("price", "cost").replace("* 3", "* 4")
+    tests = "assert cost(10) == 20\nassert cost(9) == 36"
+    assert (await healed(session, code=like, tests=tests, ask=True)).waiting is not None
+
+
+async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
+    session: Session, tmp_path: Path
+) -> None:
+    first = await healed(session, tests=FOUR_TESTS)
+    async with open_session(settings(tmp_path, max_candidates=1)) as hasty:
+        again = await healed(hasty, tests=FOUR_TESTS, ask=True)
+        assert searched(hasty, again)
+    assert (again.outcome, again.strategy, again.code) == ("healed", "memory", first.code)
+    assert (again.proof, OTHERS_PASSED in again.proof_why) == ("E1", True)
+    assert "held-out" in {test.origin for test in first.tests}
+    assert again.report is not None
+    assert {verdict.origin for verdict in again.report.trusted} == {"user"}
+
+
+async def test_the_others_are_told_as_edits_of_the_program_as_it_is_now(session: Session) -> None:
+    await healed(session)
+    noted = "# the shop\n" + PRICE.replace("n > 10", "n  >  10  # many")
+    again = await healed(session, code=noted)
+    assert offered(again) == [("A", "22"), ("B", "33")]
+    assert again.rivals is not None
+    assert all("# many" in one.solution.text for one in again.rivals.behaviours)
+
+
+@pytest.mark.parametrize("statement", [
+    "update fixes set rivals = replace(rivals, 'n == 10', 'n == 99')",
+    "update fixes set rivals = ''",
+])
+async def test_what_does_not_pass_now_is_not_told_as_another_repair(
+    session: Session, tmp_path: Path, statement: str
+) -> None:
+    await healed(session)
+    change(tmp_path, statement)
+    again = await healed(session)
+    assert (again.strategy, again.rivals) == ("memory", None)
+    assert again.proof_why == f"3 of 3 tests pass; {OTHERS_PASSED}"
+
+
+async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
+    session: Session, tmp_path: Path
+) -> None:
+    await healed(session)
+    change(tmp_path, "update fixes set rivals = '{}'")
+    assert (await healed(session)).strategy == "search"
+    memory = Memory(tmp_path / "memory.db")
+    (known,) = memory.fixes()
+    assert (known.fix.standing, memory.skipped) == ("open", 0)
+    memory.close()
