@@ -17,6 +17,8 @@ class Suite(Value):
 
     visible: tuple[TestCase, ...] = ()
     held_out: tuple[TestCase, ...] = ()
+    held_passed: bool = False
+    """The held-out test passed before the repair too: it shows that nothing else broke."""
     consulted: bool = False
     """A held-out test failed once and was shown; passing it proves no more."""
     unheld: str = ""

@@ -39,9 +39,9 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     told = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(asks_anew(test, told, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
-    return Proof(
-        level="E2", why=f"{passed}, {len(suite.held_out)} of them never seen by the repair"
-    )
+    unseen = f"{len(suite.held_out)} of them never seen by the repair"
+    before = ", though it passed before" if suite.held_passed else ""
+    return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
 
 def _ended(report: Report) -> str:

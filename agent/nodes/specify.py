@@ -83,6 +83,7 @@ def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
     return suite.model_copy(update={
         "visible": tuple(test for test in suite.visible if test is not chosen),
         "held_out": (chosen.model_copy(update={"origin": "held-out"}),),
+        "held_passed": chosen.name not in names,
     })
 
 
