@@ -46,13 +46,13 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
-    """The proof of a repair: of one that drops a call whose effect no answer shows, E1; pure."""
-    dropped = dropped_calls(base.text, repaired.text) if proof.level == "E2" else ()
+    """The proof of a repair; one that drops a call whose effect no answer shows has no more than
+    E1, and is told as such. Pure."""
+    dropped = dropped_calls(base.text, repaired.text)
     if not dropped:
         return proof
-    return Proof(
-        level="E1", why=f"{proof.why}; `{dropped[0]}` is called no more, which no test looks at"
-    )
+    missing = f"`{dropped[0]}` is called no more, which no test looks at"
+    return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
 
 
 def _ended(report: Report) -> str:

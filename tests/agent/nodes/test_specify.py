@@ -354,3 +354,6 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
     proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
     assert proof.level == level
     assert ("`audit` is called no more" in proof.why) == (level == "E1")
+    unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
+    assert unproven.level == "E0"
+    assert ("`audit` is called no more" in unproven.why) == (level == "E1")
