@@ -7,14 +7,16 @@ import io
 import re
 import tokenize
 
+from agent.common_ends import common_start
+
 
 def described(before: str, after: str) -> str:
     """What changed from one text to another: ``changed `<` to `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []
     # Long programs differ in a few lines: the matcher sees those and one on either side.
-    same = max(0, _alike(old, new) - 1)
-    rest = max(0, _alike(old[same:][::-1], new[same:][::-1]) - 1)
+    same = max(0, common_start(old, new) - 1)
+    rest = max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
     matcher = difflib.SequenceMatcher(
         None, old[same : len(old) - rest], new[same : len(new) - rest], autojunk=False
     )
@@ -31,12 +33,6 @@ def described(before: str, after: str) -> str:
         else:
             parts.append(f"changed {_lines(a, b)} to {_shown(new[c:d])}")
     return " and ".join(parts) or "changed only line ends"
-
-
-def _alike(old: list[str], new: list[str]) -> int:
-    """How many lines are the same at the start."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _within(old: str, new: str, line: int) -> str:
