@@ -1,6 +1,8 @@
 # Each command sets up what it needs; only Python, make and pip must be there.
 PYTHON ?= python3
 BIN := .venv/bin
+# A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
+SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test check fix bench clean
 
@@ -8,7 +10,7 @@ run: .venv/.core
 	$(BIN)/python app.py
 
 test: .venv/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
 check: .venv/.test
 	$(BIN)/ruff check .

@@ -7,14 +7,16 @@ proven cost a few calls. A budget of seconds may cut it short, which is told.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.checks import plain
-from agent.checks.codec import Garbled
+from agent.checks.codec import Garbled, Unplain
 from agent.checks.examples import Asked, asked
 from agent.checks.judge import Seeds, check
 from agent.checks.probing import Answered, answers
@@ -22,6 +24,7 @@ from agent.domain import Alternatives, Evidence, Report, Solution, Task, TestCas
 from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines
 from agent.repair.probes import probes
 from agent.repair.program import Program
+from agent.repair.sequences import sequences
 from sandbox.sandbox import Sandbox
 
 ENOUGH_PROBES = 100
@@ -97,12 +100,32 @@ async def _ask(
     )
 
 
-def _calls(case: Case) -> tuple[str, ...]:
+def _names(case: Case) -> tuple[str, ...]:
     try:
-        names = Program(case.repaired.text).functions
+        return Program(case.repaired.text).functions
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    return probes(names, [test.code for test in case.tests], counting=True)
+
+
+def _calls(case: Case) -> tuple[str, ...]:
+    return probes(_names(case), [test.code for test in case.tests], counting=True)
+
+
+def _own(case: Case) -> list[Asked]:
+    """What the tests themselves ask: calls, and what they do with an object."""
+    found = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
+    names = frozenset(_names(case))
+    for test in case.tests:
+        try:
+            used = [*sequences(ast.parse(test.code), names)]
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for use in used:
+            value = ast.literal_eval(use.expected)
+            with suppress(Unplain):
+                parts = plain.parts(plain.encode(value))
+                found.append(Asked(ast.unparse(use.call), (), value, parts=parts))
+    return found
 
 
 async def _probed(case: Case, until: float) -> Evidence:
@@ -114,7 +137,7 @@ async def _probed(case: Case, until: float) -> Evidence:
     called = _calls(case)
     if len(called) < ENOUGH_PROBES:
         return Evidence(probes=len(called))
-    tests = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
+    tests = _own(case)
     mixed = [*called, *(one.call for one in tests)]
     # Shuffled over all processes and over the time of each, in the same way every time.
     order = random.Random(0).sample(range(len(mixed)), len(mixed))

@@ -1,6 +1,6 @@
 """Counts how Python's standard library is written, for `agent.repair.naturalness`.
 
-    python -m evaluation.corpus > agent/repair/corpus.py
+    python -m evaluation.corpus agent/repair/corpus.py
 
 Only counts of syntax are kept, of every module but tests and those that are data or no longer
 kept up. Another Python gives other counts: the table says whose they are.
@@ -8,12 +8,13 @@ kept up. Another Python gives other counts: the table says whose they are.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import platform
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent.repair.naturalness import Shape, shapes
@@ -32,14 +33,16 @@ it stands there. Written by `python -m evaluation.corpus`, which says what was c
 COUNTS = """'''
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the table, once all is counted."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.corpus", description=__doc__)
+    parser.add_argument("file", type=Path, help="the module to write")
+    wanted = parser.parse_args(arguments)
     counts: Counter[Shape] = Counter()
     for path in sources(Path(sysconfig.get_path("stdlib"))):
         counts += shapes(ast.parse(path.read_bytes()))
-    print(HEAD.format(version=platform.python_version()))
-    for line in table(counts):
-        print(line)
-    print('"""')
+    lines = [HEAD.format(version=platform.python_version()), *table(counts), '"""']
+    wanted.file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 

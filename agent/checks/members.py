@@ -38,7 +38,7 @@ _TYPES = {
         collections.Counter, collections.defaultdict, datetime.datetime, datetime.date,
     )
 }
-_TYPE = re.compile(r"'(\w+)' object has no attribute")
+_TYPE = re.compile(r"'(?:\w+\.)*(\w+)' object has no attribute")
 _MODULE = re.compile(r"^module '(\w+)' has no attribute|cannot import name '\w+' from '(\w+)'")
 
 

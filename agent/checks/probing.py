@@ -88,7 +88,7 @@ async def _session(
 ) -> list[Answered]:
     """What one process answers, up to and with the call that ends it."""
     items: list[Json] = [
-        {"id": secrets.token_hex(8), "call": call, "names": [_root(call)]} for call in called
+        {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
     ]
     found: list[Answered] = []
     job = calling(solution, task, sandbox, items, wall_s)
@@ -138,9 +138,15 @@ def _alike(wire: Json) -> Json:
     return wire
 
 
-def _root(call: str) -> str:
-    """The program's name at which a call begins."""
-    node: ast.expr = ast.parse(call, mode="eval").body
+def _roots(call: str) -> list[Json]:
+    """The program's names at which a call begins, or what the call's own function is given."""
+    node = ast.parse(call, mode="eval").body
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):
+        return [_root(given, call) for given in node.args]
+    return [_root(node, call)]
+
+
+def _root(node: ast.expr, call: str) -> str:
     while not isinstance(node, ast.Name):
         match node:
             case ast.Call(func=inner) | ast.Attribute(value=inner):

@@ -2,7 +2,7 @@
 
 Such a name is wrong whatever else is wrong, and nothing behind it is seen before it is mended. Two
 of them, or one and another fault, are two edits for a search that goes by tests; here each is a
-step of its own, and the search goes on from the text in which none is missing.
+step of its own, and the text in which none is missing is one more to search from.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 from collections.abc import Generator
 
 from agent.repair.blame import WRONG_ANSWERS, crash_of
+from agent.repair.edits import Edit
 from agent.repair.edits.crashes import crash
 from agent.repair.facts import Answer, Candidate, Crash, Question, Screen, Screened, Trace
-from agent.repair.program import Program, spliced
-from agent.repair.seen import Seen, examined
+from agent.repair.program import Program, Splice, spliced
+from agent.repair.seen import Seen, examined, note
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
+OPERATOR = "missing name"
 MOST_STEPS = 8
 GUESSES = 12
 """Edits of one missing name that are tried."""
@@ -37,32 +39,31 @@ def mended_names(
     at = base
     for step in range(MOST_STEPS):
         ended = crash_of(trace)
-        if ended is None or ended.exception not in MISSING:
+        if ended is None or ended.exception not in MISSING or state.spent:
             break
         guesses = _guesses(at, trace, ended)
-        answers = yield Screen(tuple(one.text for one in guesses), "full", state.progress())
+        texts = tuple(one.text for one, _ in guesses)
+        answers = yield Screen(texts, "full", state.progress())
         assert isinstance(answers, tuple)
         state.tried += sum(answer is not None for answer in answers)
         further = [
-            (-answer.score, one.cost, one.text, one, answer)
-            for one, answer in zip(guesses, answers, strict=True)
+            (-answer.score, one.cost, one.text, one, edit, answer)
+            for (one, edit), answer in zip(guesses, answers, strict=True)
             if answer is not None and _is_further(answer, ended)
         ]
         if not further:
             break
-        _, _, _, at, answer = min(further, key=lambda one: one[:3])
+        *_, at, edit, answer = min(further, key=lambda one: one[:3])
         found = at
         if answer.ended == "ok":
             if step:
-                state.plausible[at.text] = Candidate(
-                    at.text, at.cost, at.operator, passed=answer.score, types=answer.types
-                )
+                note(state, at, edit, answer)
             break
         trace = yield from examined(state, at.text)
     return found
 
 
-def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[Candidate]:
+def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate, Edit]]:
     """The likeliest texts in which a missing name is another, or exists."""
     try:
         program = Program(at.text, types=trace.types, crash=ended)
@@ -71,18 +72,21 @@ def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[Candidate]:
     splices = sorted(
         crash(program, program.tree), key=lambda one: (one.cost, one.start, one.text)
     )
-    texts: dict[str, float] = {}
+    texts: dict[str, Splice] = {}
     for splice in splices:
         if len(texts) < GUESSES:
-            texts.setdefault(spliced(program.data, [splice]), splice.cost)
+            texts.setdefault(spliced(program.data, [splice]), splice)
     texts.pop(at.text, None)
     return [
-        Candidate(text, at.cost + STEP + cost, "missing name") for text, cost in texts.items()
+        (Candidate(text, cost, OPERATOR), Edit(splice, OPERATOR, cost))
+        for text, splice in texts.items()
+        for cost in [at.cost + STEP + splice.cost]
     ]
 
 
 def _is_further(answer: Screened, ended: Crash) -> bool:
-    """Whether a candidate came beyond the place where the name was missing."""
+    """Whether a candidate ended elsewhere than where the name was missing, or for want of
+    another."""
     if answer.ended not in ("ok", "failed"):
         return False
     if answer.score or answer.exception in WRONG_ANSWERS or answer.line != ended.line:

@@ -1,10 +1,10 @@
 """How unusual the code is that an edit writes, measured by how Python is written elsewhere.
 
 Mistakes are rare and repairs look like other code: of two edits that pass every test, the one
-that writes `z + z == x` is less likely meant than the one that writes `x + z == y`. The measure
-is the surprise of a statistical model of source code (naturalness, Hindle et al., 2012), here of
-syntax trees: how often a kind of node stands at a place under its parent. `corpus` holds the
-counts.
+that writes `low + low > size` is less likely meant than the one that writes
+`low + step > size`. The measure is the surprise of a statistical model of source code
+(naturalness, Hindle et al., 2012), here of syntax trees: how often a kind of node stands at a
+place under its parent. `corpus` holds the counts.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _BUILTINS = frozenset(dir(builtins))
 _WORDLESS = ast.expr_context | ast.operator | ast.cmpop | ast.boolop | ast.unaryop
 
 
-def surprise(before: str, after: str) -> float:
+def surprise(before: str, after: str) -> float | None:
     """The negative logarithm of the likelihood of the most unusual shape that `after` has and
-    `before` has not; 0 where there is none, or one of the two is not Python."""
+    `before` has not, in nats; 0 where there is none. `None` where that is not known: one of the two
+    is not Python, or the statements of the module that differ are longer than `LONGEST`."""
     for texts in (_changed(before, after), (before, after)):
         if max(map(len, texts)) > LONGEST:
             break
@@ -45,7 +46,7 @@ def surprise(before: str, after: str) -> float:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # the part that differs may begin or end inside a string
         return max((-math.log(_likelihood(shape)) for shape in new - old), default=0.0)
-    return 0.0
+    return None
 
 
 @lru_cache(16)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agent.literals import spelt
-from agent.trees import is_literal
+from agent.repair.sequences import changeable, sequences
 
 PROBES = 128
 MOST_SEEDS = 24
@@ -37,10 +37,11 @@ def probes(
 ) -> tuple[str, ...]:
     """Up to `most` calls of the program's `names`, none of them a test's own, the shortest first.
 
-    With `counting`, numbers further and further from those seen make up what is missing. The same
+    For proof, which no person has to read: with `counting`, what a test does with an object is one
+    call too, and numbers further and further from those seen make up what is missing. The same
     names and tests give the same calls.
     """
-    seeds = _seeds(frozenset(names), tests)
+    seeds = _seeds(frozenset(names), tests, counting)
     if not seeds:
         return ()
     chance = random.Random(0)
@@ -66,39 +67,27 @@ def probes(
     return tuple(sorted(found, key=lambda one: (len(one), one)))
 
 
-def _seeds(names: frozenset[str], tests: Sequence[str]) -> list[Call]:
+def _seeds(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[Call]:
     """The tests' calls whose arguments are all literals, each once."""
     found: dict[str, Call] = {}
+    used: dict[str, Call] = {}
     for test in tests:
         try:
             tree = ast.parse(test)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
+        if counting:
+            for one in sequences(tree, names):
+                used.setdefault(ast.unparse(one.call), (one.call, one.literals))
         inner: set[ast.AST] = set()
         for node in ast.walk(tree):
             if node in inner or not isinstance(node, ast.Call):
                 continue
-            literals = _literals(node, names)
+            literals = changeable(node, names)
             if literals is not None:
                 inner.update(ast.walk(node))
                 found.setdefault(ast.unparse(node), (node, literals))
-    return list(found.values())[:MOST_SEEDS]
-
-
-def _literals(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | None:
-    """The literals of a chain of calls that begins at one of the names, or `None`."""
-    match node:
-        case ast.Name(id=name):
-            return () if name in names else None
-        case ast.Attribute(value=owner):
-            return _literals(owner, names)
-        case ast.Call(func=func, args=args, keywords=keywords):
-            before = _literals(func, names)
-            given = [*args, *(keyword.value for keyword in keywords)]
-            if before is None or any(keyword.arg is None for keyword in keywords):
-                return None
-            return (*before, *given) if all(map(is_literal, given)) else None
-    return None
+    return [*used.values(), *found.values()][:MOST_SEEDS]
 
 
 class _Pool:
@@ -153,6 +142,10 @@ def _shape(call: ast.expr) -> str:
             return f"{_shape(owner)}.{name}"
         case ast.Call(func=func, args=args, keywords=keywords):
             return f"{_shape(func)}({len(args) + len(keywords)})"
+        case ast.Lambda(body=body):
+            return f"lambda {_shape(body)}"
+        case ast.Subscript(value=ast.Tuple(elts=steps)):
+            return ", ".join(map(_shape, steps))
     return ""
 
 
@@ -178,6 +171,10 @@ def _with(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -
                 given = [shown(one) for one in args]
                 given += [f"{one.arg}={shown(one.value)}" for one in keywords]
                 return f"{shown(func)}({', '.join(given)})"
+            case ast.Lambda(args=parameters, body=body):
+                return f"(lambda {ast.unparse(parameters)}: {shown(body)})"
+            case ast.Subscript(value=ast.Tuple(elts=steps), slice=place):
+                return f"({', '.join(map(shown, steps))})[{ast.unparse(place)}]"
         return ast.unparse(node)
 
     return shown(call)

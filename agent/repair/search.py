@@ -4,9 +4,9 @@ A generator: it yields questions, is sent their answers, and returns its finding
 
     text does not compile    syntax edits until it does, then go on with the best of them
     examine the base         suspicion of each line, the crash, the types of the variables
-    missing names            each as the exception names it; once cheap single edits have not
-                             helped, all stages on the text in which none is missing
+    missing names            each as the exception names it
     cheap single edits       cheapest first, until some pass every test
+    all stages again         on the text in which no name is missing, where one was
     a beam                   edits after which a failing test passes, or fails nearer to passing,
                              each with a second edit; by cost among them the dearer single edits
                              and pairs of two cheap ones; then the best of those with a third
@@ -206,7 +206,7 @@ def offered(state: Seen) -> Steps:
     if not kept:
         return
     if len(kept) > 1:
-        kept = ranked(replace(one, surprise=surprise(state.source, one.text)) for one in kept)
+        kept = _surprising(state.source, kept)
         state.plausible.update({one.text: one for one in kept})
     calls = probes(_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
@@ -224,6 +224,13 @@ def offered(state: Seen) -> Steps:
     accepted = yield Offer(state.findings(kept))
     state.offered.update(one.text for one in kept)
     state.accepted = accepted is True
+
+
+def _surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The candidates by how unusual their code is too, where that is known of all."""
+    asked = [(one, surprise(source, one.text)) for one in kept]
+    told = [replace(one, surprise=nats) for one, nats in asked if nats is not None]
+    return ranked(told) if len(told) == len(kept) else kept
 
 
 def _quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:

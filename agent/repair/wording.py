@@ -9,14 +9,18 @@ import tokenize
 
 from agent.common_ends import common_start
 
+LONG = 400
+"""Tokens of a line that a person would not write."""
+LONGEST = 400
+"""Characters of a line that are shown."""
+
 
 def described(before: str, after: str) -> str:
     """What changed from one text to another: ``changed `<` to `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []
     # Long programs differ in a few lines: the matcher sees those and one on either side.
-    same = max(0, common_start(old, new) - 1)
-    rest = max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
+    same, rest = _around(old, new)
     matcher = difflib.SequenceMatcher(
         None, old[same : len(old) - rest], new[same : len(new) - rest], autojunk=False
     )
@@ -35,8 +39,31 @@ def described(before: str, after: str) -> str:
     return " and ".join(parts) or "changed only line ends"
 
 
+def _around(old: list[str], new: list[str]) -> tuple[int, int]:
+    """How many parts at the beginning and at the end are left out: the same ones but for the last."""
+    same = max(0, common_start(old, new) - 1)
+    return same, max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
+
+
+def _differing(
+    before: list[_Token], after: list[_Token]
+) -> tuple[list[_Token], list[_Token]]:
+    """The tokens in which a very long line differs, and one on either side."""
+    old, new = [token for token, _, _ in before], [token for token, _, _ in after]
+    same, rest = _around(old, new)
+    return before[same : len(before) - rest], after[same : len(after) - rest]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
 def _within(old: str, new: str, line: int) -> str:
     before, after = _tokens(old.strip()), _tokens(new.strip())
+    if max(len(before), len(after)) > LONG:
+        before, after = _differing(before, after)
+    if max(len(before), len(after)) > LONG:
+        return f"changed several places of line {line}"
     matcher = difflib.SequenceMatcher(
         None, [token for token, _, _ in before], [token for token, _, _ in after], autojunk=False
     )
@@ -46,9 +73,10 @@ def _within(old: str, new: str, line: int) -> str:
     a, b = blocks[0][1], blocks[-1][2]
     c, d = blocks[0][3], blocks[-1][4]
     was, now = _spelt(old.strip(), before[a:b]), _spelt(new.strip(), after[c:d])
-    if len(blocks) > 1:
+    if len(blocks) > 1 and max(len(old), len(new)) <= LONGEST:
         # Several places of a line: the tokens between them are shown as they stand.
         was, now = old.strip(), new.strip()
+    was, now = _cut(was), _cut(now)
     if not was:
         return f"inserted `{now}` in line {line}"
     if not now:

@@ -13,6 +13,7 @@ from agent.domain import (
     Example,
     File,
     Report,
+    Script,
     Solution,
     Task,
     TestCase,
@@ -40,7 +41,14 @@ async def evidence(
     base: str, repaired: str, given: dict[str, str], *, others: tuple[str, ...] = (),
     seconds: float = 20.0,
 ) -> Evidence:
-    tests, sandbox, task = examples(given), open_sandbox(), Task()
+    return await gathered_for(base, repaired, examples(given), others=others, seconds=seconds)
+
+
+async def gathered_for(
+    base: str, repaired: str, tests: tuple[TestCase, ...], *, others: tuple[str, ...] = (),
+    seconds: float = 20.0,
+) -> Evidence:
+    sandbox, task = open_sandbox(), Task()
 
     async def judge(one: Solution) -> Report:
         return await check(one, tests, task, sandbox)
@@ -220,3 +228,30 @@ async def test_gathering_can_be_cancelled() -> None:
     working.cancel()
     (ended,) = await asyncio.gather(working, return_exceptions=True)
     assert isinstance(ended, asyncio.CancelledError)
+
+
+TILL = (
+    "class Till:\n    def __init__(self):\n        self.coins = []\n\n"
+    "    def take(self, coin):\n        self.coins.append(coin)\n\n"
+    "    def total(self):\n        return sum(self.coins) - 1\n"
+)
+TILL_TESTS = tuple(
+    Script(name=str(coin), origin="user", code=(
+        f"till = Till()\ntill.take({coin})\ntill.take(2)\nassert till.total() == {coin + 2}"
+    ))
+    for coin in (1, 5, 10, 20)
+)
+
+
+async def test_an_object_that_keeps_state_is_probed_by_what_the_tests_do_with_it() -> None:
+    seen = await gathered_for(TILL, TILL.replace(" - 1", ""), TILL_TESTS)
+    assert (seen.probes >= 100, seen.new_failures, seen.wavering) == (True, (), ())
+    assert reaches_e3(seen)
+
+
+async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None:
+    repaired = TILL.replace("sum(self.coins) - 1", "{3: 3, 7: 7, 12: 12, 22: 22}[sum(self.coins)]")
+    seen = await gathered_for(TILL, repaired, TILL_TESTS)
+    assert seen.new_failures
+    assert seen.new_failures[0].startswith("(lambda till: (till.take(")
+    assert not reaches_e3(seen)

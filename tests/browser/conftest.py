@@ -141,10 +141,10 @@ def public(
     return opened
 
 
-@pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
-def size(request: pytest.FixtureRequest) -> tuple[int, int]:
-    """A window's width and height."""
-    return request.param
+@pytest.fixture
+def size() -> tuple[int, int]:
+    """A window's width and height: a desk's, where a test names no other."""
+    return 1440, 900
 
 
 @contextmanager
@@ -165,13 +165,13 @@ def window(
 def recorded_page(
     browser: Browser, recorded_home: str, size: tuple[int, int]
 ) -> Iterator[Watched]:
-    """A window on recorded runs, at both sizes."""
+    """A window on recorded runs."""
     with window(browser, recorded_home, size) as watched:
         yield watched
 
 
 @pytest.fixture
 def page(browser: Browser, home: str, size: tuple[int, int]) -> Iterator[Watched]:
-    """A window on the page as it ships, at both sizes."""
+    """A window on the page as it ships."""
     with window(browser, home, size) as watched:
         yield watched

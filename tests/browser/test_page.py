@@ -13,6 +13,11 @@ from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+at_both_sizes = pytest.mark.parametrize(
+    "size", [(1440, 900), (390, 844)], ids=["desk", "phone"]
+)
+"""Where the place of things matters: whether they fit, and can be clicked."""
+
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 REPEATED_IDS = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((item) => item.id).filter(Boolean);
@@ -41,6 +46,7 @@ def fits(page: Page) -> None:
     assert whole <= seen
 
 
+@at_both_sizes
 def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> None:
     page = recorded_page.page
     fits(page)
@@ -51,6 +57,7 @@ def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> 
     assert page.evaluate(UNNAMED) == []
 
 
+@at_both_sizes
 def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
@@ -92,6 +99,7 @@ def test_an_unknown_run_is_met_with_a_sentence(recorded_page: Any) -> None:
     expect(other.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
+@at_both_sizes
 def test_stop_ends_a_run(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="healed slowly")
@@ -101,6 +109,7 @@ def test_stop_ends_a_run(recorded_page: Any) -> None:
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
+@at_both_sizes
 def test_what_a_reader_opened_stays_open_while_the_run_goes_on(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="healed slowly")
@@ -169,6 +178,7 @@ def test_the_clock_goes_on_between_two_events(recorded_page: Any) -> None:
     ended(page, "CANCELLED")
 
 
+@at_both_sizes
 def test_patch_and_log_can_be_taken_along(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
     heal(page, words="healed")
@@ -190,6 +200,7 @@ WRONG = """def postage(grams):
 """
 
 
+@at_both_sizes
 def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
     heal(page.page, code=WRONG,
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
@@ -212,6 +223,7 @@ def test_a_crashing_script_with_a_test_on_its_output_is_healed(page: Any) -> Non
     ended(page.page, "HEALED")
 
 
+@at_both_sizes
 def test_a_card_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.get_by_role("button", name="Off by one day").click()
     ended(page.page, "HEALED")
@@ -230,6 +242,7 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     ended(fresh, "HEALED")
 
 
+@at_both_sizes
 def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
     badge = page.page.locator("#plan .badge.level")
     layers = page.page.locator("#plan .jail li")

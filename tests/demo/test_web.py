@@ -26,6 +26,7 @@ from sandbox import SandboxUnavailable
 Chosen = Callable[[Task], tuple[Stamped, ...]]
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) ->
     assert (await page.arrive(kept, "new", "", "", asked("")))[3] == gr.skip()
 
 
-@pytest.mark.parametrize("run", [str(uuid4()), "../../etc/passwd", "<script>", "é"])
+@pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
     arrived = await page.arrive(None, "", "", "", asked(run))
     assert arrived[0]["run"] == ""
@@ -324,7 +325,7 @@ async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Ch
     host = Host(lambda: recorded_engine(session), Door(public=True, allow_weak=True))
     async with host.serving():
         page = Page(host)
-        for run in ("", str(uuid4())):
+        for run in ("", UNKNOWN):
             arrived = await page.arrive(None, "", "", "", asked(run))
             assert 'class="banner weak"' in arrived[-1]
             assert arrived[-3]["interactive"] is True

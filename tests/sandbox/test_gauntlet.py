@@ -224,6 +224,7 @@ def seen_here() -> Iterator[dict[str, Gauntlet]]:
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("level", get_args(JailLevel))
 def test_no_attack_gets_out_of_the_jail(level: str, seen_here: dict[str, Gauntlet]) -> None:
     seen = seen_here[level]

@@ -132,6 +132,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
     Operator("repeated list", (ast.BinOp,), sharing.repeated),
     Operator("copy", (ast.Assign, ast.For, ast.Return), sharing.copied),
+    Operator("copy of what is kept", (ast.Call,), sharing.kept),
     Operator("used once", _VALUES, sharing.used_once),
     Operator("shadowed name", _FUNCTIONS, sharing.shadowed),
     Operator("nothing kept", (ast.Assign,), results.nothing_kept),
@@ -203,11 +204,13 @@ def single_edits(
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
+    idle: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> list[Edit]:
     """Every single edit once, as cheap as any operator has it, the cheapest edits first.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
+    No `idle` node is under suspicion.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
     raising = program.crash.line if program.crash else None
@@ -221,7 +224,9 @@ def single_edits(
     nodes = list(_walked(within or program.tree, closed))
     each = None
     if len(nodes) > LARGE:
-        nodes.sort(key=lambda node: -suspicion.get(getattr(node, "lineno", 0), 0.0))
+        nodes.sort(key=lambda node: -(
+            0.0 if node in idle else suspicion.get(getattr(node, "lineno", 0), 0.0)
+        ))
         each = MOST_EACH
     for node in nodes:
         if over() or len(found) > MOST_EDITS:
@@ -239,6 +244,8 @@ def single_edits(
                 continue
             for splice in islice(operator.propose(program, node), each):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
+                if node in idle:
+                    known = 0.0
                 cost = splice.cost + priors[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)

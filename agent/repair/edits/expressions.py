@@ -34,6 +34,8 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda) or (kinds and not kinds & NUMBERS):
         return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return  # another number, not `-1 - 1`
     if not isinstance(parent, _PLACES) or _is_called(parent, node):
         return
     if isinstance(parent, ast.Subscript) and node is parent.value:

@@ -91,6 +91,7 @@ PRIORS: dict[str, tuple[int, int]] = {
     "late binding": (0, 1),
     "repeated list": (0, 1),
     "copy": (0, 2),
+    "copy of what is kept": (0, 2),
     "used once": (0, 1),
     "shadowed name": (0, 2),
     "nothing kept": (0, 2),

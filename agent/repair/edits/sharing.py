@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from agent.repair.edits.blocks import block_of
 from agent.repair.edits.constants import together
@@ -13,6 +13,7 @@ _CHANGES = frozenset(
     "append extend insert remove pop clear sort reverse add discard update popitem setdefault "
     "appendleft popleft".split()
 )
+_KEEPS = frozenset({"append", "appendleft", "add", "insert", "put"})
 _ONCE = frozenset({"map", "filter", "zip", "reversed", "enumerate", "iter"})
 
 
@@ -118,7 +119,25 @@ def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterato
                 yield program.replace(value, f"{kind}({text})", cost + 0.1)
 
 
-def _changes(body: list[ast.stmt], name: str) -> bool:
+def kept(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A copy of what is put into a collection and changed afterwards, or before the next time."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attr), args=[*_, ast.Name(id=name) as value]):
+            pass
+        case _:
+            return
+    kinds = program.type_of(value)
+    if attr not in _KEEPS or (kinds and not kinds & {"list", "dict", "set", "deque"}):
+        return
+    cost = 1.0 if _changes([program.scope(node)], name) else 3.6
+    if not kinds or "list" in kinds:
+        yield program.replace(value, f"{name}[:]", cost)
+    else:
+        yield program.replace(value, f"{name}.copy()", cost)
+    yield program.replace(value, f"tuple({name})", cost + 1.0)
+
+
+def _changes(body: Iterable[ast.AST], name: str) -> bool:
     """Whether statements change the value that a name or attribute stands for."""
     for one in (inner for statement in body for inner in ast.walk(statement)):
         match one:

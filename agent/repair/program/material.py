@@ -6,8 +6,12 @@ import ast
 import sys
 from collections.abc import Iterable
 
+from agent.trees import is_literal
+
 TABLE = 100
 """Constants in one display from which on it is a table of data."""
+VAST = 1_000
+"""Entries from which on a table is data all through: its keys, and it itself as a value."""
 
 
 def hidden(nodes: Iterable[ast.AST]) -> frozenset[ast.AST]:
@@ -31,19 +35,31 @@ def hidden(nodes: Iterable[ast.AST]) -> frozenset[ast.AST]:
         if isinstance(node, ast.Match):
             for case in node.cases:
                 found.update(ast.walk(case.pattern))
-        found.update(_entries(node))
+        found.update(_data(node))
     return frozenset(found)
 
 
-def _entries(node: ast.AST) -> list[ast.expr]:
-    """What a table of data holds; nothing for other nodes."""
+def _data(node: ast.AST) -> list[ast.AST]:
+    """What of a table of data is no material; nothing for other nodes."""
     match node:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            pass
-        case ast.Dict(values=parts):
+            keys: list[ast.expr | None] = []
+        case ast.Dict(keys=keys, values=parts):
             pass
         case _:
             return []
-    return parts if len(parts) > TABLE and all(
-        isinstance(part, ast.Constant) for part in parts
-    ) else []
+    if len(parts) <= TABLE:
+        return []
+    if len(parts) <= VAST:
+        return [*parts] if all(isinstance(part, ast.Constant) for part in parts) else []
+    if not all(_is_datum(part) for part in (*filter(None, keys), *parts)):
+        return []
+    return [*ast.walk(node)]
+
+
+def _is_datum(part: ast.expr) -> bool:
+    """Whether an entry is a constant, or a display of such."""
+    return isinstance(part, ast.Constant) or (
+        isinstance(part, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.UnaryOp)
+        and is_literal(part)
+    )

@@ -10,6 +10,7 @@ from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
 from agent.repair.program.kinds import CALL_TYPES, METHOD_TYPES
 from agent.repair.program.material import hidden
+from agent.repair.program.near import NEAR, nearest
 from agent.repair.program.scopes import BUILTINS, Function, Scopes
 
 
@@ -34,6 +35,7 @@ class Program(Scopes):
         self.answers = answers
         self.all_moments = moments
         self._held: dict[tuple[str, int], Vector] = {}
+        self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 
     # What the watched runs saw
 
@@ -158,14 +160,20 @@ class Program(Scopes):
         return tuple(found)
 
     def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
-        """Distinct constants of exactly that type in the node's scope."""
-        return tuple(
-            dict.fromkeys(
-                one.value
-                for _, one in self.expressions(self.scope(node))
+        """Distinct constants of exactly that type in the node's scope; of very many, those that
+        stand nearest."""
+        key = self.scope(node), kind
+        if key not in self._constants:
+            self._constants[key] = [
+                (self.start(one), one.value) for _, one in self.expressions(key[0])
                 if isinstance(one, ast.Constant) and type(one.value) is kind
-            )
-        )
+            ]
+            if len(self._constants[key]) > NEAR:
+                self._constants[key].sort(key=lambda one: one[0])
+        found = self._constants[key]
+        if len(found) > NEAR:
+            return nearest(found, self.start(self.statement(node)), NEAR)
+        return tuple(dict.fromkeys(value for _, value in found))
 
     def is_tested(self, node: ast.expr) -> bool:
         """Whether a node stands where a condition is asked for."""

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from agent.repair.program.near import ALWAYS_NEAR, NEAR, nearest
 from agent.repair.program.source import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -23,6 +24,8 @@ class Scopes(Source):
         super().__init__(text)
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
+        self._named: dict[ast.AST, list[tuple[int, str]]] = {}
+        self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
 
     def scope(self, node: ast.AST) -> ast.AST:
         """The innermost function around a node, or the module."""
@@ -47,8 +50,35 @@ class Scopes(Source):
             names += self._globals_for(scope)
             self._variables[scope] = tuple(dict.fromkeys(names))
         names_here = self._variables[scope]
+        if len(names_here) > NEAR:
+            names_here = self._near(node, scope, names_here)
         own = [name for name in self._comprehension_names(node) if name not in names_here]
         return (*own, *names_here) if own else names_here
+
+    def _near(
+        self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Of very many variables the first, which are the parameters, and those that stand
+        nearest."""
+        at = self.start(self.statement(node))
+        if (scope, at) not in self._nearby:
+            if scope not in self._named:
+                known = {*names}
+                self._named[scope] = sorted(
+                    (self.start(one), one.id) for one in self._names_in.get(scope, ())
+                    if one.id in known
+                )
+            near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
+            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
+        return self._nearby[scope, at]
+
+    @cached_property
+    def _names_in(self) -> Mapping[ast.AST, list[ast.Name]]:
+        found: dict[ast.AST, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                found.setdefault(self.scope(node), []).append(node)
+        return found
 
     def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
         """All of a few global variables; of many, those that the scope reads already."""

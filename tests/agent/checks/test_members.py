@@ -9,6 +9,7 @@ from agent.checks.members import members
 
 @pytest.mark.parametrize(("message", "known"), [
     ("'list' object has no attribute 'push'", "append"),
+    ("'collections.deque' object has no attribute 'pop_left'", "popleft"),
     ("'Counter' object has no attribute 'common'", "most_common"),
     ("module 'math' has no attribute 'squareroot'", "sqrt"),
     ("cannot import name 'permutation' from 'itertools' (unknown location)", "permutations"),

@@ -83,6 +83,14 @@ def extended(items, x):
     out.append(x)
     return out
 """),
+    ("copy of what is kept", None, """
+def prefixes(items):
+    found, so_far = [], []
+    for item in items:
+        so_far.append(item)
+        found.append(«so_far»«so_far[:]»)
+    return found
+"""),
     ("used once", None, """
 def lengths(words):
     return «map(len, words)»«list(map(len, words))»

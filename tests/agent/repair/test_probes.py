@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from agent.repair.probes import PROBES, probes
+from agent.repair.sequences import sequences
 
 TESTS = (
     "assert longest(['pear', 'fig'], 3) == 'pear'",
@@ -55,3 +58,39 @@ def test_numbers_further_away_make_up_for_what_is_missing() -> None:
     assert set(few) < set(many)
     assert "f(3)" not in many and "f(-1)" not in many
     assert len(probes(["f"], ["assert f(True) == 1"], counting=True)) == 1
+
+
+ACCOUNT = (
+    "acc = Account(10)\nacc.deposit(5)\nassert acc.balance == 15\nacc.draw(3, fee=1)\n"
+    "assert acc.total('all') == 11\n"
+)
+
+
+def test_what_a_test_does_with_an_object_is_one_call_with_other_literals() -> None:
+    first, second = sequences(ast.parse(ACCOUNT), frozenset({"Account"}))
+    assert ast.unparse(first.call) == (
+        "(lambda acc: (acc.deposit(5), acc.balance)[-1])(Account(10))"
+    )
+    assert [ast.literal_eval(one) for one in second.literals] == [10, 5, 3, 1, "all"]
+    assert ast.literal_eval(second.expected) == 11
+
+    found = probes(["Account"], [ACCOUNT], counting=True)
+    used = [call for call in found if call.startswith("(lambda acc: (acc.deposit(")]
+    assert len(found) == PROBES
+    assert len(used) > PROBES / 2
+    assert any(".deposit(5)" not in call and call.endswith("(Account(10))") for call in used)
+    assert not {ast.unparse(first.call), ast.unparse(second.call)} & {*found}
+    assert not [call for call in probes(["Account"], [ACCOUNT]) if "lambda" in call]
+
+
+@pytest.mark.parametrize("test", [
+    "acc = Account(10)\nfor n in [1]:\n    acc.deposit(n)\nassert acc.balance == 15",
+    "acc = Account(10)\nacc.deposit(five)\nassert acc.balance == 15",
+    "acc = Account(10)\nassert acc.balance > 15",
+    "acc = Account(10)\nassert acc.other(acc) == 15",
+    "Account = Account(10)\nassert Account.balance == 15",
+    "acc = Account(10)\nassert Account.made == 1",
+    "def test_it():\n    acc = Account(10)\n    assert acc.balance == 10",
+])
+def test_what_is_no_straight_line_of_calls_is_no_sequence(test: str) -> None:
+    assert [*sequences(ast.parse(test), frozenset({"Account"}))] == []

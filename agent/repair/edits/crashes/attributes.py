@@ -26,7 +26,7 @@ _FUNCTIONS = ("len", "sorted", "str", "list", "int", "sum", "max", "min", "set",
 
 def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
     """An attribute that does not exist: a close one, a function, or a guard against `None`."""
-    match = re.search(r"'(\w+)' object has no attribute '(\w+)'", crash.message) or re.search(
+    match = re.search(r"'([\w.]+)' object has no attribute '(\w+)'", crash.message) or re.search(
         r"module '(\w+)' has no attribute '(\w+)'", crash.message
     )
     if match is None:
