@@ -40,7 +40,7 @@ def described(before: str, after: str) -> str:
 
 
 def _around(old: list[str], new: list[str]) -> tuple[int, int]:
-    """How many parts at the beginning and at the end are left out: the same ones but for the last."""
+    """How many parts are left out at the beginning and at the end: the same ones but the last."""
     same = max(0, common_start(old, new) - 1)
     return same, max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
 
