@@ -31,6 +31,13 @@ class Suite(Value):
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
+    def shown(self) -> Suite:
+        """The same tests with none held out any more."""
+        opened = tuple(test.model_copy(update={"origin": "user"}) for test in self.held_out)
+        return self.model_copy(update={
+            "visible": (*self.visible, *opened), "held_out": (), "held_passed": False,
+        })
+
 
 def latest(_: str, new: str) -> str:
     """Keeps the last of what branches that run side by side have to say."""

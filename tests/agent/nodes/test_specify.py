@@ -284,6 +284,12 @@ def test_any_exception_at_all_fixes_nothing() -> None:
 HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
 
 
+def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
+    held = FOUR[3].model_copy(update={"origin": "held-out"})
+    suite = Suite(visible=FOUR[:3], held_out=(held,), held_passed=True, flaky=("b",))
+    assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
+
+
 @pytest.mark.parametrize(
     ("suite", "level"),
     [
