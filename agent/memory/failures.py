@@ -51,6 +51,11 @@ class Failure(Value):
     """Its signature up to version 2 of the memory, where that was another one; never kept."""
 
     @property
+    def words(self) -> str:
+        """The exception and its message; empty where the memory did not keep them yet."""
+        return f"{self.exception}: {self.message}" if self.message else self.exception
+
+    @property
     def alike(self) -> str:
         """The same for failures that look the same in different programs."""
         return address("\1".join((self.exception, self.message, self.place, self.shape)))

@@ -48,8 +48,7 @@ def _ended(report: Report) -> str:
     ending = report.ending
     if ending is None or ending.kind != "exited" or not ending.exit_code:
         return "the program ends without a crash"
-    told = f"the program ends itself with exit code {ending.exit_code}: {ending.message}"
-    return told.rstrip(": ")
+    return f"the program ends itself with exit code {ending.exit_code}{ending.said}"
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:

@@ -319,10 +319,13 @@ def test_weak_verdicts_and_other_types_never_lift_the_proof(
     assert proof_of(seen, HELD, ADD).level == level
 
 
-def test_a_program_that_gives_up_is_said_to() -> None:
-    ending = Ending(kind="exited", exit_code=1, message="usage: N")
+@pytest.mark.parametrize(
+    ("message", "told"), [("usage: N", ": usage: N"), ("Missing:", ": Missing:"), ("", "")]
+)
+def test_a_program_that_gives_up_is_said_to(message: str, told: str) -> None:
+    ending = Ending(kind="exited", exit_code=1, message=message)
     assert proof_of(Report(solution="s", ending=ending), Suite(), ADD).why == (
-        "there is no test; the program ends itself with exit code 1: usage: N"
+        f"there is no test; the program ends itself with exit code 1{told}"
     )
 
 
