@@ -13,8 +13,9 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.domain import Solution, TestCase, address
+from agent.intake.claims import passed_call
 from agent.intake.effects import keeps_state
-from agent.intake.parsing import BUILTIN_NAMES, called_name, names_in, parsed
+from agent.intake.parsing import BUILTIN_NAMES, names_in, parsed
 from agent.intake.signatures import Signatures, imported, literal, signatures, target
 from agent.intake.turns import elements, loaded, rows_of, spread
 from agent.literals import spelt
@@ -25,8 +26,6 @@ MOST_DEPTH = 4
 """Functions of a test's own that call each other."""
 LONGEST_HISTORY = 500
 """Characters."""
-
-_RAISING = ("raises", "assertRaises", "assertWarns", "assertRaisesRegex")
 
 
 def asked(test: TestCase, program: Solution) -> frozenset[str]:
@@ -226,10 +225,10 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> str:
         name = self._target(node.func)
-        args, keywords = node.args, node.keywords
-        if not name and called_name(node).rpartition(".")[2] in _RAISING and len(args) > 1:
-            self._call(ast.Call(args[1], args[2:], []))
-        args, keywords = spread(args, keywords)
+        inner = passed_call(node)
+        if inner is not None and not name:
+            self._call(inner)
+        args, keywords = spread(node.args, node.keywords)
         given = [self.text(one) for one in args]
         named = {one.arg or "**": self.text(one.value) for one in keywords}
         if name:

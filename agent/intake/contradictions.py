@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.domain import TestCase
-from agent.intake.claims import claimed
+from agent.intake.claims import claimed, passed_call, raised
 from agent.intake.effects import may_keep_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
@@ -195,15 +195,15 @@ class _Reading:
         match node:
             case ast.Expr(value=ast.Call() as call) if self._call(call):
                 return []
-            case ast.With(items=[ast.withitem(ast.Call(args=[kind]) as raises, None)], body=[
+            case ast.With(items=[ast.withitem(ast.Call() as check, None)], body=[
                 ast.Expr(value=ast.Call() as call)
-            ]) if _is_raises(raises) and self._call(call):
+            ]) if (kind := raised(check)) and not passed_call(check) and self._call(call):
                 return [(call, "raises", dotted(kind))]
-            case ast.Expr(value=ast.Call(args=[kind, called, *args]) as raises) if (
-                _is_raises(raises) and not raises.keywords
-            ):
-                call = ast.Call(called, args, [])
-                return [(call, "raises", dotted(kind))] if self._call(call) else None
+            case ast.Expr(value=ast.Call() as check) if kind := raised(check):
+                inner = passed_call(check)
+                if inner is None or not self._call(inner):
+                    return None
+                return [(inner, "raises", dotted(kind))]
         asked = claimed(node)
         if asked is None or not self._only_asks(asked):
             return None
@@ -276,12 +276,6 @@ def _stands_alone(entry: Collected) -> bool:
         and not entry.owner.decorator_list
         and all(name.startswith("test") for name in made)
         and all(dotted(base).rpartition(".")[2] == "TestCase" for base in entry.owner.bases)
-    )
-
-
-def _is_raises(node: ast.Call) -> bool:
-    return called_name(node) in ("pytest.raises", "raises", "self.assertRaises") and (
-        not node.keywords
     )
 
 

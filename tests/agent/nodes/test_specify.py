@@ -121,6 +121,17 @@ def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
     assert held_of(suite) == (["a", "c", "d"], ["b"], "")
 
 
+@pytest.mark.parametrize("check", [
+    "self.assertRaises(TypeError, f, 1, b=2)", "self.assertRaisesRegex(TypeError, 'no', f, 1, 2)",
+    "pytest.raises(TypeError, f, 1, b=2)", "self.assertWarnsRegex(Warning, 'no', f, 1, b=2)",
+    "pytest.warns(Warning, f, 1, 2)",
+])
+def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    checking = Script(name="", origin="user", code=check)
+    assert intake.asked(checking, ADD) == intake.asked(test, ADD)
+
+
 def test_a_method_of_a_file_asks_too() -> None:
     file = (
         "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
