@@ -16,7 +16,8 @@ from agent.domain import Solution, TestCase, address
 from agent.intake.claims import passed_call
 from agent.intake.effects import keeps_state
 from agent.intake.parsing import BUILTIN_NAMES, names_in, parsed
-from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.intake.references import imported, literal, target
+from agent.intake.signatures import Signatures, signatures
 from agent.intake.turns import elements, loaded, rows_of, spread
 from agent.literals import spelt
 
@@ -175,7 +176,7 @@ class _Reader:
     def _target(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
             return "" if node.id in self._holds else self.program_name(node.id)
-        return target(node, self.own, self.known)
+        return target(node, self.own, self.known.names)
 
     def text(self, node: ast.expr) -> str:
         """An expression in words, and a note of each call of the program in it."""
@@ -188,7 +189,7 @@ class _Reader:
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(value=owner, attr=name):
-                shown = target(node, self.own, self.known) or f"{self.text(owner)}.{name}"
+                shown = target(node, self.own, self.known.names) or f"{self.text(owner)}.{name}"
                 if name in self.known.attributes:
                     self.found.setdefault(f"{self._before}{shown}")
                 return shown

@@ -26,7 +26,8 @@ from agent.intake.parsing import (
     toplevel,
 )
 from agent.intake.pytest_files import Collected, collected, is_fixture
-from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.intake.references import imported, literal, target
+from agent.intake.signatures import Signatures, signatures
 from agent.literals import spelt
 
 Relation = Literal["==", "!=", "is", "is not", "<", "<=", ">", ">=", "true", "false", "raises"]
@@ -253,7 +254,7 @@ class _Reading:
             return ""
         if isinstance(node.func, ast.Name) and node.func.id in self._foreign:
             return ""
-        name = target(node.func, self._own, self._known)
+        name = target(node.func, self._own, self._known.names)
         values = [literal(one) for one in node.args]
         named = {one.arg or "": literal(one.value) for one in node.keywords}
         if not name or None in values or None in named.values() or "" in named:
