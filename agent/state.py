@@ -75,7 +75,7 @@ class State(TypedDict, total=False):
     reserve_id: str
     """The `Recollection` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""
-    left_open: str
+    caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no

@@ -103,8 +103,8 @@ async def prove(state: State, ctx: Context) -> State:
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
-    if state.get("left_open"):
-        proof = proof.model_copy(update={"why": f"{proof.why}; {state['left_open']}"})
+    if state.get("caveat"):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
     proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
     ctx.emit(proved)
     update: State = {"proof": proof.level, "proof_why": proof.why}

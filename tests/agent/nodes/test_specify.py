@@ -129,7 +129,7 @@ def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
 def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
     (test,) = brought("assert f(1, 2) == 3")
     checking = Script(name="", origin="user", code=check)
-    assert intake.asked(checking, ADD) == intake.asked(test, ADD)
+    assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
 
 
 def test_a_method_of_a_file_asks_too() -> None:
