@@ -8,6 +8,7 @@ from agent.domain import (
     Example,
     File,
     Integrity,
+    Proof,
     ProofLevel,
     Raises,
     Report,
@@ -16,7 +17,7 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.nodes.prove import proof_of
+from agent.nodes.prove import proof_of, seen_through
 from agent.nodes.specify import hold_out
 from agent.state import Suite
 
@@ -362,3 +363,14 @@ def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> No
     attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
     suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
     assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == "E2"
+
+
+@pytest.mark.parametrize(("repaired", "level"), [
+    ("def f(a, b):\n    audit(a)\n    return a + b\n", "E2"),
+    ("def f(a, b):\n    return a + b\n", "E1"),
+])
+def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level: str) -> None:
+    base = program("def f(a, b):\n    audit(a)\n    return a - b\n")
+    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
+    assert proof.level == level
+    assert ("`audit` is called no more" in proof.why) == (level == "E1")
