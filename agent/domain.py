@@ -204,6 +204,8 @@ class Ending(Value):
     exit_code: int | None = None
     exception: str = ""
     message: str = ""
+    """What an exception or an exit says. Where an exit that failed says nothing, the last line of
+    the error stream: then it is no more than the program's own word."""
     line: int | None = None
     """The last line of the entry file on the traceback."""
     traceback: str = ""
@@ -219,6 +221,11 @@ class Ending(Value):
     def crashed(self) -> bool:
         """A crash is an unwanted end: an exception, a limit or a signal; not `sys.exit`."""
         return self.kind in ("raised", "timeout", "killed")
+
+    @property
+    def said(self) -> str:
+        """The message behind a colon, to follow what names the end; empty without one."""
+        return f": {self.message}" if self.message else ""
 
 
 class JailLayer(Value):

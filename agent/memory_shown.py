@@ -28,7 +28,7 @@ def fix_table(fixes: Sequence[Remembered]) -> Table:
         table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
     for known in fixes:
         failure = known.fix.failure
-        seen = f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
+        seen = failure.words or "not recorded"
         table.add_row(*(
             Text(printable(cut(text))) for text in (
                 str(known.number), seen, known.fix.note, known.fix.proof,
@@ -55,7 +55,7 @@ def lesson_table(lessons: Sequence[LessonRow]) -> Table:
 def facts(known: Remembered) -> Iterator[tuple[str, str]]:
     """All that is known of a fix but its patch, each with its label."""
     fix, failure = known.fix, known.fix.failure
-    yield "failure", f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
+    yield "failure", failure.words or "not recorded"
     if failure.place:
         yield "place", f"a {failure.place} statement"
     yield "what helped", fix.note

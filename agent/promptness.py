@@ -12,6 +12,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 TURN_S = 0.000_5
 """A thread's turn while others wait; Python's own default is ten times as long."""
@@ -19,14 +20,42 @@ YOUNG_BETWEEN_FULL = 1_000
 """Collections of young objects between two of all; Python's own default is ten."""
 
 
+class _Manners:
+    """The process's settings, which several may hold at once: the first to come changes them, the
+    last to leave puts back what the first has found."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._found = sys.getswitchinterval(), gc.get_threshold()
+
+    def hold(self) -> None:
+        with self._lock:
+            if not self._holders:
+                turn_s, (first, second, full) = sys.getswitchinterval(), gc.get_threshold()
+                self._found = turn_s, (first, second, full)
+                sys.setswitchinterval(min(turn_s, TURN_S))
+                gc.set_threshold(first, second, max(full, YOUNG_BETWEEN_FULL))
+            self._holders += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                turn_s, thresholds = self._found
+                sys.setswitchinterval(turn_s)
+                gc.set_threshold(*thresholds)
+
+
+_MANNERS = _Manners()
+
+
 @contextmanager
 def prompt() -> Iterator[None]:
-    """Short turns and rare full collections, in the whole process, until the context is left."""
-    turn_s, (first, second, full) = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(min(turn_s, TURN_S))
-    gc.set_threshold(first, second, max(full, YOUNG_BETWEEN_FULL))
+    """Short turns and rare full collections, in the whole process, until the last such context is
+    left."""
+    _MANNERS.hold()
     try:
         yield
     finally:
-        sys.setswitchinterval(turn_s)
-        gc.set_threshold(first, second, full)
+        _MANNERS.release()

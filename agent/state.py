@@ -31,6 +31,13 @@ class Suite(Value):
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
+    def shown(self) -> Suite:
+        """The same tests with none held out any more."""
+        opened = tuple(test.model_copy(update={"origin": "user"}) for test in self.held_out)
+        return self.model_copy(update={
+            "visible": (*self.visible, *opened), "held_out": (), "held_passed": False,
+        })
+
 
 def latest(_: str, new: str) -> str:
     """Keeps the last of what branches that run side by side have to say."""
@@ -68,11 +75,13 @@ class State(TypedDict, total=False):
     reserve_id: str
     """The `Recollection` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""
-    left_open: str
+    caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
+    former: str
+    """The signature that this failure had up to version 2 of the memory."""
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
     outcome: str

@@ -312,12 +312,10 @@ def _end_words(ending: Ending) -> str:
         case "completed":
             return "ran to its end"
         case "exited":
-            return f"ended itself with exit code {ending.exit_code}: {cut(ending.message)}".rstrip(
-                ": "
-            )
+            return f"ended itself with exit code {ending.exit_code}{cut(ending.said)}"
         case "raised":
             place = f" at line {ending.line}" if ending.line else ""
-            return f"raised {ending.exception}{place}: {cut(ending.message)}".rstrip(": ")
+            return f"raised {ending.exception}{place}{cut(ending.said)}"
         case "timeout":
             return f"did not end in time ({ending.limit or 'deadline'})"
         case "killed":

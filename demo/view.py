@@ -340,11 +340,10 @@ def _told_end(ending: Ending) -> str:
         case "completed":
             return "the program ran to its end"
         case "exited":
-            code = f"the program ended itself with exit code {ending.exit_code}"
-            return f"{code}: {ending.message}".rstrip(": ")
+            return f"the program ended itself with exit code {ending.exit_code}{ending.said}"
         case "raised":
             where = f" on line {ending.line}" if ending.line is not None else ""
-            return f"{ending.exception or 'an exception'}{where}: {ending.message}".rstrip(": ")
+            return f"{ending.exception or 'an exception'}{where}{ending.said}"
         case "timeout":
             return ending.limit or "the program did not end in time"
         case "killed":

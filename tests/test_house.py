@@ -24,7 +24,7 @@ MAY_IMPORT = {
 }
 
 INSIDE_AGENT = [
-    {"domain", "promptness", "trees", "literals"},
+    {"domain", "promptness", "trees", "common_ends", "literals"},
     {"events", "state", "settings", "intake", "repair", "writeback"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},

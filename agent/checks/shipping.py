@@ -31,7 +31,7 @@ _COMMON = (
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
-_FROM_BELOW = ("literals",)
+_FROM_BELOW = ("common_ends", "literals")
 """What of `agent` itself they need."""
 _WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
 

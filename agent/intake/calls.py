@@ -13,9 +13,11 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.domain import Solution, TestCase, address
+from agent.intake.claims import passed_call
 from agent.intake.effects import keeps_state
-from agent.intake.parsing import BUILTIN_NAMES, called_name, names_in, parsed
-from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.intake.parsing import BUILTIN_NAMES, names_in, parsed
+from agent.intake.references import imported, literal, target
+from agent.intake.signatures import Signatures, signatures
 from agent.intake.turns import elements, loaded, rows_of, spread
 from agent.literals import spelt
 
@@ -26,10 +28,8 @@ MOST_DEPTH = 4
 LONGEST_HISTORY = 500
 """Characters."""
 
-_RAISING = ("raises", "assertRaises", "assertWarns", "assertRaisesRegex")
 
-
-def asked(test: TestCase, program: Solution) -> frozenset[str]:
+def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
     """What a test asks the program: its calls, and the attributes of its objects; where there are
     none, the names it reads, among them `output`, what the program prints when it is run.
 
@@ -37,19 +37,19 @@ def asked(test: TestCase, program: Solution) -> frozenset[str]:
     """
     code = test.call if test.kind == "example" else test.code
     try:
-        return _asked(code, program.text, PurePosixPath(program.entry).stem)
+        return _calls_made(code, program.text, PurePosixPath(program.entry).stem)
     except (SyntaxError, RecursionError):
         return frozenset({code})
 
 
 def asks_anew(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
     """Whether a test asks something that none of the others asks."""
-    known = frozenset[str]().union(*(asked(other, program) for other in others))
-    return not asked(test, program) <= known
+    known = frozenset[str]().union(*(calls_made(other, program) for other in others))
+    return not calls_made(test, program) <= known
 
 
 @lru_cache(maxsize=4096)
-def _asked(code: str, program: str, stem: str) -> frozenset[str]:
+def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
     body = parsed(code).body
     reader = _Reader(body, signatures(program), stem, keeps_state(program))
     reader.statements(body)
@@ -176,7 +176,7 @@ class _Reader:
     def _target(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
             return "" if node.id in self._holds else self.program_name(node.id)
-        return target(node, self.own, self.known)
+        return target(node, self.own, self.known.names)
 
     def text(self, node: ast.expr) -> str:
         """An expression in words, and a note of each call of the program in it."""
@@ -189,7 +189,7 @@ class _Reader:
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(value=owner, attr=name):
-                shown = target(node, self.own, self.known) or f"{self.text(owner)}.{name}"
+                shown = target(node, self.own, self.known.names) or f"{self.text(owner)}.{name}"
                 if name in self.known.attributes:
                     self.found.setdefault(f"{self._before}{shown}")
                 return shown
@@ -226,10 +226,10 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> str:
         name = self._target(node.func)
-        args, keywords = node.args, node.keywords
-        if not name and called_name(node).rpartition(".")[2] in _RAISING and len(args) > 1:
-            self._call(ast.Call(args[1], args[2:], []))
-        args, keywords = spread(args, keywords)
+        inner = passed_call(node)
+        if inner is not None and not name:
+            self._call(inner)
+        args, keywords = spread(node.args, node.keywords)
         given = [self.text(one) for one in args]
         named = {one.arg or "**": self.text(one.value) for one in keywords}
         if name:

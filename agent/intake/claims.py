@@ -25,6 +25,9 @@ _JUDGING: Mapping[str, Callable[[ast.expr], ast.expr]] = {
     "assertIsNone": lambda one: ast.Compare(one, [ast.Is()], [ast.Constant(None)]),
     "assertIsNotNone": lambda one: ast.Compare(one, [ast.IsNot()], [ast.Constant(None)]),
 }
+_RAISING: Mapping[str, int] = {"raises": 1, "assertRaises": 1, "assertRaisesRegex": 2}
+"""What demands an exception, and how many arguments are its own: those of a call may follow."""
+_WARNING: Mapping[str, int] = {"warns": 1, "assertWarns": 1, "assertWarnsRegex": 2}
 _LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
 """Builtins that look at what a value is like and not at which it is."""
 _FIXING_NOTHING = (ast.NotEq, ast.IsNot, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -49,6 +52,24 @@ def claimed(node: ast.stmt) -> ast.expr | None:
                 return None
             return ast.fix_missing_locations(ast.copy_location(made, node))
     return None
+
+
+def raised(node: ast.Call) -> ast.expr | None:
+    """The exception that `raises` of pytest or a method of unittest demands; `None` for any other
+    call."""
+    owner, _, name = called_name(node).rpartition(".")
+    demands = name in _RAISING and owner in ("", "pytest", "self")
+    return node.args[0] if demands and node.args else None
+
+
+def passed_call(node: ast.Call) -> ast.Call | None:
+    """The call that a check of an exception or a warning makes by itself, as
+    `assertRaises(ValueError, f, 3)` makes `f(3)`; `None` for any other."""
+    name = called_name(node).rpartition(".")[2]
+    own = _RAISING.get(name) or _WARNING.get(name)
+    if own is None or len(node.args) <= own:
+        return None
+    return ast.Call(node.args[own], node.args[own + 1 :], node.keywords)
 
 
 def fixes_a_value(test: TestCase) -> bool:

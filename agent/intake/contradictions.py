@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.domain import TestCase
-from agent.intake.claims import claimed
+from agent.intake.claims import claimed, passed_call, raised
 from agent.intake.effects import may_keep_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
@@ -26,7 +26,8 @@ from agent.intake.parsing import (
     toplevel,
 )
 from agent.intake.pytest_files import Collected, collected, is_fixture
-from agent.intake.signatures import Signatures, imported, literal, signatures, target
+from agent.intake.references import imported, literal, target
+from agent.intake.signatures import Signatures, signatures
 from agent.literals import spelt
 
 Relation = Literal["==", "!=", "is", "is not", "<", "<=", ">", ">=", "true", "false", "raises"]
@@ -79,13 +80,13 @@ def contradiction(
                 continue
             before = claims.setdefault(claim.call, [])
             for other in before:
-                if other.test != number and excludes(other, claim):
+                if other.test != number and _exclude_each_other(other, claim):
                     return other.shown, claim.shown
             before.append(claim)
     return None
 
 
-def excludes(one: _Claim, other: _Claim) -> bool:
+def _exclude_each_other(one: _Claim, other: _Claim) -> bool:
     """Whether no answer fits both."""
     return _excludes(one, other) or _excludes(other, one)
 
@@ -195,15 +196,15 @@ class _Reading:
         match node:
             case ast.Expr(value=ast.Call() as call) if self._call(call):
                 return []
-            case ast.With(items=[ast.withitem(ast.Call(args=[kind]) as raises, None)], body=[
+            case ast.With(items=[ast.withitem(ast.Call() as check, None)], body=[
                 ast.Expr(value=ast.Call() as call)
-            ]) if _is_raises(raises) and self._call(call):
+            ]) if (kind := raised(check)) and not passed_call(check) and self._call(call):
                 return [(call, "raises", dotted(kind))]
-            case ast.Expr(value=ast.Call(args=[kind, called, *args]) as raises) if (
-                _is_raises(raises) and not raises.keywords
-            ):
-                call = ast.Call(called, args, [])
-                return [(call, "raises", dotted(kind))] if self._call(call) else None
+            case ast.Expr(value=ast.Call() as check) if kind := raised(check):
+                inner = passed_call(check)
+                if inner is None or not self._call(inner):
+                    return None
+                return [(inner, "raises", dotted(kind))]
         asked = claimed(node)
         if asked is None or not self._only_asks(asked):
             return None
@@ -253,7 +254,7 @@ class _Reading:
             return ""
         if isinstance(node.func, ast.Name) and node.func.id in self._foreign:
             return ""
-        name = target(node.func, self._own, self._known)
+        name = target(node.func, self._own, self._known.names)
         values = [literal(one) for one in node.args]
         named = {one.arg or "": literal(one.value) for one in node.keywords}
         if not name or None in values or None in named.values() or "" in named:
@@ -276,12 +277,6 @@ def _stands_alone(entry: Collected) -> bool:
         and not entry.owner.decorator_list
         and all(name.startswith("test") for name in made)
         and all(dotted(base).rpartition(".")[2] == "TestCase" for base in entry.owner.bases)
-    )
-
-
-def _is_raises(node: ast.Call) -> bool:
-    return called_name(node) in ("pytest.raises", "raises", "self.assertRaises") and (
-        not node.keywords
     )
 
 

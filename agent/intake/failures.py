@@ -89,10 +89,10 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
     found = [_from_verdict(verdict) for verdict in report.failing]
     ending = report.ending
     if ending is not None and ending.crashed:
-        shown = f"{ending.exception}: {ending.message}" if ending.exception else ending.limit
+        shown = f"{ending.exception}{ending.said}" if ending.exception else ending.limit
         exception = ending.exception or ("" if ending.kind != "timeout" else "timeout")
         place = f" at line {ending.line}" if ending.line else ""
-        shown = "; ".join([shown.rstrip(": ") + place, *ending.refused])
+        shown = "; ".join([shown + place, *ending.refused])
         found.append(
             Failure(exception, ending.message, ending.line, shown, refused=ending.refused)
         )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from agent.intake.parsing import FunctionNode, called_name
-from agent.intake.signatures import literal
+from agent.intake.references import literal
 
 MOST_ROWS = 300
 """Turns of a loop over literals that are taken apart."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import Literal
 
+from agent.common_ends import common_ends, common_start
 from agent.trees import tree_of
 
 MOST_REGIONS = 4
@@ -54,22 +54,16 @@ def _same_ends(
 ) -> tuple[int, int]:
     """How many statements of two texts stand at the same place of the same lines, at their
     beginning and at their end: a small edit leaves most of a long program so."""
-    above, below = _common(before, after), _common(before[::-1], after[::-1])
-    head = _common(
+    above, below = common_ends(before, after)
+    head = common_start(
         [one.end_lineno for one in old if (one.end_lineno or 0) <= above],
         [one.end_lineno for one in new if (one.end_lineno or 0) <= above],
     )
-    tail = _common(
+    tail = common_start(
         [place for one in reversed(old) if (place := _from_end(one, before))[0] < below],
         [place for one in reversed(new) if (place := _from_end(one, after))[0] < below],
     )
     return head, min(tail, len(old) - head, len(new) - head)
-
-
-def _common(parts: Sequence[object], others: Sequence[object]) -> int:
-    """How many of the first parts are the same."""
-    pairs = zip(parts, others, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _from_end(statement: ast.stmt, lines: Sequence[str]) -> tuple[int, int]:

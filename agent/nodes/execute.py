@@ -45,9 +45,4 @@ def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
             text="The repair fails the test that was held out; it is shown to the repair now.",
         )
     )
-    shown = tuple(test.model_copy(update={"origin": "user"}) for test in suite.held_out)
-    return {
-        "suite_id": ctx.store.put(suite.model_copy(update={
-            "visible": (*suite.visible, *shown), "held_out": (), "consulted": True,
-        }))
-    }
+    return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}

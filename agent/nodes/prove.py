@@ -59,8 +59,7 @@ def _ended(report: Report) -> str:
     ending = report.ending
     if ending is None or ending.kind != "exited" or not ending.exit_code:
         return "the program ends without a crash"
-    told = f"the program ends itself with exit code {ending.exit_code}: {ending.message}"
-    return told.rstrip(": ")
+    return f"the program ends itself with exit code {ending.exit_code}{ending.said}"
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
@@ -117,8 +116,8 @@ async def prove(state: State, ctx: Context) -> State:
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
-    if state.get("left_open"):
-        proof = proof.model_copy(update={"why": f"{proof.why}; {state['left_open']}"})
+    if state.get("caveat"):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
     proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
     ctx.emit(proved)
     update: State = {"proof": proof.level, "proof_why": proof.why}

@@ -45,17 +45,14 @@ async def select(state: State, ctx: Context) -> State:
         ctx.emit(Ambiguous(iteration=iteration_now, rivals=asked))
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
-        "note": solution.note, "rivals_id": rivals,
-        "left_open": "",
+        "note": solution.note, "rivals_id": rivals, "caveat": "",
     }
 
 
 def _from_reserve(state: State, ctx: Context) -> State:
     """The remembered program that the search was to be compared with: it found none. That program
     was chosen by all tests, so none is held out from it."""
-    suite = ctx.store.get(state["suite_id"], Suite)
-    shown = tuple(test.model_copy(update={"origin": "user"}) for test in suite.held_out)
-    suite = suite.model_copy(update={"visible": (*suite.visible, *shown), "held_out": ()})
+    suite = ctx.store.get(state["suite_id"], Suite).shown()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], Recollection)
     return taken(ctx, base, found, state["iteration"] + 1) | {

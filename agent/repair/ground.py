@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from agent.common_ends import common_start
 from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.edits.ends import deliberate_ends
@@ -79,9 +80,7 @@ def _shifted(
     if not protected:
         return ()
     old, new = source.splitlines(), text.splitlines()
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
+    same = common_start(old, new)
     shift = len(new) - len(old)
     return tuple(
         (first, last) if last <= same else (first + shift, last + shift)

@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from functools import cache, lru_cache
 
+from agent.common_ends import common_ends
 from agent.repair.corpus import COUNTS
 
 SMOOTHING = 20.0
@@ -151,12 +152,7 @@ def _seen() -> dict[tuple[str, ...], dict[str, int]]:
 def _changed(before: str, after: str) -> tuple[str, str]:
     """The statements of the module that differ, as far as their text tells."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    first = 0
-    while first < min(len(old), len(new)) and old[first] == new[first]:
-        first += 1
-    last = 0
-    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
-        last += 1
+    first, last = common_ends(old, new)
     while first and not _begins(old, first):
         first -= 1
     while last and not _begins(old, len(old) - last):

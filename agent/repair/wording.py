@@ -7,6 +7,8 @@ import io
 import re
 import tokenize
 
+from agent.common_ends import common_start
+
 LONG = 400
 """Tokens of a line that a person would not write."""
 LONGEST = 400
@@ -18,8 +20,7 @@ def described(before: str, after: str) -> str:
     old, new = before.splitlines(), after.splitlines()
     parts = []
     # Long programs differ in a few lines: the matcher sees those and one on either side.
-    same = max(0, _alike(old, new) - 1)
-    rest = max(0, _alike(old[same:][::-1], new[same:][::-1]) - 1)
+    same, rest = _around(old, new)
     matcher = difflib.SequenceMatcher(
         None, old[same : len(old) - rest], new[same : len(new) - rest], autojunk=False
     )
@@ -38,24 +39,23 @@ def described(before: str, after: str) -> str:
     return " and ".join(parts) or "changed only line ends"
 
 
+def _around(old: list[str], new: list[str]) -> tuple[int, int]:
+    """How many parts are left out at the beginning and at the end: the same ones but the last."""
+    same = max(0, common_start(old, new) - 1)
+    return same, max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
+
+
 def _differing(
     before: list[_Token], after: list[_Token]
 ) -> tuple[list[_Token], list[_Token]]:
     """The tokens in which a very long line differs, and one on either side."""
     old, new = [token for token, _, _ in before], [token for token, _, _ in after]
-    same = max(0, _alike(old, new) - 1)
-    rest = max(0, _alike(old[same:][::-1], new[same:][::-1]) - 1)
+    same, rest = _around(old, new)
     return before[same : len(before) - rest], after[same : len(after) - rest]
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def _alike(old: list[str], new: list[str]) -> int:
-    """How many lines are the same at the start."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _within(old: str, new: str, line: int) -> str:

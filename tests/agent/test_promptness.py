@@ -42,3 +42,14 @@ def test_a_long_text_that_is_as_it_was_is_not_looked_through() -> None:
             raise AssertionError("it was read line by line")
 
     assert unified("long.py", Text("x = 1\n"), Text("x = 1\n")) == ""
+
+
+def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_behind() -> None:
+    before = manners()
+    first, second = prompt(), prompt()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert manners() == (TURN_S, YOUNG_BETWEEN_FULL)
+    second.__exit__(None, None, None)
+    assert manners() == before

@@ -120,6 +120,11 @@ def test_the_end_of_a_program_is_said_in_words() -> None:
     assert words(kind="raised", exception="KeyError", message="'x'", line=7) == (
         "raised KeyError at line 7: 'x'"
     )
+    assert words(kind="exited", exit_code=1, message="Missing:") == (
+        "ended itself with exit code 1: Missing:"
+    )
+    assert words(kind="raised", exception="ValueError", message="in:") == "raised ValueError: in:"
+    assert words(kind="raised", exception="ValueError") == "raised ValueError"
     assert words(kind="timeout", limit="wall time 2.0 s") == (
         "did not end in time (wall time 2.0 s)"
     )

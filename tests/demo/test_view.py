@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain import Report, RunOutcome, Verdict
+from agent.domain import Ending, Report, RunOutcome, Verdict
 from agent.events import (
     Event,
     Judged,
@@ -22,7 +22,7 @@ from agent.events import (
     Waiting,
 )
 from demo.render import workbench
-from demo.view import cost, fold, headline
+from demo.view import cost, fold, headline, told
 
 Log = tuple[Stamped, ...]
 NAMES = ["healed", "unresolved", "crash_stopped", "waiting"]
@@ -203,3 +203,11 @@ def test_an_answered_question_is_no_longer_waited_for(recorded: Callable[[str], 
     asked = next(n for n, entry in enumerate(log) if isinstance(entry.event, Waiting))
     assert fold(log[: asked + 1]).phase == "waiting"
     assert fold(log).phase == "finished"
+
+
+@pytest.mark.parametrize(("message", "said"), [("in:", ": in:"), ("", "")])
+def test_what_a_program_says_of_its_end_is_told_whole(message: str, said: str) -> None:
+    exited = Ending(kind="exited", exit_code=1, message=message)
+    raised = Ending(kind="raised", exception="ValueError", message=message, line=2)
+    assert told(exited) == f"the program ended itself with exit code 1{said}"
+    assert told(raised) == f"ValueError on line 2{said}"

@@ -14,8 +14,8 @@ import re
 from bisect import bisect_left, bisect_right
 from types import CodeType
 
-from agent.checks.changes import common_ends
 from agent.checks.programs.ticks import Spliced, counted
+from agent.common_ends import common_ends
 
 
 class Pieces:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import compress, repeat
 from typing import NamedTuple, TypeVar
 
-from agent.checks.changes import common_ends
+from agent.common_ends import common_ends
 
 T = TypeVar("T")
 

@@ -70,6 +70,9 @@ def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
         CASE.format("assertIsNone(f(3))", "assertIsNotNone(f(3))"),
         CASE.format("assertLess(f(3), 4)", "assertGreater(f(a=3), 4)"),
         CASE.format("assertRaises(ValueError, f, 3)", "assertEqual(f(3), 5)"),
+        CASE.format("assertRaises(ValueError, f, a=3)", "assertEqual(f(3), 5)"),
+        CASE.format("assertRaisesRegex(ValueError, 'no', f, 3)", "assertEqual(f(3), 5)"),
+        "import pytest\nwith pytest.raises(ValueError, match='no'):\n    f(3)\nassert f(3) == 5",
         "import solution as s\nassert s.f(3) == 1\nassert f(3) == 2",
     ],
 )
@@ -89,6 +92,8 @@ def test_a_contradiction_is_seen_however_it_is_written(tests: str) -> None:
         "assert f(3) > 5\nassert f(3)",
         "assert f(1) == 2 or f(3) == 5\nassert f(3) == 6",
         "assert not (f(3) == 5 and f(1) == 2)\nassert f(3) == 5",
+        CASE.format("assertWarns(Warning, f, 3)", "assertEqual(f(3), 5)"),
+        CASE.format("assertRaisesRegex(ValueError, 'no')", "assertEqual(f(3), 5)"),
         CASE.replace("def test_a", "def setUp(self):\n        pass\n\n    def test_a").format(
             "assertEqual(f(3), 4)", "assertEqual(f(3), 5)"
         ),

@@ -122,6 +122,17 @@ def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
     assert held_of(suite) == (["a", "c", "d"], ["b"], "")
 
 
+@pytest.mark.parametrize("check", [
+    "self.assertRaises(TypeError, f, 1, b=2)", "self.assertRaisesRegex(TypeError, 'no', f, 1, 2)",
+    "pytest.raises(TypeError, f, 1, b=2)", "self.assertWarnsRegex(Warning, 'no', f, 1, b=2)",
+    "pytest.warns(Warning, f, 1, 2)",
+])
+def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    checking = Script(name="", origin="user", code=check)
+    assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
+
+
 def test_a_method_of_a_file_asks_too() -> None:
     file = (
         "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
@@ -285,6 +296,12 @@ def test_any_exception_at_all_fixes_nothing() -> None:
 HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
 
 
+def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
+    held = FOUR[3].model_copy(update={"origin": "held-out"})
+    suite = Suite(visible=FOUR[:3], held_out=(held,), held_passed=True, flaky=("b",))
+    assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
+
+
 @pytest.mark.parametrize(
     ("suite", "level"),
     [
@@ -314,10 +331,13 @@ def test_weak_verdicts_and_other_types_never_lift_the_proof(
     assert proof_of(seen, HELD, ADD).level == level
 
 
-def test_a_program_that_gives_up_is_said_to() -> None:
-    ending = Ending(kind="exited", exit_code=1, message="usage: N")
+@pytest.mark.parametrize(
+    ("message", "told"), [("usage: N", ": usage: N"), ("Missing:", ": Missing:"), ("", "")]
+)
+def test_a_program_that_gives_up_is_said_to(message: str, told: str) -> None:
+    ending = Ending(kind="exited", exit_code=1, message=message)
     assert proof_of(Report(solution="s", ending=ending), Suite(), ADD).why == (
-        "there is no test; the program ends itself with exit code 1: usage: N"
+        f"there is no test; the program ends itself with exit code 1{told}"
     )
 
 
