@@ -111,6 +111,17 @@ SAME = (
     "assert str(f(1, 2)) == '3'",
     "assert 0 < f(1, 2) < 4 and f(1, 2) == 3",
     "from shop import f as g\nassert g(1, 2) == 3",
+    "for a, b in zip([1], (2,)):\n    assert f(a, b) == 3",
+    "for n, (a, b) in enumerate([(1, 2)], start=7):\n    assert f(a, b) == 3",
+    "for a in range(1, 2):\n    assert f(a, 2) == 3",
+    "assert all(f(a, 2) == 3 for a in list(range(1, 2)))",
+    "for a, wanted in {1: 3}.items():\n    assert f(a, 2) == wanted",
+    "for row in [(1, 2, 3)]:\n    a, b, c = row\n    assert f(a, b) == c",
+    "for row in [(1, 2, 3)]:\n    assert f(row[0], row[1]) == row[-1]",
+    "for row in [(1, 2)]:\n    assert f(*row) == 3",
+    "for *row, c in [(1, 2, 3)]:\n    assert f(*row) == c",
+    "def check():\n    cases = ((1, 2, 3),)\n    for a, b, c in cases:\n"
+    "        assert f(a, b) == c\ncheck()",
 )
 
 
@@ -130,6 +141,23 @@ def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: 
     (test,) = brought("assert f(1, 2) == 3")
     checking = Script(name="", origin="user", code=check)
     assert intake.asked(checking, ADD) == intake.asked(test, ADD)
+
+
+@pytest.mark.parametrize("code", [
+    "CASES = [(1, 2, 3)]\nfor a, b, c in CASES:\n    assert f(a, b) == c",
+    "CASES = [(1, 2, 3)]\n\ndef test_f():\n    for a, b, c in CASES:\n        assert f(a, b) == c",
+    "import pytest\nCASES = [(1, 2, 3)]\n\n@pytest.mark.parametrize('a, b, c', CASES)\n"
+    "def test_f(a, b, c):\n    assert f(a, b) == c",
+])
+def test_a_table_by_name_asks_what_stands_in_it(code: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    assert intake.asked(Script(name="", origin="user", code=code), ADD) == intake.asked(test, ADD)
+
+
+def test_a_table_that_is_changed_is_not_known_by_what_it_began_with() -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    code = "cases = [(1, 2)]\ncases.append((8, 9))\nfor a, b in cases:\n    assert f(a, b)"
+    assert intake.asked(Script(name="", origin="user", code=code), ADD) != intake.asked(test, ADD)
 
 
 def test_a_method_of_a_file_asks_too() -> None:
