@@ -31,7 +31,7 @@ ENOUGH_PROBES = 100
 ENOUGH_MUTANTS = 5
 """Where the repaired lines have fewer, the function around them is mutated."""
 CALL_S = 0.25
-"""A changed input that takes longer counts as endless."""
+"""A changed input that takes longer, and many times longer than a test, counts as endless."""
 MUTANT_S = 0.5
 """A test that takes a mutant longer, and many times longer than it took the repair, fails."""
 SLOWER = 20.0
@@ -96,8 +96,14 @@ async def _ask(
     case: Case, solution: Solution, called: Sequence[str], until: float
 ) -> tuple[Answered, ...]:
     return await answers(
-        solution, called, case.task, case.sandbox, wall_s=min(CALL_S, case.test_s), until=until
+        solution, called, case.task, case.sandbox, wall_s=_patience(case, CALL_S), until=until
     )
+
+
+def _patience(case: Case, least_s: float) -> float:
+    """Seconds for one run of the program: a long one takes a while to be loaded alone."""
+    slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
+    return min(case.test_s, max(least_s, SLOWER * slowest))
 
 
 def _names(case: Case) -> tuple[str, ...]:
@@ -194,8 +200,7 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     """Mutants of the repaired lines before the judge; equivalent ones are left out."""
     made, around = _made(case)
     seats = asyncio.Semaphore(SIDE_BY_SIDE)
-    slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
-    wall_s = min(case.test_s, max(MUTANT_S, SLOWER * slowest))
+    wall_s = _patience(case, MUTANT_S)
 
     async def is_killed(mutant: Mutant) -> bool | None:
         async with seats:

@@ -64,5 +64,5 @@ def taken(ctx: Context, base: Solution, found: Recollection, iteration: int) -> 
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "rivals_id": "",
-        "left_open": f"{OTHERS_PASSED}{told}" if found.left_open else "",
+        "caveat": f"{OTHERS_PASSED}{told}" if found.left_open else "",
     }

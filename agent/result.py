@@ -242,6 +242,8 @@ def _step(result: Result, event: Event) -> Result:
                 # A step that was cut short told how far it came, and then left no count.
                 candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
+                # Of a repair that did not stand, nobody need be asked what else would do.
+                rivals=result.rivals if event.outcome in REPAIRED else None,
                 waiting=None, error="",
             )
         case RunFailed():
@@ -250,6 +252,10 @@ def _step(result: Result, event: Event) -> Result:
             return result
         case _:
             assert_never(event)
+
+
+REPAIRED = ("healed", "crash_stopped")
+"""Outcomes of runs whose program is a repaired one."""
 
 
 def _settled(

@@ -75,11 +75,13 @@ class State(TypedDict, total=False):
     reserve_id: str
     """The `Recollection` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""
-    left_open: str
+    caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
+    former: str
+    """The signature that this failure had up to version 2 of the memory."""
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
     outcome: str

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 from uuid import UUID, uuid4
 
 import gradio as gr
@@ -50,6 +50,26 @@ class Kept(TypedDict):
 NOTHING: Kept = {
     "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
 }
+
+
+class Begun(NamedTuple):
+    """What changes where a run begins, or a question is answered: a value for each part of the
+    page, or the parts themselves; what is left out stays as it is."""
+
+    kept: Any
+    said: Any = gr.skip()
+    bench: Any = gr.skip()
+    heal: Any = gr.skip()
+    stop: Any = gr.skip()
+    review: Any = gr.skip()
+    written: Any = gr.skip()
+    wrong: Any = gr.skip()
+    asking: tuple[Any, ...] = (gr.skip(),) * (2 + MOST)
+    """The row of a question, its words and its buttons, as `_question` has them."""
+
+    def flat(self) -> tuple[Any, ...]:
+        """All of them in one row, as Gradio takes them."""
+        return (*self[:-1], *self.asking)
 
 
 class Page:
@@ -148,8 +168,7 @@ class Page:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
         except BadAnswer as error:
-            skipped = [gr.skip()] * (len(_question(None)) + 6)
-            return (kept, *skipped, render.sentence(str(error)))
+            return Begun(kept, wrong=render.sentence(str(error))).flat()
         return _begun(_answering(kept, written))
 
     async def answer(self, kept: Kept) -> AsyncIterator[tuple[Any, Any]]:
@@ -257,16 +276,17 @@ def _buttons(*, running: bool, closed: bool = False) -> tuple[Any, Any]:
 
 def _begun(kept: Kept) -> tuple[Any, ...]:
     """The page at the start of a run."""
-    return (
-        kept, "", render.starting(), *_buttons(running=True), gr.update(visible=False),
-        *_question(None), "", "",
-    )
+    heal, stop = _buttons(running=True)
+    return Begun(
+        kept, said="", bench=render.starting(), heal=heal, stop=stop,
+        review=gr.update(visible=False), written="", wrong="", asking=_question(None),
+    ).flat()
 
 
 def _closed(kept: Kept) -> tuple[Any, ...]:
     """The page where a question was answered that is not open any more."""
     said = render.sentence("That question is closed.")
-    return (kept, said, *[gr.skip()] * 4, *_question(None), "", "")
+    return Begun(kept, said=said, written="", wrong="", asking=_question(None)).flat()
 
 
 def _answering(kept: Kept, answer: str) -> Kept:
@@ -383,7 +403,9 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         inputs = [code, tests, words]
         asking = [question, asked, *offered]
         settled = [kept, heal, stop, review, *asking]
-        begun = [kept, said, bench, heal, stop, review, *asking, written, wrong]
+        begun = Begun(
+            kept, said, bench, heal, stop, review, written, wrong, asking=tuple(asking)
+        ).flat()
         quick: dict[str, Any] = {
             "queue": False, "show_progress": "hidden", "api_visibility": "private",
         }

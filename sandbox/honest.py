@@ -966,12 +966,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0, "re" in sys.stdlib
         "what a program registered is done at its end",
         """\
 import atexit, threading, time
+said = threading.Event()
 def work():
+    said.wait()
     time.sleep(0.05)
     print("thread")
 atexit.register(print, "at exit")
 threading.Thread(target=work).start()
 print("main")
+said.set()
 """,
         "main\nthread\nat exit\n",
     ),

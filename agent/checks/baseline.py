@@ -34,6 +34,7 @@ class Baseline:
 
     @property
     def passing(self) -> list[int]:
+        """Passing tests, the quickest first."""
         return self._by_steps([i for i, one in enumerate(self.screened) if one.passed[0]])
 
     @property

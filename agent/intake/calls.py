@@ -29,7 +29,7 @@ LONGEST_HISTORY = 500
 """Characters."""
 
 
-def asked(test: TestCase, program: Solution) -> frozenset[str]:
+def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
     """What a test asks the program: its calls, and the attributes of its objects; where there are
     none, the names it reads, among them `output`, what the program prints when it is run.
 
@@ -37,19 +37,19 @@ def asked(test: TestCase, program: Solution) -> frozenset[str]:
     """
     code = test.call if test.kind == "example" else test.code
     try:
-        return _asked(code, program.text, PurePosixPath(program.entry).stem)
+        return _calls_made(code, program.text, PurePosixPath(program.entry).stem)
     except (SyntaxError, RecursionError):
         return frozenset({code})
 
 
 def asks_anew(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
     """Whether a test asks something that none of the others asks."""
-    known = frozenset[str]().union(*(asked(other, program) for other in others))
-    return not asked(test, program) <= known
+    known = frozenset[str]().union(*(calls_made(other, program) for other in others))
+    return not calls_made(test, program) <= known
 
 
 @lru_cache(maxsize=4096)
-def _asked(code: str, program: str, stem: str) -> frozenset[str]:
+def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
     body = parsed(code).body
     reader = _Reader(body, signatures(program), stem, keeps_state(program))
     reader.statements(body)

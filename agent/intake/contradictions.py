@@ -94,7 +94,7 @@ def contradiction(
                 continue
             before = claims.setdefault(claim.call, [])
             for other in before:
-                if other.test != number and excludes(other, claim):
+                if other.test != number and _exclude_each_other(other, claim):
                     return other.shown, claim.shown
             before.append(claim)
     return None
@@ -125,7 +125,7 @@ def _base_name(node: ast.expr) -> str:
     return dotted(inner).rpartition(".")[2]
 
 
-def excludes(one: _Claim, other: _Claim) -> bool:
+def _exclude_each_other(one: _Claim, other: _Claim) -> bool:
     """Whether no answer fits both."""
     return _excludes(one, other) or _excludes(other, one)
 

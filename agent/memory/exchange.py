@@ -65,6 +65,8 @@ class FixLine(Value):
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     proof: ProofLevel
     standing: Standing = "unknown"
+    """As its owner saw it, without the question itself; `settled` is believed only of somebody who
+    is trusted."""
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -72,6 +74,8 @@ class FixLine(Value):
 
 
 class LessonLine(Value):
+    """A lesson in words."""
+
     kind: Literal["lesson"] = "lesson"
     text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON)]
     category: _Word = ""

@@ -11,8 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-
-from pydantic import Field
+from functools import lru_cache
 
 from agent.domain import Report, Solution, TestCase, Value, address
 from agent.intake import failures_of
@@ -47,8 +46,6 @@ class Failure(Value):
     """How the failing tests failed: `error`, `error, failed`."""
     passed: str = ""
     """How many tests passed, in words."""
-    former: str = Field(default="", exclude=True)
-    """Its signature up to version 2 of the memory, where that was another one; never kept."""
 
     @property
     def words(self) -> str:
@@ -67,10 +64,8 @@ def failure_of(solution: Solution, tests: Sequence[TestCase], report: Report) ->
     chief = next((one for one in seen if one.exception), seen[0] if seen else None)
     exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
     trusted = report.trusted
-    found, former = _signatures(solution, tests, report)
     return Failure(
-        signature=found,
-        former=former if former != found else "",
+        signature=signature(solution, tests, report),
         exception=exception,
         message=normalised(nameless_message(chief.message, solution.entry))
         if chief and exception not in (WRONG_RESULT, TIMEOUT) else "",
@@ -86,20 +81,24 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
     The program counts without comments, layout and the name of its file, where it parses. Numbers
     and addresses in messages are left out, since they vary between runs.
     """
-    return _signatures(solution, tests, report)[0]
-
-
-def _signatures(
-    solution: Solution, tests: Sequence[TestCase], report: Report
-) -> tuple[str, str]:
-    """The signature, and the one that version 2 of the memory had, which told files apart."""
     entry = solution.entry
-    shapes = [(file.path, skeleton(file.text)) for file in solution.files]
     return _address(
-        [(PASTED if path == entry else path, shape) for path, shape in shapes],
+        [(PASTED if path == entry else path, shape) for path, shape in _shapes(solution)],
         [nameless_test(test.code, entry) for test in tests],
         report, lambda message: nameless_message(message, entry),
-    ), _address(shapes, [test.code for test in tests], report, lambda message: message)
+    )
+
+
+def former_signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
+    """What identified the failure up to version 2 of the memory, which told files of other names
+    apart; where the name plays no part, today's signature."""
+    return _address(
+        _shapes(solution), [test.code for test in tests], report, lambda message: message
+    )
+
+
+def _shapes(solution: Solution) -> list[tuple[str, str]]:
+    return [(file.path, skeleton(file.text)) for file in solution.files]
 
 
 def _address(
@@ -119,6 +118,7 @@ def _address(
     return address("\1".join(shape))
 
 
+@lru_cache(maxsize=8)
 def skeleton(text: str) -> str:
     """A program without comments and layout; the text itself where it does not parse."""
     try:

@@ -105,8 +105,8 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
     """
     try:
         return _opened(path), ""
-    except NotOurs:
-        with _alone(path):
+    except NotOurs as error:
+        with _alone(path, error):
             return _begun_anew(path)
 
 
@@ -121,19 +121,35 @@ def _begun_anew(path: Path) -> tuple[sqlite3.Connection, str]:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time: a second one would set aside what the first has begun."""
-    import fcntl  # not on Windows, where this module is still imported
+def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
+    """One process at a time: a second one would set aside what the first has begun.
 
+    Not every system and not every folder can be locked; there a person must do it.
+    """
     try:
-        folder = os.open(path.parent, os.O_RDONLY)
-    except OSError as error:
-        raise MemoryFault(f"The folder of {path} cannot be opened: {error.strerror}.") from error
+        folder = _locked(path.parent)
+    except (ImportError, OSError) as error:
+        raise MemoryFault(
+            f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot be "
+            f"locked ({error}). Rename the file, and a new memory is begun."
+        ) from error
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
         os.close(folder)
+
+
+def _locked(folder: Path) -> int:
+    """The folder, opened and locked; raises `OSError`, and `ImportError` on Windows."""
+    import fcntl
+
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
 
 
 def open_nowhere() -> sqlite3.Connection:

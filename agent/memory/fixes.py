@@ -123,14 +123,17 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
+    def exact(self, failure: Failure, former: str = "") -> tuple[Remembered, ...]:
         """Fixes of that very failure: settled ones before others, best record first, those from
-        elsewhere last; none that failed more often than it helped."""
+        elsewhere last; none that failed more often than it helped.
+
+        `former` is the failure's `former_signature`, under which version 2 kept them.
+        """
         return self._fixes(
             "where signature in (?, ?) and failures <= successes "
             "order by trusted desc, standing = 'settled' desc, successes - failures desc, "
             "created desc limit ?",
-            (failure.signature, failure.former or failure.signature, MOST_LOOKED_AT),
+            (failure.signature, former or failure.signature, MOST_LOOKED_AT),
         )
 
     def kept(self, failure: Failure, after: str) -> Remembered | None:
@@ -145,25 +148,27 @@ class Memory:
                 "select 1 from fixes where alike = ? limit 1", (failure.alike,)
             ).fetchone() is not None
 
-    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
+    def alike(
+        self, failure: Failure, contexts: Sequence[str], former: str = ""
+    ) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
             "where alike = ? and signature not in (?, ?) and misfits <= transfers "
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
-            (failure.alike, failure.signature, failure.former, json.dumps(contexts),
-             MOST_LOOKED_AT),
+            (failure.alike, failure.signature, former, json.dumps(contexts), MOST_LOOKED_AT),
         )
 
     def remember(
-        self, fix: Fix, *, origin: str = OWN, trusted: bool = True,
+        self, fix: Fix, *, former: str = "", origin: str = OWN, trusted: bool = True,
         record: tuple[int, int] = (0, 0),
     ) -> None:
         """Keeps a proven fix; the same one again takes its newest proof and note, and how it
         stands where that is known now.
 
-        `record` is how often it helped and failed elsewhere, where that is believed.
+        The same one under the failure's `former` signature moves to today's. `record` is how
+        often it helped and failed elsewhere, where that is believed.
         """
         failure, edit = fix.failure, fix.edit
         values = {
@@ -177,6 +182,10 @@ class Memory:
             "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
         }
         with working(self._name):
+            self._db.execute(
+                "update or ignore fixes set signature = ? where signature = ? and after = ?",
+                (failure.signature, former, fix.after),
+            )
             self._db.execute(
                 f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
                 "on conflict(signature, after) do update set "

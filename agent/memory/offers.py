@@ -56,14 +56,16 @@ class Offer:
         return f"from memory: {self.done(made)} ({source}{lender})"
 
 
-def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
+def offers(
+    memory: Memory, failure: Failure, text: str, former: str = ""
+) -> Iterator[Offer]:
     """Fixes of this very failure, then edits that fit from others; at most `MOST_OFFERS` texts.
 
     Each text is the program with a small edit, its own tests untouched, and offered once.
-    Raises `MemoryFault`.
+    `former` is the failure's `former_signature`. Raises `MemoryFault`.
     """
     seen = {text}
-    for known, elsewhere in _known(memory, failure, text):
+    for known, elsewhere in _known(memory, failure, text, former):
         made = _carried(known, text) if elsewhere else _replayed(known, text)
         fresh = [
             one for one in dict.fromkeys(made)
@@ -79,17 +81,19 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
 
 
 def _known(
-    memory: Memory, failure: Failure, text: str
+    memory: Memory, failure: Failure, text: str, former: str
 ) -> Iterator[tuple[Remembered, bool]]:
-    exact = ((known, False) for known in memory.exact(failure))
-    return chain(exact, _alike(memory, failure, text))
+    exact = ((known, False) for known in memory.exact(failure, former))
+    return chain(exact, _alike(memory, failure, text, former))
 
 
-def _alike(memory: Memory, failure: Failure, text: str) -> Iterator[tuple[Remembered, bool]]:
+def _alike(
+    memory: Memory, failure: Failure, text: str, former: str
+) -> Iterator[tuple[Remembered, bool]]:
     """Looked for only when nothing exact has helped, and there is something to look for: the
     program must be taken apart for it."""
     if memory.knows_alike(failure):
-        for known in memory.alike(failure, contexts(text)):
+        for known in memory.alike(failure, contexts(text), former):
             yield known, True
 
 

@@ -7,6 +7,7 @@ from agent.domain import Alternatives, Evidence, Proof, Report, Solution
 from agent.events import Proved
 from agent.intake import asks_anew
 from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
+from agent.repair.dropped import dropped_calls
 from agent.state import State, Suite
 
 ENOUGH_KILLED = 0.8
@@ -42,6 +43,16 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     unseen = f"{len(suite.held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
+
+
+def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
+    """The proof of a repair; one that drops a call whose effect no answer shows has no more than
+    E1, and is told as such. Pure."""
+    dropped = dropped_calls(base.text, repaired.text)
+    if not dropped:
+        return proof
+    missing = f"`{dropped[0]}` is called no more, which no test looks at"
+    return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
 
 
 def _ended(report: Report) -> str:
@@ -99,12 +110,14 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    proof = proof_of(report, suite, ctx.store.get(state["base_id"], Solution))
+    base = ctx.store.get(state["base_id"], Solution)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    proof = seen_through(proof_of(report, suite, base), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
-    if state.get("left_open"):
-        proof = proof.model_copy(update={"why": f"{proof.why}; {state['left_open']}"})
+    if state.get("caveat"):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
     proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
     ctx.emit(proved)
     update: State = {"proof": proof.level, "proof_why": proof.why}

@@ -18,9 +18,10 @@ from agent.events import (
     TestsFrozen,
 )
 from agent.flakiness import crash_is_flaky, flaky, flaky_words
-from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
+from agent.memory import Failure, MemoryFault, Offer, failure_of, former_signature, offers
 from agent.nodes.specify import info
 from agent.recollection import recollected, taken
+from agent.repair.answers import blindness
 from agent.state import State, Suite
 
 REPLAY_S = 2.0
@@ -65,11 +66,13 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    failure = await asyncio.to_thread(failure_of, base, *_unanswered(ctx, tests, report))
-    update["failure_id"] = ctx.store.put(failure)
+    of_asking = _unanswered(ctx, tests, report)
+    failure = await asyncio.to_thread(failure_of, base, *of_asking)
+    former = await asyncio.to_thread(former_signature, base, *of_asking)
+    update |= {"failure_id": ctx.store.put(failure), "former": former}
     skipped = ctx.memory.skipped
     try:
-        update |= await _looked_back(ctx, base, tests, failure)
+        update |= await _looked_back(ctx, base, tests, failure, former)
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
     senseless = ctx.memory.skipped - skipped
@@ -109,12 +112,14 @@ def _without(report: Report, names: Sequence[str]) -> Report:
 
 
 async def _looked_back(
-    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
+    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure, former: str
 ) -> State:
     """The state of a healed program, or nothing to add; raises `MemoryFault`."""
     began = time.monotonic()
-    for offer in offers(ctx.memory, failure, base.text):
+    for offer in offers(ctx.memory, failure, base.text, former):
         for text in offer.texts:
+            if blindness(base.text, text, [test.code for test in tests]) == "refused":
+                continue  # whoever wrote the memory's file may have written the answer
             candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
 from agent.events import TestInfo, TestsFrozen
-from agent.intake import asked, fixes_a_value
+from agent.intake import calls_made, fixes_a_value
 from agent.roles import SPEC_TESTER, ask
 from agent.state import State, Suite
 
@@ -91,9 +91,9 @@ def _telling(
     candidates: Collection[TestCase], suite: Suite, program: Solution
 ) -> TestCase | None:
     """The first that fixes a value and asks what no other test of the suite asks."""
-    asking = Counter(call for test in suite.visible for call in asked(test, program))
+    asking = Counter(call for test in suite.visible for call in calls_made(test, program))
     return next((
         test for test in candidates
         if fixes_a_value(test)
-        and any(asking[call] == 1 for call in asked(test, program))
+        and any(asking[call] == 1 for call in calls_made(test, program))
     ), None)

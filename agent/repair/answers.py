@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from agent.repair.program import BUILTINS, Function
+from agent.trees import is_literal
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -20,11 +21,14 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
     """Whether a changed function of `after` no longer depends on its parameters.
 
     It is refused where the tests of that function all expect one same value, doubtful where
-    they say more, since a value that fits them all may be meant. A function that never looked
+    they say more, since a value that fits them all may be meant. To print one constant more than
+    before is no repair either, whatever a test of the output expects. A function that never looked
     at its parameters may go on so, but not by returning a bare constant.
     """
     old, worst = _functions(before), ""
     tests = tuple(tests)
+    if _recited(after) > _recited(before):
+        return "refused"
     for name, (text, node) in _functions(after).items():
         if name not in old or old[name][0] == text:
             continue
@@ -63,6 +67,20 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
         name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
         for name, node in _named(tree, "")
     }
+
+
+@lru_cache(maxsize=2)
+def _recited(text: str) -> int:
+    """How many calls of `print` print constants alone."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    return sum(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        and node.func.id == "print" and bool(node.args) and all(map(is_literal, node.args))
+        for node in ast.walk(tree)
+    )
 
 
 def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:

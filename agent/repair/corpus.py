@@ -985,6 +985,8 @@ sides NotIn other 609
 sides Pow other 146
 sides RShift other 67
 sides Sub other 1210
+sides arguments other 10906 same 58
+sides indices other 171 same 36
 sorted/1 args0 Name 43 method/0 39 method/1 6 set/1 5 Attribute 3 map/2 3 GeneratorExp 3
 sorted/1 func0 Name 107
 sorted/1 keywords0 keyword 22

@@ -65,23 +65,30 @@ def shapes(tree: ast.AST) -> Counter[Shape]:
                 if isinstance(child, ast.AST) and not isinstance(child, _WORDLESS):
                     nth = str(min(number, 1)) if isinstance(node, ast.Call) else ""
                     found[(owner, field + nth), _kind(child)] += 1
-        found.update(_operands(node))
+        found.update(_together(node))
     return found
 
 
-def _operands(node: ast.AST) -> list[Shape]:
-    """What stands on the two sides of an operator together."""
+def _together(node: ast.AST) -> list[Shape]:
+    """What stands on two sides of an operator, and whether two operands, arguments or indices are
+    the same."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            pass
+            sides = type(op).__name__
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            pass
+            sides = type(op).__name__
+        case ast.Call(args=[left, right]):
+            return [_twins("arguments", left, right)]
+        case ast.Subscript(value=ast.Subscript(slice=left), slice=right):
+            return [_twins("indices", left, right)]
         case _:
             return []
-    sign = type(op).__name__
-    one, other = _kind(left), _kind(right)
-    twins = one == other and ast.dump(left) == ast.dump(right)
-    return [(("sides", sign), "same" if twins else "other"), ((one, sign), other)]
+    return [_twins(sides, left, right), ((_kind(left), sides), _kind(right))]
+
+
+def _twins(where: str, left: ast.expr, right: ast.expr) -> Shape:
+    same = _kind(left) == _kind(right) and ast.dump(left) == ast.dump(right)
+    return ("sides", where), "same" if same else "other"
 
 
 def _kind(node: ast.AST) -> str:

@@ -11,6 +11,7 @@ from agent.domain import (
     Example,
     Raises,
     Rivals,
+    Script,
     Solution,
     TestCase,
 )
@@ -19,6 +20,8 @@ from agent.repair.rivals import MOST, is_exception, telling_call
 MOST_ASKED = 3
 """Questions of one run."""
 SKIP = "skip"
+SINGLE = ("True", "False", "None")
+"""Values that are told by `is`."""
 
 
 class BadAnswer(ValueError):
@@ -107,6 +110,10 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
             f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
             "a value such as 0, None or 'text', `raises ValueError`, or `skip` would do."
         ) from None
+    if expected in SINGLE:
+        # `==` would take 1 for True.
+        said = f"{rivals.call} is {expected}"
+        return Script(name=said, origin="user", code=f"assert {said}")
     return Example(
         name=f"{rivals.call} == {expected}", origin="user", call=rivals.call, expected=expected
     )
@@ -130,6 +137,9 @@ def _fits(given: dict[str, str], test: TestCase) -> bool:
             return answer == expected or _value(answer) == (True, _value(expected)[1])
         case Raises(call=call, exception=exception):
             return given[call] == f"!{exception}"
+        case Script(name=said):
+            call, _, expected = said.rpartition(" is ")
+            return given[call] == expected
     return True
 
 

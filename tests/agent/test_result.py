@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
-from agent.domain import File, Report, Solution, Verdict
+import pytest
+
+from agent.domain import Behaviour, File, Report, Rivals, Solution, Verdict
 from agent.events import (
+    Ambiguous,
     CodeWritten,
     Event,
     Judged,
@@ -218,3 +221,18 @@ def test_candidates_of_a_search_that_was_cut_short_count() -> None:
 
     assert fold(stamped(STARTED, searched, cut)).candidates == 700
     assert fold(stamped(STARTED, searched, FINISHED)).candidates == 700
+
+
+@pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
+def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
+    rivals = Rivals(
+        call="add(1, 1)",
+        behaviours=(
+            Behaviour(label="A", gives="2", solution=solution(MENDED), note="n", diff="d"),
+        ),
+    )
+    events = (
+        STARTED, Ambiguous(iteration=1, rivals=rivals),
+        FINISHED.model_copy(update={"outcome": outcome}),
+    )
+    assert (fold(stamped(*events)).rivals is not None) is are_shown

@@ -20,7 +20,7 @@ from demo.downloads import download_route
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door
-from demo.web import NOTHING, Kept, Page, build
+from demo.web import NOTHING, Begun, Kept, Page, build
 from sandbox import SandboxUnavailable
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
@@ -374,6 +374,14 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     assert (settled[0]["asked"], settled[4]["visible"]) == ("", False)
 
 
+async def test_every_part_that_a_begun_run_changes_has_its_value(page: Page, host: Host) -> None:
+    values = page.begin("", "", "")
+    parts = [each.outputs for each in build(host).fns.values() if each.name == "begin"]
+    assert [len(each) for each in parts] == [len(values)] == [len(Begun({}).flat())]
+    kinds = dict(zip(map(type, parts[0]), values, strict=True))
+    assert kinds[gr.Column] == kinds[gr.Row] == gr.update(visible=False)
+
+
 async def test_a_question_that_is_closed_starts_nothing(
     page: Page, session: RecordedSession
 ) -> None:
@@ -406,11 +414,11 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     kept = begun(page, words="rivals")
     await healed(page, kept)
     kept = (await page.settle(kept))[0]
-    refused, *untouched, wrong = await page.write_behaviour(kept, written)
-    assert refused == kept
+    refused = await page.write_behaviour(kept, written)
+    wrong = refused[Begun._fields.index("wrong")]
     assert told in wrong
-    assert all(each == gr.skip() for each in untouched)
-    assert [pair async for pair in page.answer(refused)] == [(gr.skip(), gr.skip())]
+    assert refused == Begun(kept, wrong=wrong).flat()
+    assert [pair async for pair in page.answer(refused[0])] == [(gr.skip(), gr.skip())]
     assert len(session._runs) == 1
 
 

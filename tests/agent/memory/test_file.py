@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -133,6 +136,24 @@ def test_what_another_process_has_begun_anew_is_not_set_aside(
     memory = open_memory(path)
     assert (len(memory.fixes()), memory.notice) == (1, "")
     memory.close()
+
+
+def no_lock(*_: object) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+@pytest.mark.parametrize("locks", [None, SimpleNamespace(flock=no_lock, LOCK_EX=2)])
+def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: SimpleNamespace | None
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(b"no database " * 99)
+    # As on Windows, which has no such module, and on a network that keeps no locks.
+    monkeypatch.setitem(sys.modules, "fcntl", locks)
+    memory = open_memory(path)
+    memory.close()
+    assert "Rename the file, and a new memory is begun." in memory.notice
+    assert path.read_bytes() == b"no database " * 99
 
 
 def test_an_earlier_broken_file_is_not_overwritten(tmp_path: Path) -> None:

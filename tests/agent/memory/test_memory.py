@@ -328,6 +328,15 @@ def test_a_fix_is_found_by_the_signature_that_an_older_version_gave_it(
     memory: Memory, fix: Making
 ) -> None:
     memory.remember(fix("of version 2"))
-    now = fix("of today").failure.model_copy(update={"former": "of version 2"})
-    (offer,) = offers(memory, now, fix().before)
+    (offer,) = offers(memory, fix("of today").failure, fix().before, "of version 2")
     assert (offer.elsewhere, offer.texts) == (False, (fix().after,))
+
+
+def test_a_fix_of_an_older_version_that_is_found_again_stands_once(
+    memory: Memory, fix: Making
+) -> None:
+    memory.remember(fix("of version 2"))
+    memory.credit(memory.fixes()[0], helped=True)
+    memory.remember(fix("of today"), former="of version 2")
+    (known,) = memory.fixes()
+    assert (known.fix.failure.signature, known.successes) == ("of today", 1)

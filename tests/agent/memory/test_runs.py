@@ -229,3 +229,19 @@ async def test_the_same_program_in_another_file_is_recognised(
             pass
         notes.append(last(fold_attempts(session.log(run))).reason)
     assert "it was healed before" in notes[1]
+
+
+async def test_a_memory_that_somebody_wrote_the_answer_into_does_not_give_it(
+    session: Session, tmp_path: Path
+) -> None:
+    tests = "assert area(2, 5) == 10"
+    await healed(session, BROKEN, tests)
+    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
+        poisoning.execute(
+            "update fixes set after = replace(before, 'width + height', '10')"
+        )
+    poisoning.close()
+    log = await healed(session, BROKEN, tests)
+    end = last(log)
+    assert (end.outcome, end.strategy) == ("healed", "search")
+    assert "return 10" not in end.code

@@ -8,6 +8,7 @@ from agent.domain import (
     Example,
     File,
     Integrity,
+    Proof,
     ProofLevel,
     Raises,
     Report,
@@ -16,7 +17,7 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.nodes.prove import proof_of
+from agent.nodes.prove import proof_of, seen_through
 from agent.nodes.specify import hold_out
 from agent.state import Suite
 
@@ -140,7 +141,7 @@ def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
 def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
     (test,) = brought("assert f(1, 2) == 3")
     checking = Script(name="", origin="user", code=check)
-    assert intake.asked(checking, ADD) == intake.asked(test, ADD)
+    assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
 
 
 @pytest.mark.parametrize("code", [
@@ -151,13 +152,15 @@ def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: 
 ])
 def test_a_table_by_name_asks_what_stands_in_it(code: str) -> None:
     (test,) = brought("assert f(1, 2) == 3")
-    assert intake.asked(Script(name="", origin="user", code=code), ADD) == intake.asked(test, ADD)
+    again = Script(name="", origin="user", code=code)
+    assert intake.calls_made(again, ADD) == intake.calls_made(test, ADD)
 
 
 def test_a_table_that_is_changed_is_not_known_by_what_it_began_with() -> None:
     (test,) = brought("assert f(1, 2) == 3")
     code = "cases = [(1, 2)]\ncases.append((8, 9))\nfor a, b in cases:\n    assert f(a, b)"
-    assert intake.asked(Script(name="", origin="user", code=code), ADD) != intake.asked(test, ADD)
+    again = Script(name="", origin="user", code=code)
+    assert intake.calls_made(again, ADD) != intake.calls_made(test, ADD)
 
 
 def test_a_method_of_a_file_asks_too() -> None:
@@ -419,3 +422,17 @@ def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> No
     attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
     suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
     assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == "E2"
+
+
+@pytest.mark.parametrize(("repaired", "level"), [
+    ("def f(a, b):\n    audit(a)\n    return a + b\n", "E2"),
+    ("def f(a, b):\n    return a + b\n", "E1"),
+])
+def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level: str) -> None:
+    base = program("def f(a, b):\n    audit(a)\n    return a - b\n")
+    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
+    assert proof.level == level
+    assert ("`audit` is called no more" in proof.why) == (level == "E1")
+    unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
+    assert unproven.level == "E0"
+    assert ("`audit` is called no more" in unproven.why) == (level == "E1")

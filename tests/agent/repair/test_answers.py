@@ -53,3 +53,14 @@ def test_a_blind_answer_is_ranked_behind_every_other() -> None:
     dear = Candidate("b", 30.0, "", types=("int/bool",))
 
     assert ranked([blind, dear]) == (dear, blind)
+
+
+@pytest.mark.parametrize(("after", "found"), [
+    ("words = ['hi', 'yo']\nprint('yo')\nprint(words[2])\n", "refused"),
+    ("words = ['hi', 'yo']\nprint(words[1])\n", ""),
+    ("words = ['hi', 'yo']\nprint(words[2])\nprint()\n", ""),
+])
+def test_a_constant_that_is_printed_besides_is_no_repair(after: str, found: str) -> None:
+    before = "words = ['hi', 'yo']\nprint(words[2])\n"
+    assert blindness(before, after, ("assert 'yo' in output",)) == found
+    assert blindness("print('helo')\n", "print('hello')\n", ("assert 'hello' in output",)) == ""

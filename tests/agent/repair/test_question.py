@@ -42,6 +42,17 @@ def test_the_smallest_call_that_tells_most_apart_is_asked_for() -> None:
     assert [one.solution for one in rivals.behaviours] == [A.solution, B.solution]
 
 
+@pytest.mark.parametrize("said", ["True", "None"])
+def test_what_equals_another_value_is_told_by_is(said: str) -> None:
+    one = alternative("one", "1", "1", "1")
+    other = alternative("other", said, said, "2")
+    rivals = question(asked(one, other), BASE)
+    assert rivals is not None
+    test = answered_test(rivals, said)
+    assert test is not None and test.code == f"assert {rivals.call} is {said}"
+    assert fitting(asked(one, other), test).behaviours == (other,)
+
+
 def test_behaviours_that_answer_alike_are_one_choice() -> None:
     alike = alternative("d", "None", "1", "<Node>")
     rivals = question(asked(A, B, alike), BASE)
