@@ -12,6 +12,10 @@ from functools import lru_cache
 MOST = 6
 """Texts whose trees are kept; one of ten thousand lines takes some tens of megabytes."""
 
+MOST_LEVELS = 400
+"""Levels of a syntax tree that is read. Readers go down it by calling themselves, most of them
+twice a level, and Python allows a thousand calls."""
+
 
 @lru_cache(maxsize=MOST)
 def tree_of(text: str) -> ast.Module:
@@ -26,6 +30,25 @@ def tree_of(text: str) -> ast.Module:
 def nodes_of(text: str) -> tuple[ast.AST, ...]:
     """All nodes of that tree in the order of `ast.walk`; raises what `ast.parse` raises."""
     return tuple(ast.walk(tree_of(text)))
+
+
+@lru_cache(maxsize=MOST)
+def levels(text: str) -> int:
+    """How deep that tree goes; raises what `ast.parse` raises."""
+    level: list[ast.AST] = [tree_of(text)]
+    found = 0
+    while level:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        found += 1
+    return found
+
+
+def is_legible(text: str) -> bool:
+    """Whether a text is Python that is not nested too deeply to be read."""
+    try:
+        return levels(text) <= MOST_LEVELS
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def is_literal(node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from agent.intake.effects import keeps_state
 from agent.intake.parsing import BUILTIN_NAMES, names_in, parsed
 from agent.intake.references import imported, literal, target
 from agent.intake.signatures import Signatures, signatures
-from agent.intake.turns import elements, loaded, rows_of, spread
+from agent.intake.turns import elements, loaded, row, rows_of, spread, tables
 from agent.literals import spelt
 
 MOST_STEPS = 3_000
@@ -84,6 +84,7 @@ class _Reader:
             and not node.name.startswith("test")
         }
         """Functions of the test's own: they ask when they are called."""
+        self._tables = tables(body)
         self._depth = 0
         self._steps = 0
 
@@ -98,7 +99,7 @@ class _Reader:
             case ast.FunctionDef(name=name) if self._helpers.get(name) is node:
                 pass
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for given in rows_of(node):
+                for given in rows_of(node, self._tables):
                     held, before = dict(self._holds), self._before
                     self._forget(argument.arg for argument in node.args.args)
                     self._holds |= {name: self.text(value) for name, value in given.items()}
@@ -107,12 +108,12 @@ class _Reader:
             case ast.ClassDef(body=body):
                 self.statements(body)
             case ast.For(target=aim, iter=items, body=body, orelse=orelse):
-                rows = elements(items)
+                rows = elements(items, self._tables)
                 if rows is None:
                     self._describe(aim, items)
                     self.statements(body)
-                for row in rows or ():
-                    self._bind(aim, row)
+                for one in rows or ():
+                    self._bind(aim, one)
                     self.statements(body)
                 self.statements(orelse)
             case ast.Assign(targets=[aim], value=value):
@@ -150,7 +151,14 @@ class _Reader:
         if isinstance(aim, ast.Name):
             self._holds[aim.id] = self.text(value)
             return
-        match aim, value:
+        match aim, self._opened(value):
+            case ast.Tuple(elts=[ast.Starred(value=many), *aims]) | ast.List(
+                elts=[ast.Starred(value=many), *aims]
+            ), ast.Tuple(elts=parts) | ast.List(elts=parts) if len(aims) <= len(parts):
+                first = len(parts) - len(aims)
+                self._bind(many, ast.List(parts[:first], ast.Load()))
+                for one, part in zip(aims, parts[first:], strict=True):
+                    self._bind(one, part)
             case ast.Tuple(elts=aims) | ast.List(elts=aims), ast.Tuple(elts=parts) | ast.List(
                 elts=parts
             ) if len(aims) == len(parts):
@@ -158,6 +166,19 @@ class _Reader:
                     self._bind(one, part)
             case _:
                 self._describe(aim, value)
+
+    def _opened(self, node: ast.expr) -> ast.expr:
+        """A row of literals, or a part of one, that stands behind a name of the test's own."""
+        match node:
+            case ast.Name(id=name) if self._holds.get(name, "").startswith(("(", "[")):
+                return row(self._holds[name]) or node
+            case ast.Subscript(value=owner, slice=place):
+                whole, index = self._opened(owner), literal(place)
+                if isinstance(whole, ast.Tuple | ast.List) and index is not None and (
+                    isinstance(index[0], int) and -len(whole.elts) <= index[0] < len(whole.elts)
+                ):
+                    return whole.elts[index[0]]
+        return node
 
     def _describe(self, aim: ast.expr, value: ast.expr) -> None:
         """Tells names by what they come of, where it is not known which part of it they hold."""
@@ -195,6 +216,8 @@ class _Reader:
                 return shown
             case ast.Starred(value=inner):
                 return f"*{self.text(inner)}"
+            case ast.Subscript() if (part := self._opened(node)) is not node:
+                return self.text(part)
             case ast.ListComp(elt=elt, generators=[turns]) | ast.SetComp(
                 elt=elt, generators=[turns]
             ) | ast.GeneratorExp(elt=elt, generators=[turns]):
@@ -204,11 +227,11 @@ class _Reader:
     def _turned(self, node: ast.expr, elt: ast.expr, turns: ast.comprehension) -> str:
         """A comprehension, taken apart as a loop is."""
         held = dict(self._holds)
-        rows = elements(turns.iter)
+        rows = elements(turns.iter, self._tables)
         if rows is None:
             self._describe(turns.target, turns.iter)
-        for row in rows or ():
-            self._bind(turns.target, row)
+        for given in rows or ():
+            self._bind(turns.target, given)
             for one in (*turns.ifs, elt):
                 self.text(one)
         shown = ast.unparse(node) if rows is not None else self._shown(node)
@@ -229,7 +252,10 @@ class _Reader:
         inner = passed_call(node)
         if inner is not None and not name:
             self._call(inner)
-        args, keywords = spread(node.args, node.keywords)
+        args, keywords = spread([
+            ast.Starred(self._opened(one.value), one.ctx) if isinstance(one, ast.Starred) else one
+            for one in node.args
+        ], node.keywords)
         given = [self.text(one) for one in args]
         named = {one.arg or "**": self.text(one.value) for one in keywords}
         if name:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from agent.domain import TestCase
-from agent.intake.parsing import called_name, parsed
+from agent.intake.parsing import BUILTIN_NAMES, called_name, parsed
 from agent.intake.pytest_files import collected
+from agent.intake.references import literal
 from agent.intake.snippets import asserted
 
 _COMPARING: Mapping[str, type[ast.cmpop]] = {
@@ -28,8 +29,12 @@ _JUDGING: Mapping[str, Callable[[ast.expr], ast.expr]] = {
 _RAISING: Mapping[str, int] = {"raises": 1, "assertRaises": 1, "assertRaisesRegex": 2}
 """What demands an exception, and how many arguments are its own: those of a call may follow."""
 _WARNING: Mapping[str, int] = {"warns": 1, "assertWarns": 1, "assertWarnsRegex": 2}
-_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
+_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool"})
 """Builtins that look at what a value is like and not at which it is."""
+_FEW = 3
+"""Values of which an answer may be any, and is still taken to be told."""
+_ROUNDING = 0.01
+"""Of the value aimed at: a wider distance is no rounding."""
 _FIXING_NOTHING = (ast.NotEq, ast.IsNot, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
 
@@ -126,18 +131,79 @@ def _is_loose(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
             return all(_is_loose(one, names) for one in values)
         case ast.BoolOp(values=values):
             return any(_is_loose(one, names) for one in values)
-        case ast.Call(func=ast.Name("all" | "any"), args=[ast.GeneratorExp(elt=elt)]):
-            return _is_loose(elt, names)
+        case ast.Call(func=ast.Name("all" | "any"), args=[claims]):
+            return not _tells(claims, names)
         case ast.Call(func=ast.Name(id=name)):
             return name in _LOOKING
         case ast.Compare(left=left, ops=ops, comparators=others):
-            sides = [left, *others]
-            if any(_is_likeness(one, names) for one in sides):
-                return True
-            if any(_is_distance(one, names) for one in sides):
-                return False
-            return all(isinstance(one, _FIXING_NOTHING) for one in ops)
+            return all(
+                _is_loose_pair(one, kind, other, names)
+                for one, kind, other in zip([left, *others], ops, others, strict=False)
+            )
     return False
+
+
+def _is_loose_pair(
+    left: ast.expr, kind: ast.cmpop, right: ast.expr, names: Mapping[str, ast.expr]
+) -> bool:
+    """Whether a comparison of two sides leaves open which value an answer is."""
+    if _is_likeness(left, names) or _is_likeness(right, names):
+        return True
+    if isinstance(kind, ast.Lt | ast.LtE) and _is_distance(left, names):
+        return _is_wide(left, right, names)
+    if isinstance(kind, ast.Gt | ast.GtE) and _is_distance(right, names):
+        return _is_wide(right, left, names)
+    if isinstance(kind, _FIXING_NOTHING) or (isinstance(kind, ast.In) and _is_range(right)):
+        return True
+    return not _tells(left, names) and not _tells(right, names)
+
+
+def _tells(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
+    """Whether an expression that is known tells which value an answer is. What is not understood
+    is taken to."""
+    match node:
+        case ast.Constant():
+            return False
+        case ast.Name(id=name) if name in names:
+            return _tells(names[name], {one: names[one] for one in names if one != name})
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return not _is_loose(node, names)
+        case ast.UnaryOp(operand=inner) | ast.NamedExpr(value=inner) | ast.Starred(value=inner):
+            return _tells(inner, names)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            return any(_tells(one, names) for one in parts)
+        case ast.Dict(keys=keys, values=values):
+            return any(_tells(one, names) for one in (*keys, *values) if one is not None)
+        case ast.ListComp(elt=elt) | ast.SetComp(elt=elt) | ast.GeneratorExp(elt=elt):
+            return _tells(elt, names)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return any(_tells(one, names) for one in (test, body, orelse))
+        case ast.BinOp(left=left, op=kind, right=right):
+            if _levels(left, kind, right):
+                return False
+            return _tells(left, names) or _tells(right, names)
+        case ast.Call(func=ast.Name(id=name), args=args) if name in BUILTIN_NAMES and args:
+            if name in _LOOKING or _is_likeness(node, names):
+                return False
+            return any(_tells(one, names) for one in args)
+    return True
+
+
+def _levels(left: ast.expr, kind: ast.operator, right: ast.expr) -> bool:
+    """Whether an operation gives one and the same for every number: `n * 0`, `n ** 0`, `n % 1`."""
+    ends = [literal(left), literal(right)]
+    if isinstance(kind, ast.Mult | ast.BitAnd):
+        return (0,) in ends
+    return ends[1] == {ast.Pow: (0,), ast.Mod: (1,)}.get(type(kind), ())
+
+
+def _is_range(node: ast.expr) -> bool:
+    """Values that an answer is to be among, more than a few."""
+    if called_name(node) == "range" and isinstance(node, ast.Call):
+        bounds = [literal(one) for one in node.args]
+        values = [one[0] for one in bounds if one and isinstance(one[0], int)]
+        return len(values) < len(bounds) or len(range(*values)) > _FEW
+    return isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > _FEW
 
 
 def _is_likeness(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
@@ -147,6 +213,21 @@ def _is_likeness(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:
     return called_name(node) in ("type", "len") or (
         isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__")
     )
+
+
+def _is_wide(node: ast.expr, bound: ast.expr, names: Mapping[str, ast.expr]) -> bool:
+    """Whether a distance below a bound leaves more open than how an answer was rounded."""
+    if isinstance(node, ast.Name) and node.id in names:
+        node = names[node.id]
+    most = literal(bound)
+    if most is None or not isinstance(most[0], int | float) or not isinstance(node, ast.Call):
+        return False
+    aims = [
+        abs(value[0]) for one in ast.walk(node) if isinstance(one, ast.BinOp)
+        for value in (literal(one.left), literal(one.right))
+        if value and isinstance(value[0], int | float)
+    ]
+    return most[0] > max(1.0, _ROUNDING * max(aims, default=0))
 
 
 def _is_distance(node: ast.expr, names: Mapping[str, ast.expr]) -> bool:

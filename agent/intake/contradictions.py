@@ -23,6 +23,7 @@ from agent.intake.parsing import (
     dotted,
     names_in,
     parsed,
+    statements_of,
     toplevel,
 )
 from agent.intake.pytest_files import Collected, collected, is_fixture
@@ -43,6 +44,18 @@ _DENIED: Mapping[Relation, Relation] = {
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }
+_SAYING: Mapping[Relation, frozenset[str]] = {
+    **dict.fromkeys(("==", "!="), frozenset({"__eq__", "__ne__"})),
+    **dict.fromkeys(("true", "false"), frozenset({"__bool__", "__len__"})),
+    **dict.fromkeys(
+        ("<", "<=", ">", ">="), frozenset({"__lt__", "__le__", "__gt__", "__ge__"})
+    ),
+}
+"""The methods by which a class says itself whether a relation holds."""
+_PLAIN_BASES = BUILTIN_NAMES | {
+    "ABC", "Enum", "Flag", "Generic", "IntEnum", "NamedTuple", "Protocol", "StrEnum", "TypedDict",
+}
+"""Classes of which instances compare as one expects."""
 _SINGLETONS = (None, True, False)
 _PREPARING = ("setup", "teardown", "setUp", "tearDown", "asyncSetUp", "pytestmark", "pytest_")
 
@@ -73,10 +86,11 @@ def contradiction(
     """
     known = signatures(program)
     keeps = may_keep_state(program)
+    own = _own_relations(program)
     claims: dict[str, list[_Claim]] = {}
     for number, test in enumerate(tests):
         for claim in _Reading(known, stem, with_defaults).claims(number, test):
-            if claim.shared and keeps:
+            if claim.relation in own or (claim.shared and keeps):
                 continue
             before = claims.setdefault(claim.call, [])
             for other in before:
@@ -84,6 +98,31 @@ def contradiction(
                     return other.shown, claim.shown
             before.append(claim)
     return None
+
+
+def _own_relations(program: str) -> frozenset[Relation]:
+    """Relations that a class of the program may decide as it likes: an answer of such a class can
+    equal 4 and 5."""
+    nodes = [one for node in statements_of(program) for one in ast.walk(node)]
+    classes = [one for one in nodes if isinstance(one, ast.ClassDef)]
+    plain = _PLAIN_BASES | {one.name for one in classes}
+    bases = [base for one in classes for base in one.bases]
+    if any(_base_name(base) not in plain for base in bases):
+        return frozenset(_SAYING)
+    named = {
+        one.name if isinstance(one, ast.FunctionDef)
+        else one.id if isinstance(one, ast.Name)
+        else one.attr if isinstance(one, ast.Attribute)
+        else one.value if isinstance(one, ast.Constant) else ""
+        for one in nodes
+    }
+    return frozenset(relation for relation, methods in _SAYING.items() if methods & named)
+
+
+def _base_name(node: ast.expr) -> str:
+    """The last name of a base class; that of `Generic[T]` is `Generic`."""
+    inner = node.value if isinstance(node, ast.Subscript) else node
+    return dotted(inner).rpartition(".")[2]
 
 
 def _exclude_each_other(one: _Claim, other: _Claim) -> bool:

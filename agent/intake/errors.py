@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 Category = Literal["missing_package", "input_exhausted", "deliberate_exit", "invalid_tests",
-                   "environment"]
+                   "environment", "too_deep"]
 
 
 class BadInput(Exception):

@@ -10,9 +10,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.trees import tree_of
+from agent.trees import MOST_LEVELS, levels, tree_of
 
 NAME_LENGTH = 60
+TOO_DEEP = "the code is nested too deeply to be read"
 BUILTIN_NAMES = frozenset(dir(builtins))
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -26,15 +27,27 @@ def parsed(text: str) -> ast.Module:
     """The syntax tree, shared with other readers and not to be changed; everything that is wrong
     with the text is a `SyntaxError`."""
     try:
-        return tree_of(text)
+        tree = tree_of(text)
+        if levels(text) > MOST_LEVELS:
+            raise SyntaxError(TOO_DEEP)
+        return tree
     except (RecursionError, MemoryError):
-        raise SyntaxError("the code is nested too deeply to be read") from None
+        raise SyntaxError(TOO_DEEP) from None
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise SyntaxError("a lone surrogate is no valid character",
                           (None, line, None, None)) from None
     except ValueError as error:
         raise SyntaxError(str(error)) from None
+
+
+def too_deep(text: str) -> bool:
+    """Whether a text is Python that is nested too deeply to be read."""
+    try:
+        parsed(text)
+    except SyntaxError as error:
+        return error.msg == TOO_DEEP
+    return False
 
 
 def expression(text: str) -> ast.expr | None:

@@ -26,11 +26,13 @@ from agent.intake.environment import (
 )
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.parsing import (
+    TOO_DEEP,
     checking_helpers,
     checks,
     is_definition,
     parsed,
     shortened,
+    too_deep,
     unique,
     visible_names,
     where,
@@ -43,6 +45,7 @@ from agent.intake.vacuity import vacuous
 from agent.intake.words import tests_from_words
 
 PASTED = "solution.py"
+_UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,29 @@ def make_task(
     """A task from program text, words or both, with all tests that can be found in them.
 
     Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
-    not parse or test nothing, and for packages that are not installed.
+    not parse or test nothing, for packages that are not installed, and for code that is nested
+    too deeply to be read.
     """
+    try:
+        return _made(
+            code, entry, words, tests, support=support, stdin=stdin, argv=argv, sites=sites
+        )
+    except RecursionError:
+        # Some readers go deeper than others: what one of them cannot read is not judged.
+        raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
+
+
+def _made(
+    code: str | None,
+    entry: str,
+    words: str,
+    tests: Sequence[TestText],
+    *,
+    support: Sequence[File],
+    stdin: str,
+    argv: Sequence[str],
+    sites: Sequence[str],
+) -> Intake:
     program = _plain_lines(code or "")
     tests = [replace(test, text=_plain_lines(test.text)) for test in tests]
     if code is None and not words.strip():
@@ -98,6 +122,8 @@ def make_task(
         _refuse_unusable(text)
     if code is not None:
         refuse_empty(program, entry if entry != PASTED else "The code")
+        if too_deep(program):
+            raise NotFixable("too_deep", f"The program: {_UNREADABLE}")
     notices: list[str] = []
     stem = PurePosixPath(entry).stem
     brought = _brought(tests, program, notices)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from agent.intake.effects import may_keep_state
-from agent.intake.parsing import is_function, names_in, statements_of, toplevel
+from agent.intake.parsing import Definition, is_function, names_in, statements_of, toplevel
 from agent.trees import is_literal
 
 _OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -71,9 +72,22 @@ def truth(node: ast.expr, program: str) -> bool | None:
             return None if None in found else not deciding
         case ast.NamedExpr(value=value):
             return truth(value, program)
+        case ast.Call(func=ast.Name("callable"), args=[ast.Name(id=name)], keywords=[]):
+            return True if name in _defined(program) else None
         case ast.Compare(left=left, ops=[kind], comparators=[right]):
             return _compared(left, kind, right, program)
     return bool(ast.literal_eval(node)) if is_literal(node) else None
+
+
+@lru_cache(maxsize=8)
+def _defined(program: str) -> frozenset[str]:
+    """Names that stand for a plain function or class of the program and for nothing else."""
+    body = statements_of(program)
+    bound = Counter(name for node in body for name in names_in(node).binds)
+    return frozenset(
+        node.name for node in body
+        if isinstance(node, Definition) and not node.decorator_list and bound[node.name] == 1
+    )
 
 
 def _compared(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent.domain import TestCase
 from agent.intake.claims import claimed
+from agent.intake.idle import in_vain
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     Definition,
@@ -85,8 +86,9 @@ def _function_reason(entry: Collected, file: _File) -> str:
     found = _checks_of(function.body, file.helpers)
     if not found:
         return f"{place} checks nothing: it has no assert"
-    if all(_always_true(one, file.program) for one in found):
-        return f"{place} checks nothing: {_truism(found)}"
+    idle = in_vain(function.body, file.program)
+    if all(id(one) in idle or _always_true(one, file.program) for one in found):
+        return f"{place} checks nothing: {_why_nothing(found, idle)}"
     if not file.reach.touches([function, *_surrounding(entry)]):
         return f"{place} never uses the program"
     return ""
@@ -114,9 +116,12 @@ def _snippet_reason(
             line = line if known is None else known
             return f"{uncalled[0]} (line {line}) holds the checks, but nothing calls it"
         return "it checks nothing: there is no assert"
-    real = [check for check in found if not _always_true(check, program)]
+    idle = in_vain(body, program)
+    real = [
+        check for check in found if id(check) not in idle and not _always_true(check, program)
+    ]
     if not real:
-        return _truism(found, known)
+        return _why_nothing(found, idle, known)
     # What decides whether a check is reached (`if f(1) != 1: raise …`) is part of it.
     whole = [
         node for node in body if any(inner in real for inner in ast.walk(node))
@@ -131,6 +136,14 @@ def _always_true(node: ast.stmt, program: str) -> bool:
     """`assert True`, `assert (a, "message")` and their like."""
     test = claimed(node)
     return test is not None and truth(test, program) is True
+
+
+def _why_nothing(
+    found: Sequence[ast.stmt], idle: Mapping[int, str], known: int | None = None
+) -> str:
+    """Why none of these checks can fail."""
+    node = found[0]
+    return f"{_quoted(node, known)} {idle[id(node)]}" if id(node) in idle else _truism(found, known)
 
 
 def _truism(

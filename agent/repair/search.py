@@ -57,6 +57,7 @@ from agent.repair.trials import (
     again_promising,
     screened,
 )
+from agent.trees import is_legible
 
 SPLIT = 4.0
 """Single edits up to this cost come before the beam, dearer ones among it."""
@@ -177,7 +178,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
 def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
     """Texts that compile; those that pass everything are offered, the best go on as bases."""
     texts = mended(state.source, state.budget.syntax)
-    found = [Candidate(text, cost, "syntax") for cost, text in texts]
+    found = [Candidate(text, cost, "syntax") for cost, text in texts if is_legible(text)]
     answers = yield Screen(tuple(one.text for one in found), "full", state.progress())
     scored: list[tuple[int, Candidate]] = []
     assert isinstance(answers, tuple)

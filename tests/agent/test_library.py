@@ -308,3 +308,13 @@ def test_the_package_names_what_it_exports() -> None:
     assert package.SelfHealingAgent is SelfHealingAgent
     with pytest.raises(AttributeError, match="Nonsense"):
         package.Nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("terms", [990, 3000])
+def test_code_that_is_nested_too_deeply_ends_in_a_refusal(terms: int) -> None:
+    code = f"def f(x):\n    return x{' + 0' * terms} - 1\n"
+
+    found = SelfHealingAgent("mock").run(code=code, tests=["assert f(3) == 3"])
+
+    assert (found.outcome, found.code) == ("not_fixable", code)
+    assert "nested too deeply to be read" in found.reason

@@ -23,6 +23,7 @@ from agent.repair.syntax.shapes import shapes
 from agent.repair.syntax.windows import Window, windows
 from agent.repair.syntax.words import words
 from agent.repair.syntax.wrapping import wrapping
+from agent.trees import is_legible
 
 __all__ = ["Fault", "compiles", "fault", "mended"]
 
@@ -82,7 +83,8 @@ def _ranked(found: list[Mended], window: Window, names: frozenset[str]) -> list[
     ranked = [
         Mended(one.cost + oddness(one.text, names), one.text.removeprefix(window.head))
         for one in found
-        if one.text.startswith(window.head) and does_something(one.text)
+        if one.text.startswith(window.head)
+        and is_legible(one.text) and does_something(one.text)
     ]
     return sorted(ranked, key=lambda one: one.cost)[:_KEPT]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import intake
-from agent.intake import NotFixable, paste
+from agent.intake import NotFixable, TestText, make_task, paste
 from agent.intake.contradictions import contradiction
 
 DOUBLE = "def f(x):\n    return x + x\n\ndef g():\n    return 1\n"
@@ -151,3 +151,40 @@ def test_tests_that_only_another_default_reconciles_are_a_notice() -> None:
 )
 def test_what_some_program_could_pass_is_no_contradiction(code: str, tests: str) -> None:
     assert paste(code, tests).task.tests
+
+
+ODD = "class Odd{}:\n    def {}(self, *other):\n        return True\n\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "tests"),
+    [
+        ("__eq__", "assert f(2) == 4\nassert f(2) == 5"),
+        ("__ne__", "assert f(2) == 4\nassert f(2) != 4"),
+        ("__bool__", "assert f(2)\nassert not f(2)"),
+        ("__len__", "assert f(2)\nassert f(2) == 0"),
+        ("__lt__", "assert f(2) < 3\nassert f(2) > 4"),
+        ("__ge__", "assert f(2) >= 9\nassert f(2) == 4"),
+    ],
+)
+def test_what_a_class_says_of_itself_contradicts_nothing(method: str, tests: str) -> None:
+    with pytest.raises(NotFixable, match="contradict each other"):
+        _each(ODD.format("", "other") + DOUBLE, tests)
+
+    _each(ODD.format("", method) + DOUBLE, tests)
+
+
+def test_what_a_class_from_elsewhere_says_of_itself_is_not_known() -> None:
+    code = f"from fractions import Fraction\n\n{ODD.format('(Fraction)', 'other')}{DOUBLE}"
+
+    _each(code, "assert f(2) == 4\nassert f(2) == 5")
+
+
+def test_another_relation_than_the_class_decides_still_contradicts() -> None:
+    with pytest.raises(NotFixable, match="contradict each other"):
+        _each(ODD.format("", "__eq__") + DOUBLE, "assert f(2) is None\nassert f(2) is True")
+
+
+def _each(code: str, tests: str) -> None:
+    """Each line is a text of its own: with classes about, what came before may matter."""
+    make_task(code, tests=[TestText(one) for one in tests.split("\n")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import intake
-from agent.domain import Example, File
+from agent.domain import Example, File, Solution, Task
 from agent.intake import BadInput, NotFixable, TestText, bring, make_task, paste
 
 ADD = "def add(a, b):\n    return a - b\n"
@@ -218,8 +218,9 @@ def test_an_end_that_no_import_survives_is_a_notice(end):
 
 
 def test_code_nested_too_deeply_is_a_syntax_error_and_not_ours():
-    task = make_task("x = " + "-" * 100_000 + "1\n").task
-    report = intake.classify(_nothing_seen(), task)
+    code = "x = " + "-" * 100_000 + "1\n"
+    solution = Solution(files=(File(path="solution.py", text=code),), entry="solution.py")
+    report = intake.classify(_nothing_seen(), Task(solution=solution))
 
     assert report.category == "syntax" and "nested" in report.cause
 
@@ -228,3 +229,30 @@ def _nothing_seen():
     from agent.domain import Report
 
     return Report(solution="x")
+
+
+@pytest.mark.parametrize("terms", [500, 990, 1500, 3000, 20_000])
+def test_a_program_that_is_nested_too_deeply_is_refused_in_words(terms: int) -> None:
+    code = f"def f(x):\n    return x{' + 0' * terms} - 1\n"
+
+    with pytest.raises(NotFixable, match="The program: the code is nested too deeply") as refused:
+        paste(code, "assert f(3) == 3")
+
+    assert refused.value.category == "too_deep"
+
+
+@pytest.mark.parametrize("terms", [170, 300, 990, 3000])
+@pytest.mark.parametrize("test", [
+    "assert f(3) == {}\n",
+    "x = f(3)\nassert (\n    x\n    == {}\n)\n",
+    "for x in range(3):\n    assert f(x) == {}\n    assert x\n",
+    "def test_a():\n    assert f(3) == {}\n",
+])
+def test_tests_that_are_nested_deeply_are_read_or_refused(test: str, terms: int) -> None:
+    program, deep = "def f(x):\n    return x\n", test.format("3" + " + 0" * terms)
+
+    for code, tests in ((program, deep), (program + deep, "")):
+        try:
+            assert len(paste(code, tests).task.tests) >= 1
+        except NotFixable as refused:
+            assert "nested too deeply" in str(refused)

@@ -26,9 +26,37 @@ NOTHING = {
     "import pytest\nwith pytest.raises(ValueError):\n    int('x')": "never uses the program",
     "def check(g):\n    assert g(1) == 1\n": "nothing calls it",
     "f(3)": "no assert",
+    "if False:\n    assert f(1) == 2": "never reached",
+    "if True:\n    pass\nelse:\n    assert f(1) == 2": "never reached",
+    "while 0:\n    assert f(1) == 2": "never reached",
+    "for x in []:\n    assert f(x) == 2": "never reached",
+    "for x in range(0):\n    assert f(x) == 2": "never reached",
+    "try:\n    assert f(1) == 2\nexcept AssertionError:\n    pass": "failure is caught",
+    "try:\n    assert f(1) == 2\nexcept:\n    print('no')": "failure is caught",
+    "try:\n    if f(1):\n        assert f(1) == 2\nexcept (OSError, Exception):\n    pass":
+        "failure is caught",
+    "try:\n    assert f(1) == 2\nexcept ValueError:\n    raise\nexcept Exception:\n    pass":
+        "failure is caught",
+    "import contextlib\nwith contextlib.suppress(AssertionError):\n    assert f(1) == 2":
+        "failure is caught",
+    "assert callable(f)": "always true",
+    "assert callable(f) and callable(Box)": "always true",
 }
 
 SOMETHING = (
+    "try:\n    assert f(1) == 2\nexcept AssertionError:\n    raise ValueError",
+    "try:\n    assert f(1) == 2\nexcept ValueError:\n    pass",
+    "try:\n    f(1)\nexcept ValueError:\n    pass\nelse:\n    assert False",
+    "try:\n    assert f(1) == 2\n    ok = True\nexcept AssertionError:\n    ok = False\nassert ok",
+    "import pytest\ntry:\n    assert f(1)\nexcept AssertionError:\n    pytest.fail('no')",
+    "import pytest\ntry:\n    f(1)\n    pytest.fail('no')\nexcept Exception:\n    pass",
+    "import pytest\ntry:\n    with pytest.raises(OSError):\n        f(1)\n"
+    "except Exception:\n    pass",
+    "for x in [1]:\n    assert f(x) == 2",
+    "if f(1):\n    assert f(1) == 2",
+    "if False:\n    pass\nelse:\n    assert f(1) == 2",
+    "assert callable(f(1))",
+    "assert callable(missing)",
     "assert f(1)",
     "assert Box",
     "assert not f(0)",
@@ -157,3 +185,14 @@ def test_a_reason_counts_lines_in_the_user_s_text():
     with_lines = intake.make_task(PROGRAM, tests=[intake.TestText(code)]).notices
 
     assert len(with_lines) == 1 and "(line 4)" in with_lines[0]
+
+
+@pytest.mark.parametrize("code", [
+    "if False:\n        assert f(1) == 2",
+    "try:\n        assert f(1) == 2\n    except AssertionError:\n        pass",
+    "assert callable(f)",
+])
+def test_a_test_function_that_cannot_fail_tests_nothing(code: str) -> None:
+    test = f"from solution import f\n\ndef test_a():\n    {code}\n"
+    with pytest.raises(intake.NotFixable, match="checks nothing"):
+        intake.paste(PROGRAM, test)

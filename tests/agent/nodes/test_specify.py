@@ -112,6 +112,17 @@ SAME = (
     "assert str(f(1, 2)) == '3'",
     "assert 0 < f(1, 2) < 4 and f(1, 2) == 3",
     "from shop import f as g\nassert g(1, 2) == 3",
+    "for a, b in zip([1], (2,)):\n    assert f(a, b) == 3",
+    "for n, (a, b) in enumerate([(1, 2)], start=7):\n    assert f(a, b) == 3",
+    "for a in range(1, 2):\n    assert f(a, 2) == 3",
+    "assert all(f(a, 2) == 3 for a in list(range(1, 2)))",
+    "for a, wanted in {1: 3}.items():\n    assert f(a, 2) == wanted",
+    "for row in [(1, 2, 3)]:\n    a, b, c = row\n    assert f(a, b) == c",
+    "for row in [(1, 2, 3)]:\n    assert f(row[0], row[1]) == row[-1]",
+    "for row in [(1, 2)]:\n    assert f(*row) == 3",
+    "for *row, c in [(1, 2, 3)]:\n    assert f(*row) == c",
+    "def check():\n    cases = ((1, 2, 3),)\n    for a, b, c in cases:\n"
+    "        assert f(a, b) == c\ncheck()",
 )
 
 
@@ -131,6 +142,25 @@ def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: 
     (test,) = brought("assert f(1, 2) == 3")
     checking = Script(name="", origin="user", code=check)
     assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
+
+
+@pytest.mark.parametrize("code", [
+    "CASES = [(1, 2, 3)]\nfor a, b, c in CASES:\n    assert f(a, b) == c",
+    "CASES = [(1, 2, 3)]\n\ndef test_f():\n    for a, b, c in CASES:\n        assert f(a, b) == c",
+    "import pytest\nCASES = [(1, 2, 3)]\n\n@pytest.mark.parametrize('a, b, c', CASES)\n"
+    "def test_f(a, b, c):\n    assert f(a, b) == c",
+])
+def test_a_table_by_name_asks_what_stands_in_it(code: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    again = Script(name="", origin="user", code=code)
+    assert intake.calls_made(again, ADD) == intake.calls_made(test, ADD)
+
+
+def test_a_table_that_is_changed_is_not_known_by_what_it_began_with() -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    code = "cases = [(1, 2)]\ncases.append((8, 9))\nfor a, b in cases:\n    assert f(a, b)"
+    again = Script(name="", origin="user", code=code)
+    assert intake.calls_made(again, ADD) != intake.calls_made(test, ADD)
 
 
 def test_a_method_of_a_file_asks_too() -> None:
@@ -250,6 +280,25 @@ LOOSE = (
     "assert not isinstance(f(7), str)",
     "assert all(isinstance(one, int) for one in [f(8), f(9)])",
     "assert f(1).__class__ == int",
+    "assert (f(1) > 5) == True",
+    "assert (f(1) > 5) is True",
+    "assert bool(f(1)) == True",
+    "assert bool(f(1))",
+    "assert [f(1) > 5] == [True]",
+    "assert {'big': f(1) > 5} == {'big': True}",
+    "assert [f(x) > 5 for x in (1, 2)] == [True, True]",
+    "assert all([f(1) > 5, f(2) > 5]) == True",
+    "assert all([f(1) > 5, f(2) > 5])",
+    "assert (1 if f(1) > 5 else 0) == 1",
+    "big = f(1) > 5\nassert big == True",
+    "assert f(1) in range(1, 100)",
+    "assert f(1) in [1, 2, 3, 4, 5, 6]",
+    "assert abs(f(1) - 50) < 49",
+    "assert 49 > abs(f(1) - 50)",
+    "assert abs(f(1) - 8) > 1",
+    "assert f(1) * 0 == 0",
+    "assert f(1) ** 0 == 1",
+    "assert f(1) % 1 == 0",
 )
 FIXING = (
     "assert f(1) == 4",
@@ -262,6 +311,16 @@ FIXING = (
     "import pytest\nassert f(8) == pytest.approx(11)",
     "import pytest\nwith pytest.raises(TypeError):\n    f('a')",
     "assert f(1) in (4, 5)",
+    "assert (f(1) == 4) == True",
+    "assert [f(1), f(2) > 3] == [4, True]",
+    "assert sorted([f(1), f(2)]) == [4, 5]",
+    "assert abs(f(1)) == 4",
+    "assert abs(f(1) - 4) < 1",
+    "assert abs(f(1) - 40_000) < 100",
+    "assert 0 <= abs(f(5) - 8) <= 1e-9",
+    "assert f(1) in range(4, 6)",
+    "assert f(1) * 2 == 8",
+    "assert 2 < f(1) == 4",
 )
 
 

@@ -192,3 +192,8 @@ def test_what_nobody_writes_is_odder(natural: str, odd: str) -> None:
     names = frozenset({"a", "b", "f", "g", "x"})
 
     assert oddness(natural, names) < oddness(odd, names)
+
+
+@pytest.mark.parametrize("terms", [990, 2990])
+def test_what_is_mended_can_be_read(terms: int) -> None:
+    assert mended(f"def f(x)\n    return x{' + 0' * terms}\n", MOST) == []
