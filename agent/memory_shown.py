@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -9,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.domain import unified
-from agent.memory import LessonRow, Remembered
+from agent.memory import Failure, LessonRow, Remembered
 from agent.memory.exchange import Imported
 from agent.memory.fixes import Standing
 from agent.terminal import cut, printable
+
+_UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
 
 STANDINGS: dict[Standing, str] = {
     "unknown": "it is not known whether other repairs would have passed too",
@@ -27,11 +30,9 @@ def fix_table(fixes: Sequence[Remembered]) -> Table:
     for name in ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin"):
         table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
     for known in fixes:
-        failure = known.fix.failure
-        seen = f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
         table.add_row(*(
             Text(printable(cut(text))) for text in (
-                str(known.number), seen, known.fix.note, known.fix.proof,
+                str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
                 _share(known.successes, known.failures),
                 _share(known.transfers, known.misfits), age(known.created), known.origin,
             )
@@ -55,7 +56,7 @@ def lesson_table(lessons: Sequence[LessonRow]) -> Table:
 def facts(known: Remembered) -> Iterator[tuple[str, str]]:
     """All that is known of a fix but its patch, each with its label."""
     fix, failure = known.fix, known.fix.failure
-    yield "failure", f"{failure.exception}: {failure.message}".rstrip(": ") or "not recorded"
+    yield "failure", _seen(failure)
     if failure.place:
         yield "place", f"a {failure.place} statement"
     yield "what helped", fix.note
@@ -121,6 +122,13 @@ def import_words(found: Imported) -> str:
 def patch_of(known: Remembered) -> str:
     """The patch of a fix."""
     return unified("program.py", known.fix.before, known.fix.after)
+
+
+def _seen(failure: Failure) -> str:
+    """The failure in a line. Where a text did not parse is left out: the file is called there as
+    every program is, and not as the user's own."""
+    told = _UNPARSED_AT.sub("", f"{failure.exception}: {failure.message}")
+    return told.rstrip(": ") or "not recorded"
 
 
 def _record(helped: int, failed: int) -> str:

@@ -53,6 +53,19 @@ def data(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def test_a_text_that_did_not_parse_is_not_told_under_another_files_name(memory: Memory) -> None:
+    message = "expected '…' (solution.py, line #)"
+    memory.remember(Fix(
+        failure=FAILURE.model_copy(update={
+            "signature": "0123456789abcde0", "exception": "SyntaxError", "message": message,
+        }),
+        before="def f()\n    return 1\n", after="def f():\n    return 1\n", proof="E1", note="n",
+    ))
+    for shown in (invoke("list").output, invoke("show", 2).output):
+        assert "SyntaxError: expected '…'" in shown
+        assert "solution.py" not in shown
+
+
 def test_an_empty_memory_says_so(folder: Path) -> None:
     result = invoke("list")
     assert (result.exit_code, result.stdout) == (0, "")
