@@ -46,7 +46,7 @@ async def select(state: State, ctx: Context) -> State:
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
         "note": solution.note, "rivals_id": rivals,
-        "left_open": "",
+        "left_open": "", "open_id": "",
     }
 
 
