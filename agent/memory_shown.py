@@ -107,7 +107,7 @@ def import_document(found: Imported) -> dict[str, object]:
     """What was taken in, for a program."""
     return {
         "fixes": found.fixes, "lessons": found.lessons, "known": found.known,
-        "refused": list(found.refused),
+        "trusted": found.trusted, "refused": list(found.refused),
     }
 
 
@@ -115,7 +115,12 @@ def import_words(found: Imported) -> str:
     """What was taken in, in a sentence."""
     fixes, lessons = count_of(found.fixes, "fix", "fixes"), count_of(found.lessons, "lesson")
     words = f"Took in {fixes} and {lessons}"
-    words += f"; {found.known} were here already" if found.known else ""
+    if found.trusted:
+        words += f"; {count_of(found.trusted, 'fix', 'fixes')} that "
+        words += f"{'was' if found.trusted == 1 else 'were'} here untrusted "
+        words += f"{'is' if found.trusted == 1 else 'are'} trusted now"
+    if found.known:
+        words += f"; {found.known} {'was' if found.known == 1 else 'were'} here already"
     return words + (f"; refused {len(found.refused)}." if found.refused else ".")
 
 

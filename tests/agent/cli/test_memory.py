@@ -124,10 +124,14 @@ def test_an_export_is_imported_again(memory: Memory, folder: Path) -> None:
     assert invoke("export", "-").stdout == (folder / "out.jsonl").read_text()
     memory.forget_all()
     assert data(invoke("import", "out.jsonl", "--json")) == {
-        "fixes": 1, "lessons": 1, "known": 0, "refused": []
+        "fixes": 1, "lessons": 1, "known": 0, "trusted": 0, "refused": []
     }
     assert memory.fixes()[0].origin == "imported from out.jsonl"
     assert "2 were here already" in invoke("import", "out.jsonl").stderr
+    assert invoke("import", "out.jsonl", "--trust").stderr == (
+        "Took in 0 fixes and 0 lessons; 1 fix that was here untrusted is trusted now; "
+        "1 was here already.\n"
+    )
 
 
 def test_an_import_tells_what_it_refuses(folder: Path, memory: Memory) -> None:
