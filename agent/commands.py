@@ -22,7 +22,7 @@ import typer
 from agent.domain import Jail, ProofLevel, Report, Rivals, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
-from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code
+from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code, shortfall
 from agent.intake import BadInput, Intake, SourceFile, bring
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
@@ -112,6 +112,7 @@ def run(
     code = exit_code(result, wishes.proof)
     kept, refusals = _kept(result, code, wishes, log, brought.source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
+    result = _against(result, wishes.proof)
     _show(result, face, program=inputs.words is not None and wishes.out is None)
     for words in kept:
         face.terminal.say(words, "bold")
@@ -189,6 +190,8 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
             return tuple(results)
 
     results = asyncio.run(drive())
+    code = max((exit_code(result, required) for result in results), default=HEALED)
+    results = tuple(_against(result, required) for result in results)
     if face.json:
         face.data({"runs": [document(result) for result in results], "error": None})
     else:
@@ -197,7 +200,7 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
         for result in results:
             face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
             _show(result, face, program=False)
-    return max((exit_code(result, required) for result in results), default=HEALED)
+    return code
 
 
 def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
@@ -436,6 +439,12 @@ def _keep_program(
         else:
             kept.append(f"{source.path} is left as it is.")
     return kept
+
+
+def _against(result: Result, required: ProofLevel) -> Result:
+    """The result with its shortfall, where it has one, before its reason."""
+    told = shortfall(result, required)
+    return replace(result, reason=f"{told} {result.reason}".rstrip()) if told else result
 
 
 def _show(result: Result, face: Face, *, program: bool) -> None:

@@ -42,3 +42,10 @@ def exit_code(result: Result, required: ProofLevel = "E1") -> int:
             return INTERRUPTED
         case _:
             assert_never(result.outcome)
+
+
+def shortfall(result: Result, required: ProofLevel) -> str:
+    """How a repair stays below the proof asked for, in a sentence; empty where it does not."""
+    if exit_code(result, required) != BELOW_PROOF:
+        return ""
+    return f"Proof {required} was required and {result.proof or 'E0'} was reached."

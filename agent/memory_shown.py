@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -9,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.domain import unified
-from agent.memory import LessonRow, Remembered
+from agent.memory import Failure, LessonRow, Remembered
 from agent.memory.exchange import Imported
 from agent.memory.fixes import Standing
 from agent.terminal import cut, printable
+
+_UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
 
 STANDINGS: dict[Standing, str] = {
     "unknown": "it is not known whether other repairs would have passed too",
@@ -27,11 +30,9 @@ def fix_table(fixes: Sequence[Remembered]) -> Table:
     for name in ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin"):
         table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
     for known in fixes:
-        failure = known.fix.failure
-        seen = failure.words or "not recorded"
         table.add_row(*(
             Text(printable(cut(text))) for text in (
-                str(known.number), seen, known.fix.note, known.fix.proof,
+                str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
                 _share(known.successes, known.failures),
                 _share(known.transfers, known.misfits), age(known.created), known.origin,
             )
@@ -55,7 +56,7 @@ def lesson_table(lessons: Sequence[LessonRow]) -> Table:
 def facts(known: Remembered) -> Iterator[tuple[str, str]]:
     """All that is known of a fix but its patch, each with its label."""
     fix, failure = known.fix, known.fix.failure
-    yield "failure", failure.words or "not recorded"
+    yield "failure", _seen(failure)
     if failure.place:
         yield "place", f"a {failure.place} statement"
     yield "what helped", fix.note
@@ -106,7 +107,7 @@ def import_document(found: Imported) -> dict[str, object]:
     """What was taken in, for a program."""
     return {
         "fixes": found.fixes, "lessons": found.lessons, "known": found.known,
-        "refused": list(found.refused),
+        "trusted": found.trusted, "refused": list(found.refused),
     }
 
 
@@ -114,13 +115,24 @@ def import_words(found: Imported) -> str:
     """What was taken in, in a sentence."""
     fixes, lessons = count_of(found.fixes, "fix", "fixes"), count_of(found.lessons, "lesson")
     words = f"Took in {fixes} and {lessons}"
-    words += f"; {found.known} were here already" if found.known else ""
+    if found.trusted:
+        words += f"; {count_of(found.trusted, 'fix', 'fixes')} that "
+        words += f"{'was' if found.trusted == 1 else 'were'} here untrusted "
+        words += f"{'is' if found.trusted == 1 else 'are'} trusted now"
+    if found.known:
+        words += f"; {found.known} {'was' if found.known == 1 else 'were'} here already"
     return words + (f"; refused {len(found.refused)}." if found.refused else ".")
 
 
 def patch_of(known: Remembered) -> str:
     """The patch of a fix."""
     return unified("program.py", known.fix.before, known.fix.after)
+
+
+def _seen(failure: Failure) -> str:
+    """The failure in a line. Where a text did not parse is left out: the file is called there as
+    every program is, and not as the user's own."""
+    return _UNPARSED_AT.sub("", failure.words) or "not recorded"
 
 
 def _record(helped: int, failed: int) -> str:

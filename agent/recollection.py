@@ -14,6 +14,8 @@ from agent.repair.question import in_words
 from agent.state import State
 
 OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
+OTHERS_PASSED_BEFORE = "under the tests it was learned with, other repairs passed too, and no one "\
+    "has chosen"
 
 
 class Recollection(Value):
@@ -22,7 +24,7 @@ class Recollection(Value):
     solution: Solution
     report: Report
     transferred: str = ""
-    """What was done, where the fix was made in another program; else empty."""
+    """What was done, where the fix was made for another failure; else empty."""
     left_open: bool = False
     """Other repairs passed too when the fix was learned, and no one chose."""
     rivals: Rivals | None = None
@@ -60,9 +62,11 @@ def taken(ctx: Context, base: Solution, found: Recollection, iteration: int) -> 
     # The replay was the full verdict: the next step need not run the same tests again.
     ctx.emit(Judged(iteration=iteration, report=found.report))
     told = f": {in_words(found.rivals)}" if found.rivals is not None else ""
+    passed = OTHERS_PASSED_BEFORE if found.transferred else OTHERS_PASSED
     return {
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "rivals_id": "",
-        "caveat": f"{OTHERS_PASSED}{told}" if found.left_open else "",
+        "caveat": f"{passed}{told}" if found.left_open else "",
+        "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
     }

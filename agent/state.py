@@ -71,12 +71,14 @@ class State(TypedDict, total=False):
     candidates: Annotated[int, operator.add]
     recalled: bool
     transferred: str
-    """What was done, where the recalled fix was made in another program; else empty."""
+    """What was done, where the recalled fix was made for another failure; else empty."""
     reserve_id: str
     """The `Recollection` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""
     caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
+    open_id: str
+    """The `Rivals` of the recalled fix that pass now as well; empty where there are none."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""

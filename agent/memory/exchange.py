@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agent.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
-from agent.memory.fixes import LONGEST_PROGRAM, OWN, Count, Fix, Memory, Remembered, Standing
+from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Remembered, Standing
 from agent.memory.locality import is_local
 
 LARGEST_FILE = 20_000_000
@@ -38,7 +38,7 @@ _KEY = re.compile(
 )
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
 
-_Taken = Literal["fixes", "lessons", "known"]
+_Taken = Literal["fixes", "lessons", "known", "trusted"]
 _Word = Annotated[str, Field(max_length=100)]
 _Program = Annotated[str, Field(max_length=LONGEST_PROGRAM)]
 
@@ -105,6 +105,8 @@ class Imported:
     """Lines that were here already and are left as they are."""
     refused: tuple[str, ...] = ()
     """Why a line was not taken, by its number."""
+    trusted: int = 0
+    """Fixes that were here untrusted, and are trusted now."""
 
 
 def exported(memory: Memory) -> Exported:
@@ -155,8 +157,8 @@ def is_public(line: FixLine | LessonLine) -> bool:
 def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:
     """Takes in what `text` holds, as imported from `source`; raises `BadExchange`.
 
-    A record counts only when it is trusted; what was learned here is never changed by what is
-    not.
+    A record counts only when it is trusted; what was learned here, or is trusted, is never
+    changed by what is not.
     """
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
     taken: Counter[_Taken] = Counter()
@@ -174,7 +176,9 @@ def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = Fals
                     continue
                 record = (line.successes, line.failures) if trusted else (0, 0)
                 taken[_take_fix(memory, fix, origin, record, trusted=trusted)] += 1
-    return Imported(taken["fixes"], taken["lessons"], taken["known"], tuple(refused))
+    return Imported(
+        taken["fixes"], taken["lessons"], taken["known"], tuple(refused), taken["trusted"]
+    )
 
 
 def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
@@ -237,7 +241,11 @@ def _take_fix(
 ) -> _Taken:
     here = memory.kept(fix.failure, fix.after)
     same = here is not None and here.fix.model_copy(update={"rivals": None}) == fix
-    if here is not None and (same or (here.origin == OWN and not trusted)):
+    raised = here is not None and trusted and not here.trusted
+    if here is not None and not raised and (same or (here.trusted and not trusted)):
         return "known"
     memory.remember(fix, origin=origin, trusted=trusted, record=record)
+    if here is not None and raised:
+        memory.trust(here, record)
+        return "trusted"
     return "fixes"

@@ -208,6 +208,15 @@ class Memory:
                 (time.time(), known.number),
             )
 
+    def trust(self, known: Remembered, record: tuple[int, int]) -> None:
+        """Treats a fix as one's own from now on; how often it helped and failed with its owner
+        counts beside what was seen here."""
+        with working(self._name):
+            self._db.execute(
+                "update fixes set trusted = 1, successes = successes + ?, failures = failures + ? "
+                "where id = ?", (*record, known.number),
+            )
+
     def fixes(self) -> tuple[Remembered, ...]:
         """All of them, the newest first."""
         return self._fixes("order by created desc, id desc", ())

@@ -31,7 +31,10 @@ class Offer:
     """The failing program."""
     texts: tuple[str, ...]
     elsewhere: bool
-    """The fix was made in another program."""
+    """The fix was made for another failure: of another program, or of this one under other
+    tests."""
+    at_home: bool
+    """It was made in this program."""
 
     @property
     def settled(self) -> bool:
@@ -40,8 +43,8 @@ class Offer:
 
     @property
     def left_open(self) -> bool:
-        """When it was learned for this very failure, other repairs passed too."""
-        return not self.elsewhere and self.known.fix.standing == "open"
+        """When it was learned for this program, other repairs passed too."""
+        return self.at_home and self.known.fix.standing == "open"
 
     def done(self, made: str) -> str:
         """What one of the texts does to the program, by its own showing: a record may say other
@@ -50,7 +53,8 @@ class Offer:
 
     def note(self, made: str) -> str:
         """What is done, and where it comes from."""
-        source = "an edit that healed another program" if self.elsewhere else "it was healed before"
+        source = "it was healed before" if self.at_home else "an edit that healed another program"
+        source += ", under other tests" if self.at_home and self.elsewhere else ""
         source += ", one of several repairs that passed" if self.left_open else ""
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
         return f"from memory: {self.done(made)} ({source}{lender})"
@@ -59,14 +63,16 @@ class Offer:
 def offers(
     memory: Memory, failure: Failure, text: str, former: str = ""
 ) -> Iterator[Offer]:
-    """Fixes of this very failure, then edits that fit from others; at most `MOST_OFFERS` texts.
+    """Fixes of this very failure, then those of others that fit; at most `MOST_OFFERS` texts.
 
     Each text is the program with a small edit, its own tests untouched, and offered once.
     `former` is the failure's `former_signature`. Raises `MemoryFault`.
     """
     seen = {text}
     for known, elsewhere in _known(memory, failure, text, former):
-        made = _carried(known, text) if elsewhere else _replayed(known, text)
+        at_home = known.fits(text)
+        # Whatever the signature says, where it does not fit it is a fix of another program.
+        made = _replayed(known, text) if at_home else _carried(known, text) if elsewhere else ()
         fresh = [
             one for one in dict.fromkeys(made)
             if one not in seen and is_local(text, one)
@@ -75,7 +81,7 @@ def offers(
         fresh = fresh[: MOST_OFFERS + 1 - len(seen)]
         if fresh:
             seen.update(fresh)
-            yield Offer(known, text, tuple(fresh), elsewhere)
+            yield Offer(known, text, tuple(fresh), elsewhere, at_home)
         if len(seen) > MOST_OFFERS:
             return
 
@@ -98,9 +104,8 @@ def _alike(
 
 
 def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
-    """The mended text as a whole where the program is the same, else its edit in place."""
-    if not known.fits(text):
-        return ()  # whatever the signature says, it is a fix of another program
+    """The mended text as a whole where the program is the same to the letter, else its edit in
+    place."""
     if text == known.fix.before:
         return (known.fix.after,) if untouched(text, known.fix.after) else ()
     again = returned(known.fix.before, known.fix.after, text)

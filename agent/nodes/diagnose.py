@@ -84,8 +84,11 @@ def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution
         ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
         return
     if lessons:
-        count = "a lesson" if len(lessons) == 1 else f"{len(lessons)} lessons"
+        one = len(lessons) == 1
+        told = "a lesson of earlier failures comes" if one else (
+            f"{len(lessons)} lessons of earlier failures come"
+        )
         ctx.emit(Recalled(
-            hit=False, note=f"{count} of earlier failures come to mind",
+            hit=False, note=f"{told} to mind",
             lessons=tuple(lesson.text for lesson in lessons),
         ))

@@ -18,7 +18,7 @@ async def learn(state: State, ctx: Context) -> State:
     """Stores the fix under the failure it healed, and a lesson in words.
 
     Only what passed tests is worth remembering. A fix recalled is known already, unless it came
-    from another program: then this one's is kept too.
+    for another failure: then this one's is kept too.
     """
     if state["iteration"] == 0 or state["proof"] == "E0":
         return {}
@@ -48,6 +48,8 @@ async def _write_lesson(state: State, ctx: Context) -> None:
 
 def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Rivals | None]:
     """Whether other repairs are known to pass, and the question that tells them apart."""
+    if state.get("open_id"):
+        return "open", ctx.store.get(state["open_id"], Rivals)
     if state["strategy"] != "search":
         return "unknown", None  # nobody has looked for others
     if not state.get("rivals_id"):

@@ -45,7 +45,8 @@ async def select(state: State, ctx: Context) -> State:
         ctx.emit(Ambiguous(iteration=iteration_now, rivals=asked))
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
-        "note": solution.note, "rivals_id": rivals, "caveat": "",
+        "note": solution.note, "rivals_id": rivals,
+        "caveat": "", "open_id": "",
     }
 
 

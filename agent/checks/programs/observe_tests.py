@@ -47,6 +47,9 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
 }
 
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""A comparison as it reads from its right side."""
+
 
 class Recorder:
     """Sees every comparison of an assert as it is made."""
@@ -90,6 +93,20 @@ class Recorder:
             first
         ) is not type(second):
             self.type_differs = self.type_differs or differs(first, second)
+
+
+def _wanted(site: Site, other: str) -> str:
+    """What the comparison wants of the solution's side, on whichever side that stands."""
+    sign = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
+    match sign:
+        case "==":
+            return other
+        case "in" | "not in" if site.swapped:
+            return f"a value {'with' if sign == 'in' else 'without'} {other} in it"
+        case "in" | "not in":
+            return f"a value {sign} {other}"
+        case _:
+            return f"{sign} {other}"
 
 
 def _call_source(source: str, call: tuple[str, str]) -> str:
@@ -434,10 +451,11 @@ class Court:
             verdict["message"] = f"{short(call)} gave {short(verdict['got'])}, which is not true"
             return verdict
         other = shown(expected)
-        sign = "" if site.operator == "==" else f"{site.operator} "
-        verdict["expected"] = f"{sign}{other}"[:LIMIT]
+        verdict["expected"] = _wanted(site, other)[:LIMIT]
         what = short(call) or "the value"
-        verdict["message"] = f"{what} gave {short(verdict['got'])}, expected {sign}{short(other)}"
+        verdict["message"] = (
+            f"{what} gave {short(verdict['got'])}, expected {_wanted(site, short(other))}"
+        )
         return verdict
 
     def _raised(self, error: BaseException) -> Verdict:

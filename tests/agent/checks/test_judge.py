@@ -43,6 +43,23 @@ async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
     assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
 
 
+@pytest.mark.parametrize(("code", "expected"), [
+    ("assert 'x' in add('a', 'b')", "a value with 'x' in it"),
+    ("assert 'a' not in add('a', 'b')", "a value without 'a' in it"),
+    ("assert add('a', 'b') in ('x', 'y')", "a value in ('x', 'y')"),
+    ("assert add('a', 'b') not in ('ab', 'y')", "a value not in ('ab', 'y')"),
+    ("assert 'b' < add('a', 'b')", "> 'b'"),
+    ("assert add('a', 'b') > 'b'", "> 'b'"),
+    ("assert 'ab' != add('a', 'b')", "!= 'ab'"),
+])
+async def test_what_is_expected_reads_from_the_side_of_the_program(
+    code: str, expected: str, judge: Any
+) -> None:
+    (verdict,) = (await judge(ADD, code)).verdicts
+    assert (verdict.expected, verdict.got) == (expected, "'ab'")
+    assert verdict.message == f"add('a', 'b') gave 'ab', expected {expected}"
+
+
 @pytest.mark.parametrize(("code", "differs"), [
     ("assert add(1, 2) == 3", False),
     ("assert add(1, 2) == 3.0", True),

@@ -122,6 +122,19 @@ def test_a_heal_below_the_proof_asked_for_is_shown_but_not_written(
     assert program.read_text() == BROKEN
 
 
+def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: Any) -> None:
+    told = "Proof E3 was required and E1 was reached."
+
+    shown = invoke(healing, "run", program, *TEST, "--require-proof", "E3")
+    written = invoke(healing, "run", program, *TEST, "--require-proof", "E3", "--json")
+    reached = invoke(healing, "run", program, *TEST, "--require-proof", "E1")
+
+    assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
+    assert told in shown.stderr
+    assert json.loads(written.stdout)["reason"] == f"{told} the operator changed"
+    assert "was required" not in reached.stderr
+
+
 def test_a_crash_that_stops_is_never_called_healed(
     program: Path, ending: Callable[..., Any]
 ) -> None:

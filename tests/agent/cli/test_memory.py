@@ -53,6 +53,19 @@ def data(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def test_a_text_that_did_not_parse_is_not_told_under_another_files_name(memory: Memory) -> None:
+    message = "expected '…' (solution.py, line #)"
+    memory.remember(Fix(
+        failure=FAILURE.model_copy(update={
+            "signature": "0123456789abcde0", "exception": "SyntaxError", "message": message,
+        }),
+        before="def f()\n    return 1\n", after="def f():\n    return 1\n", proof="E1", note="n",
+    ))
+    for shown in (invoke("list").output, invoke("show", 2).output):
+        assert "SyntaxError: expected '…'" in shown
+        assert "solution.py" not in shown
+
+
 def test_an_empty_memory_says_so(folder: Path) -> None:
     result = invoke("list")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -111,10 +124,14 @@ def test_an_export_is_imported_again(memory: Memory, folder: Path) -> None:
     assert invoke("export", "-").stdout == (folder / "out.jsonl").read_text()
     memory.forget_all()
     assert data(invoke("import", "out.jsonl", "--json")) == {
-        "fixes": 1, "lessons": 1, "known": 0, "refused": []
+        "fixes": 1, "lessons": 1, "known": 0, "trusted": 0, "refused": []
     }
     assert memory.fixes()[0].origin == "imported from out.jsonl"
     assert "2 were here already" in invoke("import", "out.jsonl").stderr
+    assert invoke("import", "out.jsonl", "--trust").stderr == (
+        "Took in 0 fixes and 0 lessons; 1 fix that was here untrusted is trusted now; "
+        "1 was here already.\n"
+    )
 
 
 def test_an_import_tells_what_it_refuses(folder: Path, memory: Memory) -> None:

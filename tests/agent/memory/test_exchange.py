@@ -47,6 +47,22 @@ def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: 
     other.close()
 
 
+@pytest.mark.parametrize("standing", ["unknown", "open", "settled"])
+def test_a_fix_that_is_here_untrusted_becomes_trusted_where_that_is_asked_for(
+    memory: Memory, standing: str
+) -> None:
+    text = f"{HEADER}\n{as_line(standing=standing, successes=3, failures=1)}"
+    assert import_lines(memory, text, "x").fixes == 1
+    memory.credit(memory.fixes()[0], helped=True)
+    assert import_lines(memory, text, "x", trusted=True) == Imported(trusted=1)
+    assert import_lines(memory, text, "x", trusted=True) == Imported(known=1)
+    (known,) = memory.fixes()
+    assert (known.trusted, known.fix.standing) == (True, standing)
+    assert (known.successes, known.failures) == (4, 1)
+    assert import_lines(memory, text, "x") == Imported(known=1)
+    assert memory.fixes() == (known,)
+
+
 def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
     memory: Memory, fix: Making
 ) -> None:

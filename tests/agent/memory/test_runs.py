@@ -163,6 +163,7 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
     log = await healed(session, other, "assert third([1, 2, 3]) == 3\nassert third([9, 7, 8]) == 9")
     (reminder,) = [event for event in recalled(log) if event.lessons]
     assert "index" in reminder.lessons[0].lower()
+    assert reminder.note == "a lesson of earlier failures comes to mind"
     assert f"seen before: {reminder.lessons[0]}" in event_words(reminder)
     assert "seen before: " in workbench(view_of(log))
 

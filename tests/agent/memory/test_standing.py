@@ -11,7 +11,7 @@ import pytest
 from agent.events import Judged, Searched
 from agent.intake import TestText, make_task, paste
 from agent.memory import Memory, former_signature
-from agent.recollection import OTHERS_PASSED
+from agent.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.result import Result, fold
 from agent.session import Session, Settings, open_session
 
@@ -132,6 +132,39 @@ async def test_a_fix_of_an_older_version_that_is_asked_about_again_stands_once(
     memory.close()
     assert (known.fix.after, known.fix.standing) == (settled.code, "settled")
     assert known.fix.failure.signature != former
+
+
+async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
+    session: Session,
+) -> None:
+    first = await healed(session)
+    fewer = await healed(session, tests="assert price(10) == 20")
+    again = await healed(session, tests="assert price(10) == 20")
+    assert [one.strategy for one in (first, fewer, again)] == ["search", "memory", "memory"]
+    assert "another program" not in fewer.reason
+    assert "it was healed before, under other tests, one of several repairs" in fewer.reason
+    told = "for `price(11)` A gives 22, B gives 33"
+    assert fewer.proof_why == f"1 of 1 tests pass; {OTHERS_PASSED_BEFORE}: {told}"
+    assert offered(fewer) == offered(again) == [("A", "22"), ("B", "33")]
+    assert again.proof_why == f"1 of 1 tests pass; {OPEN}"
+
+
+async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
+    session: Session,
+) -> None:
+    await healed(session)
+    more = await healed(session, tests=TESTS + "\nassert price(11) == 22")
+    assert (more.strategy, more.rivals) == ("memory", None)
+    assert OTHERS_PASSED not in more.proof_why
+    again = await healed(session, tests=TESTS + "\nassert price(11) == 22")
+    assert (again.strategy, again.rivals, OTHERS_PASSED in again.reason) == ("memory", None, False)
+
+
+async def test_the_same_program_under_other_tests_does_not_keep_a_person_from_being_asked(
+    session: Session,
+) -> None:
+    await healed(session)
+    assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
 async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
