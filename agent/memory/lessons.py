@@ -63,13 +63,14 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 def query_of(symptom: Symptom) -> str:
     """The question for the index: a lesson must share a word of the failure, or its kind and a
-    name; whatever else they share adds weight. That both crash makes no two failures alike."""
+    name; whatever else they share adds weight. That both crash makes no two failures alike, and
+    neither does a name of the program that the cause tells of: it tells what is called, not what
+    is wrong."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
-    words = words_of(
-        *(_family(symptom.exception) if raised else ()), symptom.message, symptom.cause
-    )
-    kind = words_of(symptom.category, "" if raised else symptom.exception)
     names = words_of(*symptom.names)
+    cause = [word for word in words_of(symptom.cause) if word not in names]
+    words = words_of(*(_family(symptom.exception) if raised else ()), symptom.message, *cause)
+    kind = words_of(symptom.category, "" if raised else symptom.exception)
     ways = [f"(words : ({_any(words)}))"] if words else []
     if kind and names:
         ways.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")

@@ -281,6 +281,21 @@ def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike
     assert len(memory.lessons_for(mean.model_copy(update={"cause": "area(1) gives 2"}))) == 1
 
 
+def test_a_name_of_the_program_in_the_cause_makes_no_other_failure_alike(memory: Memory) -> None:
+    cause = "A name is used that is not there: NameError: name 'Counter' is not defined at line 2"
+    memory.learn(
+        Lesson(text="what helped was added `from collections import Counter`", category="name"),
+        Symptom(category="name", exception="NameError", cause=cause, names=("Counter", "words")),
+    )
+    shared = Symptom(
+        category="wrong_result", exception="wrong result", names=("collect", "item", "items"),
+        cause="collect(2) gives [1, 2] where [2] is expected",
+    )
+    assert memory.lessons_for(shared) == ()
+    memory.learn(Lesson(text="a default was shared", category="wrong_result"), shared)
+    assert [one.text for one in memory.lessons_for(shared)] == ["a default was shared"]
+
+
 def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Memory) -> None:
     for number in range(9):
         memory.learn(
