@@ -225,6 +225,14 @@ class Page:
         asked = None if closed else view.question
         return (kept, *buttons, gr.update(visible=review), *_question(asked))
 
+    async def settle_answer(self, kept: Kept) -> tuple[Any, ...]:
+        """As `settle`, once an answer was given. Where what was written answered nothing, the page
+        stays as it is: by now another answer may be on its way."""
+        if not kept["answer"]:
+            told = (kept, *_buttons(running=False), None, *_question(None))
+            return tuple(gr.skip() for _ in told)
+        return await self.settle(kept)
+
     async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
         """Fills an example in, unless that would put it beside another program's run."""
         try:
@@ -434,7 +442,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
             answered.then(
                 None, kept, None, js=_ADDRESS, **quick
             ).then(page.answer, kept, [bench, said], **streamed).then(
-                page.settle, kept, settled, **quick
+                page.settle_answer, kept, settled, **quick
             )
         for button, typed in cards:
             button.click(_choosing(page, typed), kept, [*inputs, said], **quick).then(

@@ -419,6 +419,9 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     assert told in wrong
     assert refused == Begun(kept, wrong=wrong).flat()
     assert [pair async for pair in page.answer(refused[0])] == [(gr.skip(), gr.skip())]
+    # The page is left as it is, since a better answer may be on its way by now.
+    after = await page.settle_answer(refused[0])
+    assert after == (gr.skip(),) * len(await page.settle(refused[0]))
     assert len(session._runs) == 1
 
 
