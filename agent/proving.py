@@ -96,11 +96,11 @@ async def _ask(
     case: Case, solution: Solution, called: Sequence[str], until: float
 ) -> tuple[Answered, ...]:
     return await answers(
-        solution, called, case.task, case.sandbox, wall_s=_patience(case, CALL_S), until=until
+        solution, called, case.task, case.sandbox, wall_s=patience(case, CALL_S), until=until
     )
 
 
-def _patience(case: Case, least_s: float) -> float:
+def patience(case: Case, least_s: float) -> float:
     """Seconds for one run of the program: a long one takes a while to be loaded alone."""
     slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
     return min(case.test_s, max(least_s, SLOWER * slowest))
@@ -200,7 +200,7 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     """Mutants of the repaired lines before the judge; equivalent ones are left out."""
     made, around = _made(case)
     seats = asyncio.Semaphore(SIDE_BY_SIDE)
-    wall_s = _patience(case, MUTANT_S)
+    wall_s = patience(case, MUTANT_S)
 
     async def is_killed(mutant: Mutant) -> bool | None:
         async with seats:

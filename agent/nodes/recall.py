@@ -117,9 +117,15 @@ async def _looked_back(
     """The state of a healed program, or nothing to add; raises `MemoryFault`."""
     began = time.monotonic()
     for offer in offers(ctx.memory, failure, base.text, former):
-        for text in offer.texts:
-            if blindness(base.text, text, [test.code for test in tests]) == "refused":
-                continue  # whoever wrote the memory's file may have written the answer
+        codes = [test.code for test in tests]
+        # Whoever wrote the memory's file may have written the answer into it.
+        texts = [one for one in offer.texts if blindness(base.text, one, codes) != "refused"]
+        if not texts:
+            ctx.emit(Recalled(
+                hit=False, note="a remembered fix only gives the expected value: it is not replayed"
+            ))
+            continue
+        for text in texts:
             candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:

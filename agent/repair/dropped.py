@@ -30,18 +30,20 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
     ))
 
 
-def _effects(tree: ast.AST, local: frozenset[str] = frozenset()) -> Iterator[str]:
+def _effects(tree: ast.AST) -> Iterator[str]:
     """What statements call without using what it gives, but for methods of a local value: what
     becomes of that shows in the answers."""
-    for child in ast.iter_child_nodes(tree):
-        inner = local
-        if isinstance(child, Function):
-            inner = _assigned(child)
-        match child:
+    pending: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
+    while pending:
+        node, local = pending.pop()
+        match node:
             case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
-                if _root(func) not in local:
-                    yield ast.unparse(func)
-        yield from _effects(child, inner)
+                name = _name(func)
+                if name.partition(".")[0] not in local:
+                    yield name
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                local = _assigned(node)
+        pending += [(child, local) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
 def _named(tree: ast.AST) -> Iterator[str]:
@@ -64,11 +66,14 @@ def _assigned(function: Function) -> frozenset[str]:
     return frozenset(found - given)
 
 
-def _root(node: ast.expr) -> str:
-    """The name that a chain of attributes begins with."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _name(node: ast.expr) -> str:
+    """The name that a chain of attributes begins with, and the attributes."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
 
 
 def _ratio(one: str, other: str) -> float:

@@ -207,7 +207,7 @@ def offered(state: Seen) -> Steps:
     if not kept:
         return
     if len(kept) > 1:
-        kept = _surprising(state.source, kept)
+        kept = surprising(state.source, kept)
         state.plausible.update({one.text: one for one in kept})
     calls = probes(_names(state.source), state.facts.tests)
     if len(kept) > 1 and calls:
@@ -227,7 +227,7 @@ def offered(state: Seen) -> Steps:
     state.accepted = accepted is True
 
 
-def _surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """The candidates by how unusual their code is too, where that is known of all."""
     asked = [(one, surprise(source, one.text)) for one in kept]
     told = [replace(one, surprise=nats) for one, nats in asked if nats is not None]

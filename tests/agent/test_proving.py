@@ -17,8 +17,9 @@ from agent.domain import (
     Solution,
     Task,
     TestCase,
+    Verdict,
 )
-from agent.proving import Case, gathered, reaches_e3
+from agent.proving import Case, gathered, patience, reaches_e3
 from sandbox import open_sandbox
 
 BASE = "def late(days):\n    if days > 14:\n        return days\n    return 0\n"
@@ -255,3 +256,17 @@ async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None
     assert seen.new_failures
     assert seen.new_failures[0].startswith("(lambda till: (till.take(")
     assert not reaches_e3(seen)
+
+
+def test_a_program_that_takes_long_to_load_is_given_time_for_each_input() -> None:
+    def case(wall_s: float) -> Case:
+        verdict = Verdict(
+            name="t", test="t", origin="user", status="passed", integrity="outside", wall_s=wall_s,
+        )
+        return Case(
+            base=solution(BASE), repaired=solution(REPAIRED),
+            report=Report(solution="s", verdicts=(verdict,)), tests=(), others=None, task=Task(),
+            sandbox=open_sandbox(), test_s=5.0,
+        )
+
+    assert [patience(case(wall_s), 0.25) for wall_s in (0.001, 0.1, 1.0)] == [0.25, 2.0, 5.0]

@@ -246,3 +246,5 @@ async def test_a_memory_that_somebody_wrote_the_answer_into_does_not_give_it(
     end = last(log)
     assert (end.outcome, end.strategy) == ("healed", "search")
     assert "return 10" not in end.code
+    assert any("only gives the expected value" in one.note for one in recalled(log))
+    assert not any("demoted" in one.note for one in recalled(log))

@@ -24,6 +24,7 @@ SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return
     ("def f(n):\n    return sorted(n)\n", "def f(n):\n    return n\n", ()),
     ("app.run()\n", "pass\n", ("app.run",)),
     ("async def f(q):\n    await q.put(1)\n", "async def f(q):\n    pass\n", ("q.put",)),
+    ("open_all()" + ".next()" * 390 + "\n", "pass\n", ("open_all" + ".next" * 390, "open_all")),
     ("broken(:\n", "fixed()\n", ()),
 ])
 def test_a_call_that_no_answer_shows_is_missed(

@@ -290,6 +290,12 @@ def year(text):
     return datetime.strptime(text, '%Y').year
 """),
     ("crash",
+     Crash("AttributeError", "'collections.deque' object has no attribute 'pop_left'", 2,
+           ("pop", "popleft")), """
+def first(waiting):
+    return waiting.«pop_left»«popleft»()
+"""),
+    ("crash",
      Crash("AttributeError", "'list' object has no attribute 'push'", 2, ("append", "pop")), """
 def grown(xs, x):
     xs.«push»«append»(x)

@@ -306,3 +306,10 @@ def test_many_global_values_do_not_multiply_the_edits_of_a_function() -> None:
         return sum(edit.splice.line > count for edit in single_edits(program, {}))
 
     assert inside(200) < 2 * inside(5)
+
+
+def test_a_negative_number_becomes_another_number_and_no_sum() -> None:
+    program = Program("def last(items):\n    return items[-1]\n")
+    texts = {spliced(program.data, [edit.splice]) for edit in single_edits(program, {})}
+    assert program.text.replace("-1", "-2") in texts
+    assert not any("-1 - 1" in text or "-1 + 1" in text for text in texts)

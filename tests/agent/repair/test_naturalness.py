@@ -9,6 +9,7 @@ import pytest
 from agent.repair.facts import Candidate
 from agent.repair.naturalness import shapes, surprise
 from agent.repair.rank import ranked
+from agent.repair.search import surprising
 from evaluation.corpus import WIDTH, table
 
 BASE = """import math
@@ -77,3 +78,11 @@ def test_the_table_is_of_counts_and_its_lines_are_short() -> None:
     assert "BinOp.Add right Name 5" in lines
     assert not any(line.startswith("BinOp.Add left 0") for line in lines)  # each number once
     assert all(len(line) <= WIDTH for line in lines)
+
+
+def test_where_one_candidate_cannot_be_measured_none_is_ranked_by_it() -> None:
+    usual, odd = (BASE.replace("x + y", one) for one in ("y + x", "y + y"))
+    vast = BASE + "table = [" + "1, " * 10_000 + "]\n"
+    cheap, dear = Candidate(odd, 2.0, "operator"), Candidate(usual, 2.1, "operator")
+    assert surprising(BASE, (cheap, dear))[0].text == usual
+    assert surprising(BASE, (cheap, dear, Candidate(vast, 9.0, "operator")))[0] == cheap
