@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from agent.context import Context
 from agent.domain import Diagnosis, Lesson, Value
-from llm import BadReply, Request
+from llm import BadReply, Message, Request
 from llm.ask import ask_code, ask_json
 from llm.prompts import load
 
@@ -99,5 +99,6 @@ def _schema(answer: type[Value]) -> dict[str, object]:
 
 def _request(ctx: Context, role: str, variables: Mapping[str, object]) -> Request:
     prompt = load(ctx.prompts, role)
-    return Request(role, prompt.system, prompt.render(variables), variables)
+    messages = (Message("user", prompt.render(variables)),)
+    return Request(role, prompt.system, messages, variables=variables)
 

@@ -47,7 +47,7 @@ from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
-from llm import LlmError, NoProvider, Plan, open_provider, resolve
+from llm import LlmError, NoProvider, Plan, resolve, rules_provider
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 log = logging.getLogger("agent")
@@ -90,7 +90,7 @@ class Session:
         self._memory = memory
         self._bus = EventBus(store)
         self._graph = build_graph().compile(checkpointer=saver)
-        self._provider = open_provider(plan, rules(settings.drafts))
+        self._provider = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._warning = warning
         self._news = [memory.notice] if memory.notice else []

@@ -1,9 +1,23 @@
-"""Asks models, or the rules that stand where there is none. Imports nothing of ours."""
+"""Asks models, or the rules that stand where there is none. Imports nothing of ours.
+
+Importing this is quick: SDKs, tokenizers and validators are loaded when they are used.
+"""
 
 from llm.errors import BadPrompt, BadReply, LlmError, NoModel, NoProvider
-from llm.provider import PROVIDERS, Plan, Provider, Request, Rules, open_provider, resolve
+from llm.keys import Secret
+from llm.plan import Plan, resolve
+from llm.provider import (
+    PROVIDERS,
+    Connection,
+    Provider,
+    Rules,
+    open_provider,
+    rules_provider,
+)
+from llm.types import Code, Json, Message, Reply, Request, Text, Usage
 
 __all__ = [
-    "BadPrompt", "BadReply", "LlmError", "NoModel", "NoProvider", "PROVIDERS", "Plan",
-    "Provider", "Request", "Rules", "open_provider", "resolve",
+    "BadPrompt", "BadReply", "Code", "Connection", "Json", "LlmError", "Message", "NoModel",
+    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Rules", "Secret", "Text",
+    "Usage", "open_provider", "resolve", "rules_provider",
 ]

@@ -15,7 +15,8 @@ from typing import TypeVar
 from jsonschema import Draft202012Validator
 
 from llm.errors import BadReply
-from llm.provider import Provider, Request
+from llm.provider import Provider
+from llm.types import Message, Reply, Request
 
 T = TypeVar("T")
 
@@ -58,11 +59,20 @@ async def _ask(
 ) -> T:
     question, fault = request, ""
     for _ in range(2):
-        text = "".join([delta async for delta in provider.stream(question)])
+        reply = await whole(provider, question)
         try:
-            return read(text)
+            return read(reply.text)
         except BadReply as error:
             fault = str(error)
-            again = f"{request.user}\n\nYour last answer was refused: {fault}"
-            question = replace(request, user=again)
+            again = f"Your last answer was refused: {fault}"
+            turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
+            question = replace(request, messages=turns)
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")
+
+
+async def whole(provider: Provider, request: Request) -> Reply:
+    """The reply at the end of a provider's stream."""
+    async for item in provider.stream(request):
+        if isinstance(item, Reply):
+            return item
+    raise AssertionError(f"{provider.name} ended a stream without its reply")

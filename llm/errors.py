@@ -1,11 +1,31 @@
 """What can go wrong with a model.
 
-    LlmError               the base; the message is for people
-      NoProvider           nothing that can answer is configured, or it is not built in
-      NoModel              the answer needs a model, and the plan has none
-      BadReply             the model answered, twice, in a form that cannot be used
-      BadPrompt            a prompt file is wrong, or a variable is missing: our own fault
+    LlmError                 the base; the message is for people and says the next step
+      NoProvider             nothing that can answer is configured, or it is not built in
+      NoModel                the answer needs a model, and the plan has none
+      NeedsKey               the plan needs a key that is not at hand (any more)
+      BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
+      OverBudget             a cap of the run or the role would be passed; nothing was sent
+      NotRecorded            a replay was asked what its record does not hold
+      BadReply               the model answered, twice, in a form that cannot be used
+      Truncated              the answer ended before its end: token limit, or a connection cut
+      Refused                the model declined to answer
+      CallFailed             a call to a provider failed
+        WrongKey             the key is missing there, wrong, or may not do this
+        UnknownModel         the provider does not have the model
+        ContextOverflow      the question is longer than the model's window
+        Rejected             the provider found the request wrong: our own fault
+        RateLimited          too many calls; `retry_after_s` says when to come again
+        Overloaded           the provider has no capacity now
+        TimedOut             no answer within the deadline, or the stream stalled
+        ProviderDown         refused connection, reset, a server's fault
+
+A cancelled call raises `asyncio.CancelledError`, as every coroutine does.
 """
+
+from __future__ import annotations
+
+from llm.types import Usage
 
 
 class LlmError(Exception):
@@ -20,9 +40,98 @@ class NoModel(LlmError):
     """Only a model could answer this, and the plan has none."""
 
 
-class BadReply(LlmError):
-    """The answer had the wrong form, also after it was asked for again."""
+class NeedsKey(LlmError):
+    """The plan needs a key that is not at hand; `provider` says whose."""
+
+    def __init__(self, message: str, provider: str) -> None:
+        super().__init__(message)
+        self.provider = provider
 
 
 class BadPrompt(LlmError):
     """A prompt file or its variables are wrong."""
+
+
+class OverBudget(LlmError):
+    """The call would pass a cap and was not made; `cap` names it, as in `run dollars`."""
+
+    def __init__(self, message: str, cap: str) -> None:
+        super().__init__(message)
+        self.cap = cap
+
+
+class NotRecorded(LlmError):
+    """A replay met a question that its record does not hold."""
+
+
+class BadReply(LlmError):
+    """The answer had the wrong form, also after it was asked for again."""
+
+
+class Truncated(LlmError):
+    """The answer ended before its end."""
+
+
+class Refused(LlmError):
+    """The model declined to answer; the message has its category where one was given."""
+
+
+class CallFailed(LlmError):
+    """A call to a provider failed.
+
+    `started` says whether the provider had begun to answer: such a call may have been paid for, so
+    it is not made again unasked. `usage` is what it counted until then.
+    """
+
+    transient = False
+    """Whether the same call may succeed a little later."""
+
+    def __init__(self, message: str, *, started: bool = False, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.started = started
+        self.usage = usage
+
+
+class WrongKey(CallFailed):
+    """The key is missing at the provider, wrong, or may not do this."""
+
+
+class UnknownModel(CallFailed):
+    """The provider does not have the model."""
+
+
+class ContextOverflow(CallFailed):
+    """The question is longer than the model's window."""
+
+
+class Rejected(CallFailed):
+    """The provider found the request wrong."""
+
+
+class RateLimited(CallFailed):
+    """Too many calls; come again after `retry_after_s` seconds where the provider says so."""
+
+    transient = True
+
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None,
+        started: bool = False, usage: Usage | None = None,
+    ) -> None:
+        super().__init__(message, started=started, usage=usage)
+        self.retry_after_s = retry_after_s
+
+
+class Overloaded(RateLimited):
+    """The provider has no capacity now."""
+
+
+class TimedOut(CallFailed):
+    """No answer within the deadline, or a stream that stalled."""
+
+    transient = True
+
+
+class ProviderDown(CallFailed):
+    """The provider cannot be reached, broke off, or failed by its own fault."""
+
+    transient = True

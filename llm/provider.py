@@ -1,92 +1,134 @@
-"""The protocol of a provider, the table of providers, and the plan that chooses one."""
+"""The protocol of a provider, the connection one is made of, and the table of providers."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Protocol, cast
+from dataclasses import dataclass
+from typing import Protocol
 
 from llm.errors import NoProvider
-
-
-@dataclass(frozen=True)
-class Request:
-    """One question to a model.
-
-    `variables` are the values the prompt was rendered from. A provider with a model sends
-    `system` and `user`; rules that stand in for a model read `variables`.
-    """
-
-    role: str
-    system: str
-    user: str
-    variables: Mapping[str, object] = field(default_factory=dict)
+from llm.keys import NO_KEY, Secret
+from llm.types import Reply, Request
 
 
 class Provider(Protocol):
-    """A request in, a stream of text deltas out; raises only `LlmError`."""
+    """Something that answers questions: a model behind an interface, a model in this process, or
+    another provider wrapped. Used from one event loop."""
 
     name: str
     model: str
 
-    def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yields the answer's text piece by piece."""
+    def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+        """Yields the answer's text piece by piece, and as its last item the `Reply`, once.
+
+        The pieces joined are the reply's text. A token limit, a refusal and a cut connection are
+        replies (`finish`), since they are paid for; everything else raises an `LlmError`, never an
+        exception of an SDK. Closing the iterator, or cancelling its task, ends the call at the
+        provider as soon as it can be ended there, and pays for no more.
+        """
+
+    async def models(self) -> tuple[str, ...]:
+        """The models that can be asked, which shows that the key is good; spends no tokens."""
+
+    def count(self, text: str) -> int:
+        """Tokens of a text: the model's own count where `exact`, else an estimate that is rather
+        too high."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether `count` is by the model's own tokenizer."""
+
+    @property
+    def window(self) -> int | None:
+        """Tokens that question and answer may have together; `None` where that is unknown."""
+
+    async def close(self) -> None:
+        """Ends connections and workers; the provider is not used again."""
+
+
+CHARACTERS_A_TOKEN = 3
+"""Of Python under common tokenizers there are 3 to 4; the fewer, the higher the estimate."""
+
+
+def estimated_tokens(text: str) -> int:
+    """An estimate that is rather too high, for providers that do not bring their tokenizer: a
+    third of the characters, and no less than a token for each that is not ASCII."""
+    wide = sum(1 for character in text if character > "\x7f")
+    return -(-(len(text) - wide) // CHARACTERS_A_TOKEN) + wide
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Whom to ask, and how it is reached. Equal connections share a provider."""
+
+    provider: str
+    """A row of `PROVIDERS`."""
+    model: str
+    key: Secret = NO_KEY
+    base_url: str = ""
+    """Empty is the provider's own."""
+    preset: str = ""
+    """A row of `llm.providers.presets.PRESETS`, for OpenAI-compatible servers."""
+    num_ctx: int = 8_192
+    """The context window that a local server is asked to allocate."""
+    keep_alive: str = "10m"
+    """How long a local server keeps the model in memory."""
+    four_bit: bool = False
+    """Load a local model with 4-bit weights."""
+    connect_s: float = 5.0
+    stall_s: float = 60.0
+    """Seconds without a byte after which a stream is given up."""
 
 
 Rules = Mapping[str, Callable[[Mapping[str, object]], str]]
 """Role name to a function from a request's variables to an answer's text."""
 
-PROVIDERS: dict[str, str] = {"mock": "llm.providers.mock:MockProvider"}
-"""Provider name to `module:class`, imported when asked for. `mock` is the plan without a model."""
-
-KEY_NAMES = (
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "QWEN_API_KEY",
-    "GROQ_API_KEY",
-    "GEMINI_API_KEY",
-)
-
 
 @dataclass(frozen=True)
-class Plan:
-    """Which provider answers, and why, in words."""
+class Row:
+    """What the table knows of a provider without importing it."""
 
-    provider: str
-    why: str
+    factory: str
+    """`module:callable`, called with a `Connection`."""
+    key_name: str = ""
+    """The environment variable of its key; empty where it needs none."""
+    extra: str = ""
+    """The optional dependency set that brings what it imports."""
+    local: bool = False
+    """It runs on this machine: the default home of the generator."""
 
-    @property
-    def has_model(self) -> bool:
-        return self.provider != "mock"
+
+PROVIDERS: dict[str, Row] = {
+    "anthropic": Row("llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", "anthropic"),
+    "ollama": Row("llm.providers.ollama:OllamaProvider", extra="ollama", local=True),
+    "huggingface": Row(
+        "llm.providers.huggingface:HuggingFaceProvider", extra="local", local=True
+    ),
+    "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", "openai"),
+}
+"""Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
 
 
-def resolve(wanted: str, environment: Mapping[str, str]) -> Plan:
-    """Chooses the provider once, before anything runs.
+def open_provider(connection: Connection) -> Provider:
+    """The provider of a connection. Raises `NoProvider` where what it imports is not installed."""
+    from importlib import import_module
 
-    `auto` is the best of what is configured and built in. A provider asked for by name that
-    cannot be had raises `NoProvider`; it is never replaced by another.
-    """
-    choices = ", ".join(["auto", *sorted(PROVIDERS)])
-    if wanted == "mock":
-        return Plan("mock", "LLM_PROVIDER=mock: no model, memory and search only")
-    if wanted != "auto":
+    row = PROVIDERS[connection.provider]
+    module, _, factory = row.factory.partition(":")
+    try:
+        make: Callable[[Connection], Provider] = getattr(import_module(module), factory)
+        return make(connection)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("llm", "agent"):
+            raise
         raise NoProvider(
-            f"The provider {wanted!r} is not built into this version. "
-            f"Set LLM_PROVIDER (or --provider) to one of: {choices}."
-        )
-    keys = [name for name in KEY_NAMES if environment.get(name)]
-    if keys:
-        return Plan(
-            "mock",
-            f"no model: memory and search only ({keys[0]} is set, but this version has no "
-            "model providers built in yet, so nothing is sent and nothing is spent)",
-        )
-    return Plan("mock", "no model: memory and search only (nothing else is configured)")
+            f"The provider {connection.provider} needs {error.name}, which is not installed: "
+            f'pip install -e ".[{row.extra}]"'
+        ) from error
 
 
-def open_provider(plan: Plan, rules: Rules) -> Provider:
-    """The provider of a plan; `rules` answer where the plan has no model."""
-    module, _, factory = PROVIDERS[plan.provider].partition(":")
-    make = cast(Callable[[Rules], Provider], getattr(import_module(module), factory))
-    return make(rules)
+def rules_provider(rules: Rules) -> Provider:
+    """The provider of the plan without a model."""
+    from llm.providers.mock import MockProvider
+
+    return MockProvider(rules)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from llm.errors import NoModel
-from llm.provider import Request, Rules
+from llm.provider import Rules, estimated_tokens
+from llm.types import Reply, Request, Usage
 
 
 class MockProvider:
@@ -16,11 +17,24 @@ class MockProvider:
 
     name = "mock"
     model = "none"
+    exact = False
+    window = None
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
-    async def stream(self, request: Request) -> AsyncIterator[str]:
+    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
         if request.role not in self._rules:
             raise NoModel(f"the role {request.role!r} needs a model, and none is configured")
-        yield self._rules[request.role](request.variables)
+        text = self._rules[request.role](request.variables)
+        yield text
+        yield Reply(text, "stop", self.name, self.model, Usage(), cost_usd=0.0)
+
+    async def models(self) -> tuple[str, ...]:
+        return ()
+
+    def count(self, text: str) -> int:
+        return estimated_tokens(text)
+
+    async def close(self) -> None:
+        """Nothing is held."""

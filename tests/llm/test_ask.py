@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from llm import BadPrompt, BadReply, NoModel, NoProvider, Request, open_provider, resolve
+from llm import (
+    BadPrompt,
+    BadReply,
+    Message,
+    NoModel,
+    NoProvider,
+    Reply,
+    Request,
+    Usage,
+    resolve,
+    rules_provider,
+)
 from llm.ask import ask_code, ask_json
 from llm.prompts import load
 
@@ -27,13 +38,27 @@ class Scripted:
         self.answers = list(answers)
         self.asked: list[Request] = []
 
-    async def stream(self, request: Request) -> AsyncIterator[str]:
+    exact = False
+    window = None
+
+    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
         self.asked.append(request)
-        for piece in self.answers.pop(0).partition(" "):
+        answer = self.answers.pop(0)
+        for piece in answer.partition(" "):
             yield piece
+        yield Reply(answer, "stop", self.name, self.model, Usage())
+
+    async def models(self) -> tuple[str, ...]:
+        return ()
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
-REQUEST = Request("critic", "system", "user")
+REQUEST = Request("critic", "system", (Message("user", "user"),))
 
 
 async def test_a_valid_answer_is_returned_at_once() -> None:
@@ -45,7 +70,7 @@ async def test_a_valid_answer_is_returned_at_once() -> None:
 async def test_a_malformed_answer_is_asked_for_again_with_the_reason() -> None:
     provider = Scripted('{"txt": 1}', '{"text": "b"}')
     assert await ask_json(provider, REQUEST, SCHEMA) == {"text": "b"}
-    assert "'text' is a required property" in provider.asked[1].user
+    assert "'text' is a required property" in provider.asked[1].messages[-1].text
 
 
 async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> None:
@@ -65,7 +90,7 @@ async def test_code_travels_raw_inside_its_fence() -> None:
 
 
 async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
-    provider = open_provider(resolve("mock", {}), {})
+    provider = rules_provider({})
     with pytest.raises(NoModel, match="'critic' needs a model"):
         await ask_json(provider, REQUEST, SCHEMA)
 
