@@ -227,7 +227,7 @@ class FakeServer:
         self, request: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         handlers = self._routes.get((request.method, request.path.partition("?")[0]))
-        handler = _nowhere
+        handler: Handler = _nowhere
         if handlers:
             handler = handlers.pop(0) if len(handlers) > 1 else handlers[0]
         answering = asyncio.ensure_future(handler(Exchange(request, writer)))
