@@ -207,6 +207,9 @@ async def test_nothing_of_the_environment_is_used(
     ]
     with pytest.raises(NeedsKey):
         opened(server.url, key="")
+    usual = opened("")
+    assert str(usual._client.base_url) == "https://api.anthropic.com"
+    await usual.close()
 
 
 @pytest.mark.parametrize("key", ["sk-two words", "sk-new\nline", "sk-“quoted”", "sk-\x00"])

@@ -9,7 +9,9 @@ import traceback
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
+from anthropic import APITimeoutError
 
 from llm import Connection, Message, Request, Secret, Usage
 from llm.errors import (
@@ -24,6 +26,7 @@ from llm.errors import (
     WrongKey,
 )
 from llm.providers.anthropic import AnthropicProvider
+from llm.providers.anthropic.faults import failure
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.anthropic import answers, error, fails, opening, sse
 from tests.llm.fakes.server import (
@@ -217,14 +220,34 @@ async def test_events_that_are_not_known_are_passed_over(
     assert (reply.text, reply.finish) == ("hello world", "stop")
 
 
-async def test_an_end_is_known_by_its_reason_even_where_the_last_event_is_missing(
+async def test_an_end_is_known_by_its_reason_whatever_comes_after_it(
     provider: AnthropicProvider, server: FakeServer
 ) -> None:
-    server.on("POST", fake.MESSAGES, answers(fake.whole()[:-1]))
+    ends_twice = [*fake.whole()[:-1], fake.message_delta(None)]
+    server.on("POST", fake.MESSAGES, answers(ends_twice))
 
     reply = (await collected(provider.stream(QUESTION)))[-1]
 
     assert (reply.finish, reply.usage.estimated) == ("stop", False)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (httpx2.ConnectTimeout(""), ProviderDown),
+        (httpx2.PoolTimeout(""), TimedOut),
+        (httpx2.WriteTimeout(""), TimedOut),
+        (httpx2.ProxyError("407"), ProviderDown),
+    ],
+)
+def test_who_cannot_be_reached_in_time_is_down_and_not_slow(
+    cause: Exception, kind: type[CallFailed]
+) -> None:
+    """The SDK has one name for every timeout before the answer."""
+    fault = APITimeoutError(httpx2.Request("POST", "http://there"))
+    fault.__cause__ = cause
+
+    assert type(failure(fault, Secret(KEY), "http://there", False, None)) is kind
 
 
 @pytest.mark.parametrize(
