@@ -76,10 +76,13 @@ ROLE_NAMES = (
 )
 
 
-async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T:
-    """The role's typed answer; raises an `LlmError`."""
+async def ask(
+    ctx: Context, role: Role[T], variables: Mapping[str, object], *, free: bool = False
+) -> T:
+    """The role's typed answer; raises an `LlmError`. A `free` one is given by the role's rule,
+    whoever the plan names."""
     value = await ask_json(
-        ctx.provider, _request(ctx, role.name, variables), _schema(role.answer)
+        ctx.mind(role.name, free=free), _request(ctx, role.name, variables), _schema(role.answer)
     )
     try:
         return role.answer.model_validate(value)
@@ -89,7 +92,7 @@ async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T
 
 async def ask_for_code(ctx: Context, variables: Mapping[str, object]) -> str:
     """Program text from the generator; raises an `LlmError`."""
-    return await ask_code(ctx.provider, _request(ctx, GENERATOR, variables))
+    return await ask_code(ctx.mind(GENERATOR), _request(ctx, GENERATOR, variables))
 
 
 @cache

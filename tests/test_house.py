@@ -26,7 +26,8 @@ MAY_IMPORT = {
 INSIDE_AGENT = [
     {"domain", "promptness", "trees", "common_ends", "literals"},
     {"events", "state", "settings", "intake", "repair", "writeback"},
-    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
+    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
+     "spending"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"flakiness", "recollection"},
     {"roles", "strategies"},

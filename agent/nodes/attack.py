@@ -22,6 +22,7 @@ async def attack(state: State, ctx: Context) -> State:
             "tests": "\n".join(test.code for test in suite.visible),
             "test_cases": suite.visible,
         },
+        free=ctx.free(state),
     )
     names = {test.name for test in suite.all}
     fresh: tuple[TestCase, ...] = tuple(

@@ -24,6 +24,7 @@ async def critique(state: State, ctx: Context) -> State:
             "before_solution": before, "after_solution": after,
             "crash_only": not report.trusted,
         },
+        free=ctx.free(state),
     )
     ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
     if answer.approve:

@@ -64,6 +64,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             "suspects": suspects(found.blamed),
             "found": found,
         },
+        free=not state.get("paid", False),
     )
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=answer))
     if state["iteration"] == 0:

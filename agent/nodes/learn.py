@@ -38,6 +38,7 @@ async def _write_lesson(state: State, ctx: Context) -> None:
         ctx,
         MEMORY_SUMMARISER,
         {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
+        free=ctx.free(state),
     )
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
