@@ -19,8 +19,8 @@ async def critique(state: State, ctx: Context) -> State:
     answer = await ask(
         ctx,
         CRITIC,
+        {"before": before.text, "after": after.text},
         {
-            "before": before.text, "after": after.text,
             "before_solution": before, "after_solution": after,
             "crash_only": not report.trusted,
         },

@@ -11,7 +11,7 @@ from agent.state import State
 
 async def generate(state: State, ctx: Context) -> State:
     """Asks the generator for a program."""
-    code = await ask_for_code(ctx, {"task": ctx.task.text})
+    code = await ask_for_code(ctx, "draft", {"task": ctx.task.text})
     solution = Solution(
         files=(File(path="solution.py", text=code),),
         entry="solution.py",
