@@ -29,7 +29,7 @@ INSIDE_AGENT = [
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"flakiness", "recollection"},
-    {"roles", "strategies"},
+    {"roles", "strategies", "uploads"},
     {"rules", "nodes"},
     {"graph"},
     {"session"},
