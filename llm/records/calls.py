@@ -26,6 +26,7 @@ class Call:
     error: LlmError | None
     exact: bool
     window: int | None
+    thinks: bool
 
     @property
     def whom(self) -> tuple[str, str]:
@@ -50,6 +51,7 @@ def read_call(content: dict[str, Any]) -> Call:  # as it was read; what is wrong
         error=None if error is None else _raised(error),
         exact=bool(content["exact"]),
         window=content["window"],
+        thinks=bool(content["thinks"]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Recording(Wrapped):
         self._counted: set[str] = set()
         append(path, b"")
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         began = time.monotonic()
         pieces: list[str] = []
         offsets: list[float] = []
@@ -80,6 +80,7 @@ class Recording(Wrapped):
             **end,
             "exact": self.exact,
             "window": self.window,
+            "thinks": self.thinks,
         })
 
     def _line(self, kind: str, content: Mapping[str, object]) -> None:

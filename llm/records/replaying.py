@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class Replaying:
         }
         self.exact = bool(mine) and mine[0].exact
         self.window = mine[0].window if mine else None
+        self.thinks = bool(mine) and mine[0].thinks
 
     @property
     def paid_usd(self) -> float | None:
@@ -61,7 +62,7 @@ class Replaying:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         call = self._next(clean_question(self.name, self.model, request, self._redactor))
         for piece in call.pieces:
             yield piece

@@ -46,6 +46,7 @@ class Scripted:
     model = "small"
     exact = True
     window = 4_096
+    thinks = True
     cost_usd: float | None = 0.25
 
     def __init__(self, *answers: Answer) -> None:
@@ -355,7 +356,7 @@ async def test_what_a_model_counts_is_counted_alike_without_it(path: Path) -> No
     assert [line["kind"] for line in lines(path)] == ["count", "call"]
     replaying = Replaying(path)
     assert (replaying.count(text), replaying.count("abc")) == (9, 1)
-    assert (replaying.exact, replaying.window) == (True, 4_096)
+    assert (replaying.exact, replaying.window, replaying.thinks) == (True, 4_096, True)
     assert await replaying.models() == ("small",)
 
 
