@@ -5,9 +5,10 @@ them. Which questions are answered from here:
 
 - Those that ask for the same answer each time: with temperature 0 or a seed. Claude takes neither
   and answers anew each time, so nothing is kept for it unless `everything` is.
-- First questions only. What is asked again with words on what was wrong goes to the model, and the
-  answer that was refused is forgotten then, so that no malformed answer is served twice. Whoever
-  refuses an answer without asking again calls `forget`.
+- First questions only. One that objects to an answer, which it quotes and goes on from, or which
+  repeats a question with words added, goes to the model, and the answer that was refused is
+  forgotten: so no malformed answer is served twice. Whoever refuses an answer without asking again
+  calls `forget`.
 
 The same question is what `llm.questions` says, of the same version of this package: a change in
 how a question is sent may change its answer.
@@ -20,7 +21,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -35,6 +37,8 @@ from llm.wrapped import Wrapped, asked
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_S = 30 * 24 * 3600.0
+_RECENT = 64
+"""Questions among which one is looked for that a next one objects to the answer of."""
 
 _SCHEMA = """
 create table if not exists answers(
@@ -104,13 +108,8 @@ class Answers:
         )
         self._run(_OVER, (self._most_bytes,))
 
-    def forget(self, question: str, text: str | None = None) -> bool:
-        """Lets go of the answer to a question, where it is `text` if that is given; returns
-        whether there was one."""
-        if text is not None:
-            kept = self._run("select body from answers where question = ?", (question,))
-            if not kept or json.loads(str(kept[0][0]))["text"] != text:
-                return False
+    def forget(self, question: str) -> bool:
+        """Lets go of the answer to a question; returns whether there was one."""
         return bool(self._run("delete from answers where question = ? returning 1", (question,)))
 
     def size(self) -> tuple[int, int]:
@@ -156,12 +155,16 @@ class Cached(Wrapped):
         self._answers = answers
         self._everything = everything
         self._redactor = redactor or Redactor()
+        self._recent: deque[Request] = deque(maxlen=_RECENT)
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
-        self._forget_refused(request)
-        keeps = self._keeps(request)
+    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+        refused = self._refused(request)
+        if refused is not None:
+            self._answers.forget(self._question(refused))
+        keeps = refused is None and self._keeps(request)
         known = self._answers.get(self._question(request)) if keeps else None
         if known is not None:
+            self._recent.append(request)
             yield known.text
             yield replace(
                 known, cached=True, cost_usd=0.0, usage=Usage(), wall_s=0.0, first_s=0.0,
@@ -179,6 +182,7 @@ class Cached(Wrapped):
             raise AssertionError(f"{self.name} ended a stream without its reply")
         if keeps and self._is_whole(reply):
             self._answers.put(self._question(request), reply)
+            self._recent.append(request)
         yield reply
 
     def forget(self, request: Request) -> bool:
@@ -186,23 +190,33 @@ class Cached(Wrapped):
         return self._answers.forget(self._question(request))
 
     def _keeps(self, request: Request) -> bool:
-        """Whether a request may be answered from here: a first question, with one answer."""
+        """Whether a request may be answered from here: one that has one answer."""
         repeatable = request.temperature == 0 or request.seed is not None
-        first = all(one.speaker == "user" for one in request.messages)
-        return first and (repeatable or self._everything)
+        return repeatable or self._everything
 
     def _is_whole(self, reply: Reply) -> bool:
         return (
-            reply.finish == "stop" and not reply.cached and not reply.instead_of
+            reply.finish == "stop" and reply.text.strip() != ""
+            and not reply.cached and not reply.instead_of
             and self._redactor.text(reply.text) == reply.text
         )
 
-    def _forget_refused(self, request: Request) -> None:
-        """Forgets an answer that a question quotes and goes on from: it was refused."""
-        if len(request.messages) < 3 or request.messages[-2].speaker != "assistant":
-            return
-        earlier = replace(request, messages=request.messages[:-2])
-        self._answers.forget(self._question(earlier), request.messages[-2].text)
+    def _refused(self, request: Request) -> Request | None:
+        """The question whose answer this one objects to: it quotes the answer and goes on, or it is
+        a question of just now with words added."""
+        *before, last = request.messages
+        if len(before) > 1 and before[-1].speaker == "assistant":
+            return replace(request, messages=tuple(before[:-1]))
+        for earlier in self._recent:
+            *others, shorter = earlier.messages
+            if (
+                others == before and last.text.startswith(f"{shorter.text}\n")
+                and earlier == replace(
+                    request, messages=earlier.messages, deadline_s=earlier.deadline_s
+                )
+            ):
+                return earlier
+        return None
 
     def _question(self, request: Request) -> str:
         asked_for = question(self.name, self.model, request)

@@ -27,6 +27,7 @@ class Counting:
     model = "small"
     exact = False
     window = None
+    thinks = False
 
     def __init__(self, *answers: str, finish: Finish = "stop", instead_of: str = "") -> None:
         self.answers = list(answers)
@@ -193,13 +194,21 @@ async def test_neither_of_two_refused_answers_is_served_again(opened: Opening) -
     assert await ask_json(cached, asks(), SCHEMA) == {"a": 1}
 
 
-async def test_an_objection_to_another_answer_leaves_the_kept_one(opened: Opening) -> None:
-    counting = Counting("kept", "other")
+async def test_an_objection_without_the_answer_is_one_as_well(opened: Opening) -> None:
+    """As where the window does not hold the refused answer once more."""
+    counting = Counting("one", "two", "three", "four")
     cached = Cached(counting, opened())
     await whole(cached, asks())
-    turns = (*asks().messages, Message("assistant", "not this"), Message("user", "again"))
-    await whole(cached, asks(messages=turns))
-    assert (await whole(cached, asks())).cached
+    objection = asks("why?\nYour last answer was refused: not JSON", deadline_s=7.0)
+    assert (await whole(cached, objection)).text == "two"
+    assert (await whole(cached, asks())).text == "three"
+    assert (await whole(cached, objection)).text == "four"
+
+
+async def test_a_blank_answer_is_not_kept(opened: Opening) -> None:
+    cached = Cached(Counting(" \n", "two"), opened())
+    await whole(cached, asks())
+    assert (await whole(cached, asks())).text == "two"
 
 
 async def test_what_turns_out_to_be_of_no_use_can_be_forgotten(opened: Opening) -> None:
