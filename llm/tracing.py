@@ -9,7 +9,7 @@ provider's SDK for the same call is switched off where the provider makes its cl
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from llm.provider import Provider
@@ -52,7 +52,7 @@ class Traced(Wrapped):
         self._content = content
         self._redactor = redactor
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
         # It is made current for nobody: a generator may be ended in another task's context.

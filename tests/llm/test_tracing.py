@@ -30,6 +30,7 @@ class Answering:
     model = "small"
     exact = False
     window = None
+    thinks = False
 
     def __init__(self, error: LlmError | None = None) -> None:
         self.error = error
