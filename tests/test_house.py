@@ -32,7 +32,7 @@ INSIDE_AGENT = [
      "spending"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"flakiness", "recollection"},
-    {"roles", "strategies"},
+    {"roles", "strategies", "uploads"},
     {"rules", "nodes"},
     {"graph"},
     {"session"},
