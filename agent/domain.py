@@ -18,6 +18,11 @@ Status = Literal["passed", "failed", "error", "timeout"]
 Integrity = Literal["outside", "observed", "in-process"]
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model"]
+Category = Literal[
+    "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
+    "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
+    "environment", "unknown",
+]
 RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "budget", "cancelled"
 ]
@@ -354,11 +359,7 @@ class Alternatives(Value):
 class Diagnosis(Value):
     """Why the program fails, or why no edit of it could help (`fixable` is false)."""
 
-    category: Literal[
-        "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
-        "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
-        "environment", "unknown",
-    ]
+    category: Category
     fixable: bool = True
     cause: str
     evidence: tuple[str, ...] = ()

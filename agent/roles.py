@@ -1,6 +1,9 @@
 """The roles that think, the type of each one's answer, and how to ask them.
 
-Without a model each is answered by a rule of `rules.py`, through the same prompt, schema and
+The type says all of an answer's form, and the prompt shows it. It is small and bounded in every
+place: a model held to a grammar stops there, and the answer fits the role's `max_tokens`.
+
+Without a model a role is answered by a rule of `rules.py`, through the same prompt, schema and
 checks, so that the plan without a model walks the same path.
 """
 
@@ -9,96 +12,243 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from agent.context import Context
-from agent.domain import Diagnosis, Lesson, Value
-from llm import BadReply, Message, Request
-from llm.ask import ask_code, ask_json
-from llm.prompts import load
+from agent.domain import Category, Diagnosis, Value
+from agent.events import Notice
+from llm import BadReply, Message, Provider, Request
+from llm.ask import ask_code, ask_edits, ask_typed
+from llm.prompts import Prompt, load
+from llm.schemas import in_words, inlined
+from llm.trimming import fit
 
 T = TypeVar("T", bound=Value)
+
+MARGIN = 256
+"""Tokens of a window that no question takes: the marks of turns, and the reason of a re-ask."""
+MOST_CALLS, MOST_STEPS, MOST_LINES = 12, 8, 5
+
+Expression = Annotated[str, Field(max_length=200)]
+Aside = Annotated[str, Field(max_length=100)]
+Sentence = Annotated[str, Field(max_length=300)]
+LineNumber = Annotated[int, Field(ge=1, le=1_000_000)]
+Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class SpecTest(Value):
     """An example derived from the task's words alone."""
 
-    call: str
-    expected: str
+    call: Expression
+    expected: Expression
 
 
 class SpecTests(Value):
-    examples: Annotated[tuple[SpecTest, ...], Field(max_length=12)]
+    examples: Annotated[tuple[SpecTest, ...], Field(max_length=MOST_CALLS)]
 
 
 class AdversarialCall(Value):
     """A call that might break the program, and the thought behind it."""
 
-    call: str
-    why: str
+    why: Aside
+    call: Expression
 
 
 class AdversarialCalls(Value):
-    calls: Annotated[tuple[AdversarialCall, ...], Field(max_length=12)]
+    calls: Annotated[tuple[AdversarialCall, ...], Field(max_length=MOST_CALLS)]
+
+
+class RootCause(Value):
+    """What the debugger makes of a failure."""
+
+    cause: Sentence
+    category: Category
+    lines: Annotated[tuple[LineNumber, ...], Field(max_length=MOST_LINES)]
+    fixable: bool
+    confidence: Percent
+
+    @classmethod
+    def of(cls, found: Diagnosis) -> Self:
+        """What was found by rule, in the debugger's form."""
+        return cls(
+            cause=brief(found.cause, 300), category=found.category,
+            lines=tuple(one.line for one in found.blamed[:MOST_LINES]),
+            fixable=found.fixable, confidence=round(found.confidence * 100),
+        )
 
 
 class Critique(Value):
     """A review of a passing program; anything but approval sends it back."""
 
+    note: Sentence
     approve: bool
-    note: str
+
+
+class Summary(Value):
+    """What helped, for the next program that fails like this one."""
+
+    text: Annotated[str, Field(max_length=600)]
+    category: Category
+
+
+class Ruling(Value):
+    """Which of a test and a program is wrong, by a sentence of the specification."""
+
+    quote: Sentence
+    reason: Sentence
+    verdict: Literal["test_wrong", "code_wrong", "spec_ambiguous"]
+
+    @model_validator(mode="after")
+    def _by_a_sentence(self) -> Self:
+        if self.verdict != "spec_ambiguous" and not self.quote.strip():
+            raise ValueError(f"{self.verdict} needs the sentence that settles it")
+        return self
+
+
+class PlannedStep(Value):
+    """A part of a program, and the numbers of the steps before it that it builds upon."""
+
+    what: Annotated[str, Field(max_length=200)]
+    needs: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=MOST_STEPS)], ...], Field(max_length=MOST_STEPS - 1)
+    ]
+
+
+class Steps(Value):
+    """The steps to a program, each after all that it needs."""
+
+    steps: Annotated[tuple[PlannedStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        for number, step in enumerate(self.steps, 1):
+            if any(need >= number for need in step.needs):
+                raise ValueError(f"step {number} may need only steps before it")
+        return self
+
+
+def brief(text: str, most: int) -> str:
+    """At most that many characters of a text that any encoding carries."""
+    sayable = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return sayable if len(sayable) <= most else f"{sayable[: most - 1]}…"
 
 
 @dataclass(frozen=True)
 class Role(Generic[T]):
-    """A prompt's name and the type of its answer."""
+    """A prompt's name, its template, and the type of the answer."""
 
     name: str
+    template: str
     answer: type[T]
 
 
-SPEC_TESTER = Role("spec_tester", SpecTests)
-QA_ADVERSARY = Role("qa_adversary", AdversarialCalls)
-DEBUGGER = Role("debugger", Diagnosis)
-CRITIC = Role("critic", Critique)
-MEMORY_SUMMARISER = Role("memory_summariser", Lesson)
+SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
+QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
+DEBUGGER = Role("debugger", "diagnose", RootCause)
+CRITIC = Role("critic", "review", Critique)
+MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
+ARBITER = Role("arbiter", "judge", Ruling)
+PLANNER = Role("planner", "plan", Steps)
 GENERATOR = "generator"
+"""It answers with programs, by its templates `draft`, `repair` and `edit`."""
 
-ROLE_NAMES = (
-    GENERATOR,
-    SPEC_TESTER.name,
-    QA_ADVERSARY.name,
-    DEBUGGER.name,
-    CRITIC.name,
-    MEMORY_SUMMARISER.name,
+ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
+             | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
+    SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
+ROLE_NAMES = (GENERATOR, *(role.name for role in ROLES))
 
 
-async def ask(ctx: Context, role: Role[T], variables: Mapping[str, object]) -> T:
-    """The role's typed answer; raises an `LlmError`."""
-    value = await ask_json(
-        ctx.provider, _request(ctx, role.name, variables), _schema(role.answer)
+async def ask(
+    ctx: Context,
+    role: Role[T],
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
+) -> T:
+    """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
+    answer is given by the role's rule, whoever the plan names."""
+
+    def accept(value: object) -> T:
+        try:
+            return role.answer.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "/".join(str(part) for part in first["loc"]) or "the answer"
+            raise BadReply(f"{place}: {first['msg']}") from error
+
+    schema = schema_of(role.answer)
+    mind = ctx.mind(role.name, free=free)
+    request = _request(
+        ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
     )
-    try:
-        return role.answer.model_validate(value)
-    except ValidationError as error:
-        raise BadReply(f"{role.name} answered outside its type: {error}") from error
+    return await ask_typed(mind, request, schema, accept)
 
 
-async def ask_for_code(ctx: Context, variables: Mapping[str, object]) -> str:
-    """Program text from the generator; raises an `LlmError`."""
-    return await ask_code(ctx.provider, _request(ctx, GENERATOR, variables))
+async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
+    """A whole program from the generator, by its template `draft` or `repair`; raises an
+    `LlmError`."""
+    mind = ctx.mind(GENERATOR)
+    return await ask_code(mind, _request(ctx, mind, GENERATOR, template, variables))
+
+
+async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
+    """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
+    mind = ctx.mind(GENERATOR)
+    request = _request(ctx, mind, GENERATOR, "edit", variables)
+    return await ask_edits(mind, request, variables["code"])
 
 
 @cache
-def _schema(answer: type[Value]) -> dict[str, object]:
-    return answer.model_json_schema()
+def schema_of(answer: type[Value]) -> dict[str, object]:
+    """The JSON Schema of an answer's type, in one piece."""
+    return inlined(answer.model_json_schema())
 
 
-def _request(ctx: Context, role: str, variables: Mapping[str, object]) -> Request:
+def _request(
+    ctx: Context,
+    mind: Provider,
+    role: str,
+    template: str,
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    form: str = "",
+) -> Request:
+    """The question, cut to the window of the model that answers it."""
     prompt = load(ctx.prompts, role)
-    messages = (Message("user", prompt.render(variables)),)
-    return Request(role, prompt.system, messages, variables=variables)
+    system = prompt.instructions(form)
+    text = _fitted(ctx, prompt, template, system, variables, mind)
+    return Request(
+        role, system, (Message("user", text),),
+        variables={**(known or {}), **variables},
+        max_tokens=prompt.max_tokens, deadline_s=prompt.deadline_s,
+        temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
+    )
 
+
+def _fitted(
+    ctx: Context, prompt: Prompt, template: str, system: str, variables: Mapping[str, str],
+    provider: Provider,
+) -> str:
+    """The rendered template; what had to be cut for the window is told."""
+    whole = prompt.render(template, variables)
+    if provider.window is None:
+        return whole
+    room = provider.window - prompt.max_tokens - MARGIN
+
+    def tokens(texts: Mapping[str, str]) -> int:
+        return provider.count(system) + provider.count(prompt.render(template, texts))
+
+    fitted = fit(prompt.laid_out(template, variables), room, tokens)
+    if not fitted.cuts:
+        return whole
+    counted = "" if provider.exact else ", by an estimate"
+    ctx.emit(Notice(
+        level="info",
+        text=f"The question to the {prompt.role} is longer than the window of "
+        f"{provider.window:,} tokens allows{counted}: {fitted.words}.",
+    ))
+    return prompt.render(template, fitted.texts)

@@ -8,7 +8,6 @@ needed for any other.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agent.domain import Diagnosis, Solution, TestCase
@@ -18,18 +17,23 @@ from agent.roles import (
     DEBUGGER,
     GENERATOR,
     MEMORY_SUMMARISER,
+    MOST_CALLS,
     QA_ADVERSARY,
     SPEC_TESTER,
     AdversarialCall,
     AdversarialCalls,
     Critique,
+    RootCause,
     SpecTest,
     SpecTests,
+    Summary,
+    brief,
 )
 from agent.trees import is_literal, nodes_of, tree_of
 from llm import NoModel, Rules
 
-MAX_CALLS = 12
+LONGEST = 200
+"""Characters of an expression that a rule writes down, as a model may."""
 
 Rule = Callable[[Mapping[str, object]], str]
 
@@ -37,7 +41,7 @@ Rule = Callable[[Mapping[str, object]], str]
 def rules(drafts: Mapping[str, str]) -> Rules:
     """The rules by role, with the scripted drafts the generator may look up."""
     table: dict[str, Rule] = {
-        GENERATOR: lambda variables: draft(drafts, str(variables["task"])),
+        GENERATOR: lambda variables: written(drafts, variables),
         SPEC_TESTER.name: spec_tests,
         QA_ADVERSARY.name: adversarial_calls,
         DEBUGGER.name: diagnosis,
@@ -45,6 +49,13 @@ def rules(drafts: Mapping[str, str]) -> Rules:
         MEMORY_SUMMARISER.name: lesson,
     }
     return table
+
+
+def written(drafts: Mapping[str, str], variables: Mapping[str, object]) -> str:
+    """The scripted first draft of a task; a repair in words has no rule and raises `NoModel`."""
+    if "code" in variables:
+        raise NoModel("Rewriting a program needs a model, and none is configured.")
+    return draft(drafts, str(variables["task"]))
 
 
 def draft(drafts: Mapping[str, str], task: str) -> str:
@@ -65,16 +76,16 @@ def spec_tests(variables: Mapping[str, object]) -> str:
     examples = [
         SpecTest(call=test.call, expected=test.expected)
         for test in tests_from_words(str(variables["task"]))
-        if test.kind == "example"
+        if test.kind == "example" and max(len(test.call), len(test.expected)) <= LONGEST
     ]
-    return SpecTests(examples=tuple(examples[:MAX_CALLS])).model_dump_json()
+    return SpecTests(examples=tuple(examples[:MOST_CALLS])).model_dump_json()
 
 
 def diagnosis(variables: Mapping[str, object]) -> str:
-    """The diagnosis already computed from the traceback and the localisation."""
+    """What was already found from the traceback and the localisation."""
     found = variables["found"]
     assert isinstance(found, Diagnosis)
-    return found.model_dump_json()
+    return RootCause.of(found).model_dump_json()
 
 
 def critique(variables: Mapping[str, object]) -> str:
@@ -110,9 +121,11 @@ def _ends_in(text: str) -> int:
 
 def lesson(variables: Mapping[str, object]) -> str:
     """What was wrong and what helped, in one sentence."""
-    category, note = str(variables["category"]), str(variables["note"])
     cause = str(variables["cause"]).strip().rstrip(".")
-    return json.dumps({"text": f"{cause}: what helped was {note}", "category": category})
+    text = brief(f"{cause}: what helped was {variables['note']}", 600)
+    return Summary.model_validate(
+        {"text": text, "category": variables["category"]}
+    ).model_dump_json()
 
 
 # Adversarial inputs, from type hints and from the values seen in the tests.
@@ -151,9 +164,10 @@ def adversarial_calls(variables: Mapping[str, object]) -> str:
     for name, function in functions.items():
         known = seen.get(name, [])
         for call, why in _moved(name, known) if known else _from_hints(name, function):
-            if call not in {f"{name}({', '.join(arguments)})" for arguments in known}:
+            made = {f"{name}({', '.join(arguments)})" for arguments in known}
+            if call not in made and len(call) <= LONGEST:
                 calls.setdefault(call, AdversarialCall(call=call, why=why))
-    return AdversarialCalls(calls=tuple(calls.values())[:MAX_CALLS]).model_dump_json()
+    return AdversarialCalls(calls=tuple(calls.values())[:MOST_CALLS]).model_dump_json()
 
 
 def _calls_seen(

@@ -1,57 +1,56 @@
-"""One typed answer from a provider: JSON checked against a schema, or one fenced block.
+"""One typed answer from a provider: JSON checked against a schema, a program, or edits of one.
 
-A malformed answer is asked for once more with the reason it was refused, then `BadReply`
-is raised. Nothing is salvaged from it.
+A malformed answer is asked for once more with the reason it was refused, then `BadReply` is
+raised. An answer that was cut short raises `Truncated` at once, also where what is there could be
+read: it is not the whole, and asked again it would be paid again and end the same. One the model
+declined raises `Refused`.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from jsonschema import Draft202012Validator
-
-from llm.errors import BadReply
+from llm.answers import code_of, edited, edits_of, json_of
+from llm.errors import BadReply, Refused, Truncated
 from llm.provider import Provider
-from llm.types import Message, Reply, Request
+from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
-_FENCE = re.compile(r"^```(?:python|py)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+MOST_TOLD = 600
+"""Characters of the reason why an answer was refused."""
 
 
 async def ask_json(
     provider: Provider, request: Request, schema: Mapping[str, object]
 ) -> object:
     """The answer as a JSON value that is valid under `schema`."""
-    validator = Draft202012Validator(schema)
+    return await ask_typed(provider, request, schema, lambda value: value)
 
-    def read(text: str) -> object:
-        try:
-            value: object = json.loads(text)
-        except ValueError as error:
-            raise BadReply(f"the answer is not JSON: {error}") from error
-        for fault in validator.iter_errors(value):
-            place = "/".join(str(part) for part in fault.absolute_path) or "the answer"
-            raise BadReply(f"{place}: {fault.message}")
-        return value
 
-    return await _ask(provider, request, read)
+async def ask_typed(
+    provider: Provider,
+    request: Request,
+    schema: Mapping[str, object],
+    accept: Callable[[object], T],
+) -> T:
+    """What `accept` makes of a JSON value that is valid under `schema`; it may still refuse the
+    value by a `BadReply`."""
+    question = replace(request, output=Json(schema))
+    return await _ask(provider, question, lambda text: accept(json_of(text, schema)))
 
 
 async def ask_code(provider: Provider, request: Request) -> str:
-    """The answer's only fenced block."""
+    """The program in the answer's only fenced block."""
+    return await _ask(provider, replace(request, output=Code()), code_of)
 
-    def read(text: str) -> str:
-        blocks = _FENCE.findall(text)
-        if len(blocks) != 1:
-            raise BadReply(f"expected one fenced code block, got {len(blocks)}")
-        return str(blocks[0])
 
-    return await _ask(provider, request, read)
+async def ask_edits(provider: Provider, request: Request, original: str) -> str:
+    """The original program with the answer's edits made."""
+    question = replace(request, output=Code())
+    return await _ask(provider, question, lambda text: edited(original, edits_of(text)))
 
 
 async def _ask(
@@ -60,19 +59,61 @@ async def _ask(
     question, fault = request, ""
     for _ in range(2):
         reply = await whole(provider, question)
+        _look_at_the_end(reply, question)
         try:
             return read(reply.text)
         except BadReply as error:
-            fault = str(error)
-            again = f"Your last answer was refused: {fault}"
-            turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
-            question = replace(request, messages=turns)
+            fault = str(error)[:MOST_TOLD]
+            question = _again(provider, request, reply, fault)
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")
+
+
+def _look_at_the_end(reply: Reply, request: Request) -> None:
+    """Raises where the answer is not whole."""
+    who = f"{reply.provider}/{reply.model} as {request.role}"
+    note = f": {reply.note}" if reply.note else ""
+    match reply.finish:
+        case "stop":
+            return
+        case "length":
+            raise Truncated(
+                f"The answer of {who} was cut at its limit of {request.max_tokens:,} tokens "
+                f"({reply.usage.output:,} were counted){note}. Raise max_tokens in "
+                f"prompts/{request.role}.yaml, or bring a shorter program."
+            )
+        case "cut":
+            raise Truncated(
+                f"The connection to {who} ended in the middle of the answer, after "
+                f"{reply.usage.output:,} tokens{note}. Try again."
+            )
+        case "refusal":
+            raise Refused(f"{who} declined to answer{note}.")
+
+
+def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Request:
+    """The question with the reason why its answer was refused; the answer itself is left out where
+    it is empty or the window does not hold it."""
+    again = f"Your last answer was refused: {fault}\nAnswer again, in the form asked for."
+    turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
+    longer = replace(request, messages=turns)
+    fits = provider.window is None or _tokens(provider, longer) <= provider.window
+    if reply.text.strip() and fits:
+        return longer
+    last = request.messages[-1]
+    short = Message(last.speaker, f"{last.text}\n{again}")
+    return replace(request, messages=(*request.messages[:-1], short))
+
+
+def _tokens(provider: Provider, request: Request) -> int:
+    texts = (request.system, *(message.text for message in request.messages))
+    return sum(provider.count(text) for text in texts) + request.max_tokens
 
 
 async def whole(provider: Provider, request: Request) -> Reply:
     """The reply at the end of a provider's stream."""
+    reply: Reply | None = None
     async for item in provider.stream(request):
         if isinstance(item, Reply):
-            return item
-    raise AssertionError(f"{provider.name} ended a stream without its reply")
+            reply = item
+    assert reply is not None, f"{provider.name} ended a stream without its reply"
+    return reply

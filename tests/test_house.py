@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,11 +27,12 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"domain", "promptness", "trees", "common_ends", "literals"},
-    {"events", "state", "settings", "intake", "repair", "writeback"},
-    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog"},
+    {"events", "state", "settings", "intake", "repair", "writeback", "wording"},
+    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
+     "spending"},
     {"bus", "searching", "proving", "context", "exits", "terminal"},
     {"flakiness", "recollection"},
-    {"roles", "strategies"},
+    {"roles", "strategies", "uploads"},
     {"rules", "nodes"},
     {"graph"},
     {"session"},
@@ -191,17 +194,47 @@ def test_nodes_do_not_import_each_other_but_for_shared_words() -> None:
         assert others <= {"agent.nodes.specify"}, path
 
 
+def long_lines(*texts: str) -> set[str]:
+    return {
+        line.strip() for text in texts for line in text.split("\n") if len(line.strip()) >= 30
+    }
+
+
 def test_no_string_of_a_demo_task_stands_in_the_engine() -> None:
     yaml = pytest.importorskip("yaml")
     examples = yaml.safe_load((ROOT / "demo/examples.yaml").read_text(encoding="utf-8"))
     needles = {str(task[key]).strip() for task in examples["drafts"] for key in ("id", "task")}
-    needles |= {
-        line.strip()
-        for task in examples["drafts"]
-        for line in task["draft"].split("\n")
-        if len(line.strip()) >= 30
-    }
+    needles |= long_lines(*(task["draft"] for task in examples["drafts"]))
     assert len(examples["drafts"]) == 6
-    for path in (ROOT / "agent").rglob("*.py"):
+    for path in [*(ROOT / "agent").rglob("*.py"), *(ROOT / "llm").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         assert not [needle for needle in needles if needle in text], path
+
+
+def test_no_prompt_holds_an_answer_of_a_demo_or_a_benchmark() -> None:
+    """Not a line of their programs and tests, and no name that they define and no one says."""
+    yaml = pytest.importorskip("yaml")
+    examples = yaml.safe_load((ROOT / "demo/examples.yaml").read_text(encoding="utf-8"))
+    programs = [
+        str(one[key]) for kind in ("cards", "drafts") for one in examples[kind]
+        for key in ("code", "tests", "task", "draft") if key in one
+    ]
+    rows = [
+        json.loads(line) for path in sorted((ROOT / "evaluation/bench").glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(rows) > 50
+    for row in rows:
+        programs += [row["buggy"], row["fixed"], *row["tests"], *row["held_out"]]
+    needles = long_lines(*programs)
+    names = {
+        name for text in programs
+        for name in re.findall(r"\b(?:def|class) ([a-z]+_\w+|[A-Z][a-z]+[A-Z]\w*)", text)
+    }
+    assert len(names) > 50
+    prompts = sorted((ROOT / "prompts").glob("*.yaml"))
+    assert len(prompts) == 8
+    for path in prompts:
+        text = path.read_text(encoding="utf-8")
+        assert not [needle for needle in needles if needle in text], path
+        assert not {*re.findall(r"\w+", text)} & names, path

@@ -8,6 +8,7 @@ from agent.events import TestsFrozen
 from agent.nodes.specify import info
 from agent.roles import QA_ADVERSARY, ask
 from agent.state import State, Suite
+from agent.wording import tests
 
 
 async def attack(state: State, ctx: Context) -> State:
@@ -19,9 +20,10 @@ async def attack(state: State, ctx: Context) -> State:
         QA_ADVERSARY,
         {
             "code": solution.text,
-            "tests": "\n".join(test.code for test in suite.visible),
-            "test_cases": suite.visible,
+            "tests": tests(suite.visible),
         },
+        {"test_cases": suite.visible},
+        free=ctx.free(state),
     )
     names = {test.name for test in suite.all}
     fresh: tuple[TestCase, ...] = tuple(

@@ -19,11 +19,12 @@ async def critique(state: State, ctx: Context) -> State:
     answer = await ask(
         ctx,
         CRITIC,
+        {"before": before.text, "after": after.text},
         {
-            "before": before.text, "after": after.text,
             "before_solution": before, "after_solution": after,
             "crash_only": not report.trusted,
         },
+        free=ctx.free(state),
     )
     ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
     if answer.approve:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from agent.checks.tracing import hanging, trace
 from agent.context import Context
@@ -13,8 +12,9 @@ from agent.flakiness import RUNS
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
-from agent.roles import DEBUGGER, ask
+from agent.roles import DEBUGGER, RootCause, ask
 from agent.state import State, Suite
+from agent.wording import failures, suspects
 
 
 def shown(report: Report, suite: Suite) -> Report:
@@ -22,15 +22,6 @@ def shown(report: Report, suite: Suite) -> Report:
     held = {test.name for test in suite.held_out}
     verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
     return report.model_copy(update={"verdicts": verdicts})
-
-
-def suspects(blamed: Sequence[BlamedLine]) -> str:
-    """The blamed lines in words, each with what its variables held."""
-    lines = []
-    for one in blamed:
-        lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text}")
-        lines += [f"    {name} = {value}" for name, value in one.values]
-    return "\n".join(lines)
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -55,23 +46,47 @@ async def diagnose(state: State, ctx: Context) -> State:
         ctx.screenings.watched(solution, suite.visible, seen)
         lines = await asyncio.to_thread(blamed, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
-    answer: Diagnosis = await ask(
-        ctx,
-        DEBUGGER,
-        {
-            "code": solution.text,
-            "failures": "\n".join(f"{v.name}: {v.message}" for v in report.failing),
-            "suspects": suspects(found.blamed),
-            "found": found,
-        },
-    )
-    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=answer))
+    if found.fixable:
+        answer = await ask(
+            ctx,
+            DEBUGGER,
+            {
+                "code": solution.text, "failures": failures(report),
+                "suspects": suspects(found.blamed),
+            },
+            {"found": found},
+            free=not state.get("paid", False),
+        )
+        found = combined(found, answer, solution.text)
+    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
     if state["iteration"] == 0:
-        _remind(ctx, state, answer, solution)
-    update: State = {"diagnosis_id": ctx.store.put(answer)}
-    if not answer.fixable:
-        update |= {"outcome": "not_fixable", "reason": answer.cause}
+        _remind(ctx, state, found, solution)
+    update: State = {"diagnosis_id": ctx.store.put(found)}
+    if not found.fixable:
+        update |= {"outcome": "not_fixable", "reason": found.cause}
     return update
+
+
+def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
+    """What was found by rule, as the debugger sees it; unchanged where the debugger adds nothing.
+
+    Only what was seen ends a run: that no edit could help, said by a model, is evidence.
+    """
+    if answer == RootCause.of(found):
+        return found
+    lines = text.split("\n")
+    sure = answer.confidence / 100
+    known = {one.line: one for one in found.blamed}
+    named = [
+        known.get(line, BlamedLine(line=line, suspicion=sure, text=lines[line - 1].strip()))
+        for line in dict.fromkeys(answer.lines) if line <= len(lines)
+    ]
+    doubts = () if answer.fixable else ("the debugger thinks that no edit of it can help",)
+    return found.model_copy(update={
+        "category": answer.category, "cause": answer.cause, "confidence": sure,
+        "evidence": (*found.evidence, f"seen by rule: {found.cause}", *doubts),
+        "blamed": (*named, *(one for one in found.blamed if one not in named)),
+    })
 
 
 def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:

@@ -34,11 +34,13 @@ async def learn(state: State, ctx: Context) -> State:
 
 async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
-    lesson: Lesson = await ask(
+    summary = await ask(
         ctx,
         MEMORY_SUMMARISER,
         {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
+        free=ctx.free(state),
     )
+    lesson = Lesson(text=summary.text, category=summary.category)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
     ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))

@@ -25,7 +25,7 @@ def info(test: TestCase) -> TestInfo:
 async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the words, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    fresh = await _from_words(ctx, suite.visible)
+    fresh = await _from_words(ctx, suite.visible, free=ctx.free(state))
     if fresh:
         ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
     visible = (*suite.visible, *fresh)
@@ -40,10 +40,12 @@ async def specify(state: State, ctx: Context) -> State:
     return {"suite_id": ctx.store.put(grown)}
 
 
-async def _from_words(ctx: Context, known: tuple[TestCase, ...]) -> tuple[TestCase, ...]:
+async def _from_words(
+    ctx: Context, known: tuple[TestCase, ...], *, free: bool
+) -> tuple[TestCase, ...]:
     if not ctx.task.text:
         return ()
-    answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text})
+    answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free)
     codes = {test.code for test in known}
     examples = (
         Example(

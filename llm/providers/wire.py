@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from llm.errors import NeedsKey, NoProvider, WrongKey
 from llm.keys import Secret
+from llm.redaction import MARK, Redactor
 
 TOLD = 300
 """Characters of a provider's own words that reach a message."""
@@ -50,9 +51,11 @@ def place(url: str) -> str:
 
 
 def scrubbed(text: str, key: Secret) -> str:
-    """A provider's words, on one line and of bounded length, with the key as stars."""
+    """A provider's words, on one line and of bounded length, with this key, however short, and
+    whatever looks like a key as stars."""
+    text = Redactor([key]).text(text)
     if key:
-        text = text.replace(key.reveal(), "***")
+        text = text.replace(key.reveal(), MARK)
     line = " ".join(text.split())
     return line if len(line) <= TOLD else f"{line[:TOLD]}…"
 

@@ -7,7 +7,8 @@ import pytest
 from agent.domain import Example, File, Solution
 from agent.roles import ROLE_NAMES
 from agent.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
-from llm import NoModel
+from llm import Message, NoModel, Request, rules_provider
+from llm.ask import whole
 
 
 def program(text: str) -> Solution:
@@ -23,8 +24,21 @@ def example(call: str) -> Example:
     return Example(name=call, origin="user", call=call, expected="0")
 
 
-def test_every_role_has_a_rule() -> None:
-    assert rules({}).keys() == set(ROLE_NAMES)
+def test_every_role_has_a_rule_but_those_that_only_a_model_can_play() -> None:
+    assert rules({}).keys() == {*ROLE_NAMES} - {"arbiter", "planner"}
+
+
+@pytest.mark.parametrize("role", ["arbiter", "planner"])
+async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
+    request = Request(role, "", (Message("user", ""),))
+    with pytest.raises(NoModel, match=f"{role!r} needs a model"):
+        await whole(rules_provider(rules({})), request)
+
+
+async def test_no_rule_rewrites_a_program() -> None:
+    request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
+    with pytest.raises(NoModel, match="Rewriting a program needs a model"):
+        await whole(rules_provider(rules({"": "x = 2\n"})), request)
 
 
 def test_arguments_seen_in_tests_are_moved_to_the_borders_of_their_types() -> None:
@@ -94,3 +108,17 @@ def test_examples_in_words_become_tests() -> None:
 def test_a_lesson_names_cause_and_help() -> None:
     answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
     assert answer == {"text": "Too far: what helped was n - 1", "category": "crash"}
+
+
+def test_a_long_lesson_is_cut_to_what_a_lesson_may_be() -> None:
+    answer = json.loads(lesson({"category": "crash", "cause": "x" * 900, "note": "\ud800"}))
+    assert len(answer["text"]) == 600 and answer["text"].endswith("…")
+
+
+def test_calls_that_are_longer_than_an_answer_may_hold_are_left_out() -> None:
+    found = calls("def f(text, n):\n    return n\n", example(f"f({'a' * 250!r}, 3)"))
+    assert found == ["f('', 3)", "f(' ', 3)", "f('a', 3)"]
+    words = f"double({'1' * 250}) returns 8, double(0) == 0."
+    assert [one["call"] for one in json.loads(spec_tests({"task": words}))["examples"]] == [
+        "double(0)"
+    ]

@@ -17,11 +17,12 @@ import pytest
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
-from tests.llm.fakes import anthropic
-from tests.llm.fakes.server import FakeServer, Seen, collected, refusing, stalls
+from tests.llm.fakes import anthropic, ollama, openai
+from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
 KEY = "sk-canary-0a1b2c3d4e5f"
-STALL_S = 0.2
+STALL_S = 0.75
+"""Long enough that a busy machine is no stall."""
 
 Script = Callable[[FakeServer], None]
 """Sets the routes of a server."""
@@ -75,6 +76,44 @@ def _claude_knows_no_such_key(server: FakeServer) -> None:
     server.on("GET", anthropic.MODELS, refused)
 
 
+def _compatible(preset: str, needs_key: bool) -> Case:
+    """A server that speaks OpenAI's chat completions."""
+    opened = connected("openai", openai.MODEL, preset=preset)
+
+    def hello(server: FakeServer) -> None:
+        server.on("POST", openai.CHAT, openai.answers())
+        server.on("GET", openai.MODELS, says(openai.listed(openai.MODEL)))
+
+    def no_such_key(server: FakeServer) -> None:
+        refused = openai.fails(401, "authentication_error", "invalid_api_key", f"no key {KEY}")
+        server.on("POST", openai.CHAT, refused)
+        server.on("GET", openai.MODELS, refused)
+
+    def answering(handler: Handler) -> Script:
+        return lambda server: server.on("POST", openai.CHAT, handler)
+
+    return Case(
+        preset,
+        lambda url, key: opened(f"{url}/v1", key),
+        path=openai.CHAT,
+        hello=hello,
+        needs_key=needs_key,
+        wrong_key=no_such_key,
+        unfinished=answering(openai.answers(openai.opening())),
+        at_limit=answering(openai.answers(openai.whole("length"))),
+        stalled=answering(openai.answers(openai.opening(), then=stalls)),
+    )
+
+
+def _ollama_with(handler: Handler) -> Script:
+    return lambda server: ollama.healthy(server, handler)
+
+
+def _ollama_knows_no_such_key(server: FakeServer) -> None:
+    ollama.healthy(server, refused := ollama.fails(401, f"unauthorized: {KEY}"))
+    server.on("GET", ollama.TAGS, refused)
+
+
 CASES = [
     Case(
         "anthropic",
@@ -92,6 +131,18 @@ CASES = [
         stalled=lambda server: server.on(
             "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening(), then=stalls)
         ),
+    ),
+    _compatible("openai", needs_key=True),
+    _compatible("vllm", needs_key=False),
+    Case(
+        "ollama",
+        connected("ollama", ollama.MODEL),
+        path=ollama.CHAT,
+        hello=_ollama_with(ollama.answers()),
+        wrong_key=_ollama_knows_no_such_key,
+        unfinished=_ollama_with(ollama.answers(ollama.opening())),
+        at_limit=_ollama_with(ollama.answers([*ollama.opening(), ollama.last("length")])),
+        stalled=_ollama_with(ollama.answers(ollama.opening(), then=stalls)),
     ),
     Case(
         "mock",
@@ -202,7 +253,7 @@ async def test_closing_the_iterator_early_hangs_up(case: Case, server: FakeServe
     run_with(case.stalled, server)
     provider = case.opened(server.url, Secret(KEY))
 
-    async with aclosing(provider.stream(question())) as stream:  # type: ignore[type-var]
+    async with aclosing(provider.stream(question())) as stream:
         assert isinstance(await anext(stream), str)
     (asked,) = case.asked(server)
     dropped = await asked.was_dropped(within_s=STALL_S / 2)

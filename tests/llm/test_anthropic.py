@@ -19,6 +19,7 @@ from llm import (
     Json,
     Message,
     NoProvider,
+    Provider,
     Reply,
     Request,
     Secret,
@@ -28,6 +29,7 @@ from llm import (
 from llm.errors import NeedsKey, TimedOut, WrongKey
 from llm.providers.anthropic import AnthropicProvider
 from llm.providers.anthropic.schema import wire_schema
+from llm.tracing import traced
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.server import FakeServer, collected, says
 
@@ -52,8 +54,8 @@ async def provider(server: FakeServer) -> AsyncIterator[AnthropicProvider]:
     await provider.close()
 
 
-def opened(url: str, key: str = KEY) -> AnthropicProvider:
-    return AnthropicProvider(Connection("anthropic", fake.MODEL, Secret(key), url, stall_s=0.3))
+def opened(url: str, key: str = KEY, stall_s: float = 30.0) -> AnthropicProvider:
+    return AnthropicProvider(Connection("anthropic", fake.MODEL, Secret(key), url, stall_s=stall_s))
 
 
 def question(**changed: Any) -> Request:
@@ -61,7 +63,7 @@ def question(**changed: Any) -> Request:
     return Request("critic", "You judge.", messages, max_tokens=500, **changed)
 
 
-async def reply_to(provider: AnthropicProvider, request: Request) -> Reply:
+async def reply_to(provider: Provider, request: Request) -> Reply:
     reply = (await collected(provider.stream(request)))[-1]
     assert isinstance(reply, Reply)
     return reply
@@ -96,7 +98,34 @@ async def test_what_was_not_asked_for_is_not_sent(
 ) -> None:
     await reply_to(provider, Request("r", "", (Message("user", "hi"),)))
 
-    assert sorted(server.seen[0].json) == ["max_tokens", "messages", "model", "stream"]
+    assert sorted(server.seen[0].json) == [
+        "max_tokens", "messages", "model", "output_config", "stream",
+    ]
+    assert server.seen[0].json["output_config"] == {"effort": "medium"}
+
+
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("claude-sonnet-5-5", True), ("claude-haiku-5-5", True), ("claude-opus-5", True),
+        ("claude-mythos-preview", True), ("claude-newest-6", True), ("claude-sonnet-6-4", True),
+        ("claude-opus-4-8", False), ("claude-sonnet-4-20250514", False),
+        ("claude-3-5-haiku-latest", False), ("anthropic/claude-opus-4.8", False),
+    ],
+)
+async def test_which_models_think_unasked(model: str, thinks: bool) -> None:
+    assert AnthropicProvider(Connection("anthropic", model, Secret(KEY))).thinks == thinks
+
+
+async def test_an_effort_is_not_told_to_a_model_that_would_refuse_it(server: FakeServer) -> None:
+    provider = AnthropicProvider(
+        Connection("anthropic", "claude-opus-4-8", Secret(KEY), server.url)
+    )
+
+    await reply_to(provider, question(effort="high"))
+    await provider.close()
+
+    assert "output_config" not in server.seen[0].json
 
 
 async def test_what_claude_does_not_take_is_said_in_the_reply(
@@ -169,13 +198,13 @@ async def test_models_are_all_pages_without_the_retired_and_tell_the_window(
     assert (before, provider.window) == (None, 1_000_000)
 
 
-async def test_pages_without_end_are_left(
-    provider: AnthropicProvider, server: FakeServer
-) -> None:
+async def test_pages_without_end_are_left(server: FakeServer) -> None:
+    provider = opened(server.url, stall_s=0.3)
     server.on("GET", fake.MODELS, says(fake.page([fake.model_info("claude-again")], more=True)))
 
     with pytest.raises(TimedOut, match=r"did not list its models in 0\.3 s"):
         await provider.models()
+    await provider.close()
 
 
 async def test_nothing_of_the_environment_is_used(
@@ -226,29 +255,25 @@ async def test_an_address_that_is_none_is_said_before_anything_is_sent(url: str)
         opened(url)
 
 
-async def test_a_span_is_written_and_holds_nothing_that_was_said(
+async def test_the_sdk_writes_no_spans_beside_ours(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the SDK's own variable asks for content."""
+    """Also where its own variable asks for them with all that is said."""
     spans = InMemorySpanExporter()
     collecting = TracerProvider()
     collecting.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", collecting)
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "true")
     monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
-    provider = opened(server.url)
+    provider = traced(opened(server.url))
 
     await reply_to(provider, question())
-    server.on("POST", fake.MESSAGES, fake.fails(401, "authentication_error", f"not {KEY}"))
-    with pytest.raises(WrongKey):
-        await reply_to(provider, question())
     await provider.close()
 
-    written = [span.to_json() for span in spans.get_finished_spans()]
-    assert len(written) == 2
-    assert '"gen_ai.usage.output_tokens": 34' in written[0]
-    said = ("hello world", "Is it the test?", "You judge.", KEY)
-    assert not [text for text in said for span in written if text in span]
-    assert not [seen for seen in server.seen if "traceparent" in seen.headers]
+    (span,) = spans.get_finished_spans()
+    assert span.name == f"chat {fake.MODEL}"
+    assert "hello world" not in span.to_json()
+    assert "traceparent" not in server.seen[0].headers
 
 
 def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ SCHEMA: dict[str, object] = {
     "properties": {
         "verdict": {"enum": ["test", "code"]},
         "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
-        "why": {"type": ["string", "null"], "maxLength": 300},
+        "why": {"anyOf": [{"type": "string", "maxLength": 300}, {"type": "null"}]},
     },
     "required": ["verdict", "confidence"],
 }
@@ -27,7 +27,7 @@ ROLES = [roles.SPEC_TESTER, roles.QA_ADVERSARY, roles.DEBUGGER, roles.CRITIC,
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: str(role.name))
 def test_the_schema_of_each_role_can_be_said(role: roles.Role[Any]) -> None:
-    schema = role.answer.model_json_schema()
+    schema = roles.schema_of(role.answer)  # type: ignore[arg-type]
 
     wired = wire_schema(schema)
 
@@ -36,10 +36,10 @@ def test_the_schema_of_each_role_can_be_said(role: roles.Role[Any]) -> None:
         "minimum", "maximum", "minLength", "maxLength", "maxItems", "pattern", "default",
     }
     assert all(inner["additionalProperties"] is False for inner in _objects(wired))
-    assert schema == role.answer.model_json_schema()  # ours still has its bounds
+    assert schema == roles.schema_of(role.answer)  # type: ignore[arg-type]  # ours still has its bounds
 
 
-def test_bounds_become_words_and_a_list_of_types_alternatives() -> None:
+def test_bounds_become_words() -> None:
     assert wire_schema(SCHEMA) == {
         "type": "object",
         "properties": {
@@ -68,8 +68,8 @@ def test_what_is_valid_is_valid_on_the_wire(answer: object) -> None:
     assert valid(wire_schema(SCHEMA)) or not valid(SCHEMA)
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "tuple"}])
-def test_a_schema_that_says_nothing_is_our_fault(schema: dict[str, object]) -> None:
+@pytest.mark.parametrize("schema", [{}, {"type": "tuple"}, {"type": ["string", "null"]}])
+def test_a_schema_that_cannot_be_said_is_our_fault(schema: dict[str, object]) -> None:
     with pytest.raises(Rejected):
         wire_schema(schema)
 

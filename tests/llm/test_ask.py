@@ -1,24 +1,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from llm import (
-    BadPrompt,
     BadReply,
+    Code,
+    Json,
     Message,
     NoModel,
-    NoProvider,
     Reply,
     Request,
     Usage,
-    resolve,
     rules_provider,
 )
-from llm.ask import ask_code, ask_json
-from llm.prompts import load
+from llm.ask import ask_code, ask_edits, ask_json, ask_typed
+from llm.errors import Refused, Truncated
+from llm.types import Finish
 
 SCHEMA = {
     "type": "object",
@@ -33,20 +33,25 @@ class Scripted:
 
     name = "scripted"
     model = "none"
+    exact = False
 
-    def __init__(self, *answers: str) -> None:
+    def __init__(
+        self, *answers: str, finish: Finish = "stop", note: str = "", window: int | None = None
+    ) -> None:
         self.answers = list(answers)
         self.asked: list[Request] = []
-
-    exact = False
-    window = None
+        self.finish: Finish = finish
+        self.note = note
+        self.window = window
 
     async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
         self.asked.append(request)
         answer = self.answers.pop(0)
         for piece in answer.partition(" "):
             yield piece
-        yield Reply(answer, "stop", self.name, self.model, Usage())
+        yield Reply(
+            answer, self.finish, self.name, self.model, Usage(output=len(answer)), note=self.note
+        )
 
     async def models(self) -> tuple[str, ...]:
         return ()
@@ -75,7 +80,7 @@ async def test_a_malformed_answer_is_asked_for_again_with_the_reason() -> None:
 
 async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> None:
     with pytest.raises(BadReply, match="not JSON"):
-        await ask_json(Scripted('{"text": "a"', '```json\n{"text": "a"}\n```'), REQUEST, SCHEMA)
+        await ask_json(Scripted('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
 
 
 @pytest.mark.parametrize("answer", ["no fence", "```\na\n```\n```\nb\n```", "```python\nx = 1"])
@@ -89,68 +94,85 @@ async def test_code_travels_raw_inside_its_fence() -> None:
     assert await ask_code(Scripted(f"Here:\n```python\n{code}```\n"), REQUEST) == code
 
 
+@pytest.mark.parametrize("finish", ["length", "cut"])
+async def test_an_answer_cut_short_is_not_asked_for_again_though_it_can_be_read(
+    finish: Finish,
+) -> None:
+    provider = Scripted('{"text": "a"}', finish=finish)
+    with pytest.raises(Truncated, match=r"\b13\b"):
+        await ask_json(provider, REQUEST, SCHEMA)
+    assert len(provider.asked) == 1
+
+
+async def test_a_refusal_is_an_error_of_its_own_with_what_the_provider_said() -> None:
+    provider = Scripted("I cannot.", finish="refusal", note="category cyber")
+    with pytest.raises(Refused, match="category cyber"):
+        await ask_code(provider, REQUEST)
+    assert len(provider.asked) == 1
+
+
+async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
+    provider = Scripted("no fence", "```python\nx = 1\n```")
+    assert await ask_code(provider, REQUEST) == "x = 1\n"
+    provider = Scripted("no fence", "```python\nx = 1\n```", "```python\nx = 2\n```")
+    asked = provider.stream
+
+    async def second_is_cut(request: Request) -> AsyncIterator[str | Reply]:
+        provider.finish = "length" if provider.asked else "stop"
+        async for item in asked(request):
+            yield item
+
+    provider.stream = second_is_cut  # type: ignore[method-assign]
+    with pytest.raises(Truncated):
+        await ask_code(provider, REQUEST)
+
+
+async def test_the_provider_is_told_what_kind_of_answer_is_wanted() -> None:
+    provider = Scripted('{"text": "a"}', "```\nx = 1\n```")
+    await ask_json(provider, REQUEST, SCHEMA)
+    await ask_code(provider, REQUEST)
+    assert [request.output for request in provider.asked] == [Json(SCHEMA), Code()]
+
+
+async def test_edits_are_made_on_the_program_and_asked_for_again_with_the_reason() -> None:
+    missed = "<<<<<<< SEARCH\nx = 3\n=======\nx = 2\n>>>>>>> REPLACE"
+    provider = Scripted(missed, missed.replace("x = 3", "x = 1"))
+    assert await ask_edits(provider, REQUEST, "x = 1\ny = x\n") == "x = 2\ny = x\n"
+    assert "block 1: the lines to find are not in" in provider.asked[1].messages[-1].text
+
+
+async def test_what_the_type_refuses_is_asked_for_again() -> None:
+    def accept(value: object) -> str:
+        if value == {"text": "a"}:
+            raise BadReply("text: too short")
+        return str(value)
+
+    provider = Scripted('{"text": "a"}', '{"text": "ab"}')
+    assert await ask_typed(provider, REQUEST, SCHEMA, accept) == "{'text': 'ab'}"
+    assert "text: too short" in provider.asked[1].messages[-1].text
+
+
+async def test_a_second_question_carries_the_first_answer_where_the_window_holds_it() -> None:
+    request = replace(REQUEST, max_tokens=100)
+    roomy = Scripted("x" * 300, '{"text": "b"}', window=1_000)
+    await ask_json(roomy, request, SCHEMA)
+    assert [turn.speaker for turn in roomy.asked[1].messages] == ["user", "assistant", "user"]
+
+    narrow = Scripted("x" * 300, '{"text": "b"}', window=400)
+    await ask_json(narrow, request, SCHEMA)
+    (turn,) = narrow.asked[1].messages
+    assert turn.text.startswith("user\nYour last answer was refused: the answer is not JSON")
+
+
+async def test_no_empty_turn_is_sent() -> None:
+    provider = Scripted("", '{"text": "b"}')
+    await ask_json(provider, REQUEST, SCHEMA)
+    assert len(provider.asked[1].messages) == 1
+
+
 async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
     provider = rules_provider({})
     with pytest.raises(NoModel, match="'critic' needs a model"):
         await ask_json(provider, REQUEST, SCHEMA)
 
 
-def test_auto_with_nothing_configured_is_the_plan_without_a_model() -> None:
-    plan = resolve("auto", {})
-    assert (plan.provider, plan.has_model) == ("mock", False)
-    assert "no model: memory and search only" in plan.why
-
-
-def test_auto_says_so_when_a_key_is_there_that_it_cannot_use() -> None:
-    plan = resolve("auto", {"ANTHROPIC_API_KEY": "secret-value"})
-    assert "ANTHROPIC_API_KEY is set" in plan.why
-    assert "secret-value" not in plan.why
-
-
-def test_a_provider_asked_for_by_name_is_never_replaced() -> None:
-    with pytest.raises(NoProvider, match="'anthropic' is not built into this version"):
-        resolve("anthropic", {"ANTHROPIC_API_KEY": "k"})
-
-
-def write(folder: Path, text: str) -> Path:
-    (folder / "critic.yaml").write_text(text, encoding="utf-8")
-    return folder
-
-
-def test_a_prompt_renders_values_with_braces_untouched(tmp_path: Path) -> None:
-    prompt = load(
-        write(tmp_path, "role: critic\nversion: 1\nsystem: s\nuser: 'code: {{code}} {x}'\n"),
-        "critic",
-    )
-    assert prompt.render({"code": "{'a': {{b}}}"}) == "code: {'a': {{b}}} {x}"
-
-
-def test_a_missing_variable_is_an_error_before_any_call(tmp_path: Path) -> None:
-    prompt = load(
-        write(tmp_path, "role: critic\nversion: 1\nsystem: s\nuser: '{{code}} {{tests}}'\n"),
-        "critic",
-    )
-    with pytest.raises(BadPrompt, match="lacks a value for tests"):
-        prompt.render({"code": "x"})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "role: critic\nversion: 1\nsystem: s\n",
-        "role: critic\nversion: 1\nsystem: s\nuser: u\nextra: 1\n",
-        "role: other\nversion: 1\nsystem: s\nuser: u\n",
-        "role: critic\nversion: one\nsystem: s\nuser: u\n",
-        "- a\n",
-        "role: [",
-    ],
-)
-def test_a_wrong_prompt_file_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadPrompt):
-        load(write(tmp_path, text), "critic")
-
-
-def test_a_prompt_file_that_changes_is_read_again(tmp_path: Path) -> None:
-    text = "role: critic\nversion: 1\nsystem: s\nuser: one\n"
-    assert load(write(tmp_path, text), "critic").user == "one"
-    assert load(write(tmp_path, text.replace("one", "two")), "critic").user == "two"

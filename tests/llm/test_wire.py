@@ -38,6 +38,8 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
     assert scrubbed("x" * 5_000, key) == "x" * TOLD + "…"
     assert scrubbed("x" * (TOLD - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
+    other = "gsk_" + "a1" * 10
+    assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"
 
 

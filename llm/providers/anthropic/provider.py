@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import AsyncIterator
 
 import httpx2
 from anthropic import AnthropicError, AsyncAnthropic, AsyncStream, omit
@@ -22,12 +22,19 @@ from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
-from llm.types import Json, Reply, Request
+from llm.types import Effort, Json, Reply, Request, Stream
 
 BASE_URL = "https://api.anthropic.com"
 
 MODELS_S = 20.0
 """The most seconds to list the models, all pages together."""
+
+THINKS_UNASKED = re.compile(r"^(?!.*claude-(?:[a-z]+-)?[34]\b)")
+"""Models since the fifth think where nothing is said of it; some of them cannot be told not to."""
+
+EFFORT: Effort = "medium"
+"""Said where a request says nothing: what most models then choose is `high`, and with it they may
+think until no tokens are left for the answer."""
 
 _SDK_FAULTS = (AnthropicError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 """What the SDK lets through: its own, its transport's amid a stream, and what is not its format."""
@@ -43,6 +50,7 @@ class AnthropicProvider:
         key = sendable_key(connection.key, self.name, "ANTHROPIC_API_KEY")
         url = checked_url(connection.base_url or BASE_URL, self.name)
         self.model = connection.model
+        self.thinks = bool(THINKS_UNASKED.search(connection.model))
         self._secret = connection.key
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)
@@ -52,14 +60,14 @@ class AnthropicProvider:
             base_url=url,
             max_retries=0,
             timeout=httpx2.Timeout(connection.stall_s, connect=connection.connect_s),
-            # Spans, where the process collects any, never hold what was asked or answered,
-            # whatever the SDK's variables say; and no trace's id is sent along.
-            open_telemetry={"traces": {"content_mode": "metadata_only"}, "propagation": False},
+            # Its own spans would count each call a second time beside those of `llm.tracing`, and
+            # a variable of the environment would put what is said into them.
+            open_telemetry=False,
         )
         # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
         self._client._custom_headers = {}
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         begun = time.perf_counter()
         first_s: float | None = None
         answer = Answer()
@@ -113,8 +121,8 @@ class AnthropicProvider:
 
     async def _sent(self, request: Request) -> AsyncStream[RawMessageStreamEvent]:
         config: OutputConfigParam = {}
-        if request.effort:
-            config["effort"] = request.effort
+        if self.thinks:
+            config["effort"] = request.effort or EFFORT
         if isinstance(request.output, Json):
             config["format"] = {
                 "type": "json_schema", "schema": wire_schema(request.output.schema),

@@ -1,0 +1,102 @@
+"""JSON Schemas of answers: small, closed, and bounded in every place.
+
+The schema is made from the answer's type; here it is put into one piece for the wire, and into a
+line of words for the prompt. A place without a bound is an error of ours: a model whose answer is
+held to a grammar fills an unbounded string until its tokens are used up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from llm.errors import BadPrompt
+
+Schema = Mapping[str, object]
+
+
+def inlined(schema: Schema) -> dict[str, object]:
+    """The schema without references, titles and descriptions, which are for its readers here."""
+    definitions = schema.get("$defs", {})
+    assert isinstance(definitions, Mapping)
+    return _inlined(schema, definitions)
+
+
+def _inlined(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, object]:
+    if "$ref" in schema:
+        name = str(schema["$ref"]).removeprefix("#/$defs/")
+        return _inlined(definitions[name], definitions)
+    found: dict[str, object] = {}
+    for key, value in schema.items():
+        if key in ("$defs", "title", "description"):
+            continue
+        if key == "properties":
+            assert isinstance(value, Mapping)
+            found[key] = {name: _inlined(one, definitions) for name, one in value.items()}
+        elif key == "items":
+            assert isinstance(value, Mapping)
+            found[key] = _inlined(value, definitions)
+        else:
+            found[key] = value
+    return found
+
+
+def unbounded(schema: Schema, place: str = "") -> Iterator[str]:
+    """Places of an inlined schema that have no bound, as `calls/each/why`."""
+    here = place or "the answer"
+    match schema:
+        case {"enum": _} | {"type": "boolean"}:
+            return
+        case {"type": "string"}:
+            if "maxLength" not in schema:
+                yield here
+        case {"type": "integer"}:
+            if "minimum" not in schema or "maximum" not in schema:
+                yield here
+        case {"type": "array", "items": Mapping() as items}:
+            if "maxItems" not in schema:
+                yield here
+            yield from unbounded(items, f"{place}/each".lstrip("/"))
+        case {"type": "object", "properties": Mapping() as properties}:
+            if schema.get("additionalProperties") is not False:
+                yield here
+            for name, one in properties.items():
+                if name not in _required(schema):
+                    yield f"{place}/{name}".lstrip("/")
+                yield from unbounded(one, f"{place}/{name}".lstrip("/"))
+        case _:
+            yield here
+
+
+def in_words(schema: Schema) -> str:
+    """An inlined schema as a line that a model reads; raises `BadPrompt` where it is not bounded,
+    or is of a form that answers do not have."""
+    for place in unbounded(schema):
+        raise BadPrompt(f"the type of an answer has no bound at {place}: give it one")
+    return _in_words(schema)
+
+
+def _in_words(schema: Schema) -> str:
+    match schema:
+        case {"enum": [*values]}:
+            return " or ".join(json.dumps(value) for value in values)
+        case {"type": "boolean"}:
+            return "true or false"
+        case {"type": "string", "maxLength": most}:
+            return f"string of at most {most} characters"
+        case {"type": "integer", "minimum": least, "maximum": most}:
+            return f"whole number from {least} to {most}"
+        case {"type": "array", "items": Mapping() as items, "maxItems": most}:
+            least = schema.get("minItems", 0)
+            return f"[{least} to {most} of: {_in_words(items)}]"
+        case {"properties": Mapping() as properties}:
+            inside = ", ".join(f'"{name}": {_in_words(one)}' for name, one in properties.items())
+            return f"{{{inside}}}"
+        case _:
+            raise AssertionError("a bounded schema has one of the forms above")
+
+
+def _required(schema: Schema) -> tuple[str, ...]:
+    names = schema.get("required", ())
+    assert isinstance(names, list | tuple)
+    return tuple(names)

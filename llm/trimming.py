@@ -1,0 +1,163 @@
+"""A question is cut to what a model's window holds, the least useful first.
+
+A question is made of parts. Each has a priority and a floor, the characters that always stay. The
+part of the lowest priority is shortened until the question fits; where that is not enough it goes
+down to its floor, and the next is shortened. So the ways to show a question are a chain, from all
+parts whole down to all at their floors, and what is returned is the first link that fits. Three
+promises follow from the chain, whatever way tokens are counted: nothing is cut where all fits, a
+part is only touched once all less useful ones are at their floors, and more room never shows less.
+The last one needs a count that does not fall when text is added.
+
+The mark in a shortened text tells how long the text was and not how much is missing: so each
+link of the chain is contained in the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from llm.errors import ContextOverflow
+
+Keep = Literal["head", "tail", "both"]
+Measure = Callable[[Mapping[str, str]], int]
+"""Tokens of the question that is made of these texts, by the names of the parts."""
+
+LEAST = 80
+"""Characters below which a part is left out rather than shortened."""
+UNEVEN = 200
+"""Characters that are given up for a cut at the end of a line."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One text of a question. `floor` is the number of characters that always stay; `None` is all
+    of them, and 0 allows for leaving the part out."""
+
+    name: str
+    text: str
+    priority: int
+    floor: int | None = None
+    keep: Keep = "both"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A part that was not shown whole: `kept` of `of` characters are."""
+
+    name: str
+    kept: int
+    of: int
+
+    @property
+    def words(self) -> str:
+        if self.kept == 0:
+            return f"{self.name} left out ({self.of:,} characters)"
+        return f"{self.name} cut from {self.of:,} to {self.kept:,} characters"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The texts of a question that fits, by name, and what was cut, the least useful first."""
+
+    texts: Mapping[str, str]
+    cuts: tuple[Cut, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What was cut, for people; empty where nothing was."""
+        return "; ".join(cut.words for cut in self.cuts)
+
+
+def fit(parts: Sequence[Part], room: int, measure: Measure) -> Fitted:
+    """The parts as they fit into `room` tokens.
+
+    Of two parts with the same priority, the later one is cut first. Raises `ContextOverflow`
+    naming what cannot be cut where even the floors do not fit.
+    """
+    texts = {part.name: part.text for part in parts}
+    cuts: list[Cut] = []
+    tokens = measure(texts)
+    for _, part in sorted(enumerate(parts), key=lambda pair: (pair[1].priority, -pair[0])):
+        if tokens <= room:
+            break
+        kept = _most_kept(part, room, measure, texts)
+        if kept == len(part.text):
+            continue
+        texts[part.name] = shortened(part, kept)
+        cuts.append(Cut(part.name, sum(_ends(part, kept)), len(part.text)))
+        tokens = measure(texts)
+    if tokens > room:
+        raise ContextOverflow(
+            f"the question needs {tokens:,} tokens and the model has room for {max(room, 0):,}; "
+            f"no more can be cut from {_sizes(texts)}: choose a model with a longer context, or "
+            "bring a shorter program"
+        )
+    return Fitted(texts, tuple(cuts))
+
+
+def _sizes(texts: Mapping[str, str]) -> str:
+    sizes = [f"{name} ({len(text):,} characters)" for name, text in texts.items() if text]
+    return ", ".join(sizes) or "the prompt itself"
+
+
+def _most_kept(part: Part, room: int, measure: Measure, texts: Mapping[str, str]) -> int:
+    """The most characters of a part with which the question fits, or the fewest it may have; all
+    of them where the mark would take as much room as it makes."""
+    whole = len(part.text)
+    high = whole - len(_mark(part)) - 2
+    if part.floor is None or part.floor > max(high, 0):
+        return whole
+
+    def fits(kept: int) -> bool:
+        return measure({**texts, part.name: shortened(part, kept)}) <= room
+
+    low = max(part.floor, LEAST)
+    if low > high or not fits(low):
+        return part.floor
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def shortened(part: Part, kept: int) -> str:
+    """At most `kept` characters of a part around a mark that says so; empty for 0."""
+    if kept == 0:
+        return ""
+    head, tail = _ends(part, kept)
+    first, last = part.text[:head], part.text[len(part.text) - tail :]
+    line = "" if not first or first.endswith("\n") else "\n"
+    return f"{first}{line}{_mark(part)}{last}"
+
+
+def _mark(part: Part) -> str:
+    return f"[... a part of these {len(part.text):,} characters is left out here ...]\n"
+
+
+def _ends(part: Part, kept: int) -> tuple[int, int]:
+    """How many characters stay at the head and at the tail. Neither falls as `kept` grows.
+
+    Both end with whole lines where that gives up little, and nothing of the floor.
+    """
+    text, size = part.text, len(part.text)
+    head, tail = _shares(part, kept)
+    least_head, least_tail = _shares(part, part.floor or 0)
+    lines_head = text.rfind("\n", 0, head) + 1
+    after = text.find("\n", size - tail) + 1 if tail else 0
+    lines_tail = size - after if after else 0
+    return (
+        lines_head if lines_head >= max(least_head, 1, head - UNEVEN) else head,
+        lines_tail if lines_tail >= max(least_tail, 1, tail - UNEVEN) else tail,
+    )
+
+
+def _shares(part: Part, kept: int) -> tuple[int, int]:
+    match part.keep:
+        case "head":
+            return kept, 0
+        case "tail":
+            return 0, kept
+        case "both":
+            return kept - kept // 2, kept // 2

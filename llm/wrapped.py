@@ -1,0 +1,48 @@
+"""A provider around another one: what records, caches and traces have in common."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from llm.provider import Provider
+from llm.types import Reply, Request
+
+
+class Wrapped:
+    """Passes everything but the answers through; what wraps brings a `stream` of its own."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self.name = provider.name
+        self.model = provider.model
+        self.thinks: bool = getattr(provider, "thinks", False)
+
+    async def models(self) -> tuple[str, ...]:
+        return await self.provider.models()
+
+    def count(self, text: str) -> int:
+        return self.provider.count(text)
+
+    @property
+    def exact(self) -> bool:
+        return self.provider.exact
+
+    @property
+    def window(self) -> int | None:
+        return self.provider.window
+
+    async def close(self) -> None:
+        await self.provider.close()
+
+
+@asynccontextmanager
+async def asked(provider: Provider, request: Request) -> AsyncIterator[AsyncIterator[str | Reply]]:
+    """A provider's stream, closed at the end of the block, so that a call that nobody reads on is
+    ended at once and not when it is collected."""
+    items = provider.stream(request)
+    try:
+        yield items
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm import BadPrompt
+from llm.prompts import DATA_RULE, Prompt, load, mark_for, rendered
+
+GOOD = """\
+role: critic
+version: 1
+system: |
+  You review. Answer so: {{schema}}
+templates:
+  review: |
+    The program:
+    {{code}}
+
+    Notes:
+    {{notes}}
+
+    Is it right?
+parts:
+  code: {priority: 100, floor: whole, keep: both}
+  notes: {priority: 10, floor: 0, keep: head}
+max_tokens: 300
+deadline_s: 60
+temperature: null
+effort: low
+"""
+
+
+def prompt(folder: Path, text: str = GOOD) -> Prompt:
+    (folder / "critic.yaml").write_text(text, encoding="utf-8")
+    return load(folder, "critic")
+
+
+def test_values_stand_between_marks_and_are_shown_as_they_are(tmp_path: Path) -> None:
+    told = prompt(tmp_path).render("review", {"code": "{'a': {{notes}}}\n", "notes": "none"})
+    mark = re.findall(r'mark="(\w+)"', told)[0]
+    assert told == (
+        f'The program:\n<data name="code" mark="{mark}">\n{{\'a\': {{{{notes}}}}}}\n'
+        f'</data mark="{mark}">\n\nNotes:\n<data name="notes" mark="{mark}">\nnone\n'
+        f'</data mark="{mark}">\n\nIs it right?\n'
+    )
+
+
+def test_a_paragraph_without_a_value_is_left_out(tmp_path: Path) -> None:
+    told = prompt(tmp_path).render("review", {"code": "x = 1", "notes": ""})
+    assert "Notes" not in told and "Is it right?" in told
+
+
+def test_the_system_prompt_shows_the_form_and_says_what_data_is(tmp_path: Path) -> None:
+    assert prompt(tmp_path).instructions('{"approve": true or false}') == (
+        f'You review. Answer so: {{"approve": true or false}}\n\n{DATA_RULE}'
+    )
+
+
+def test_a_form_that_is_not_shown_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadPrompt, match=r"has \{\{schema"):
+        prompt(tmp_path).instructions()
+    plain = prompt(tmp_path, GOOD.replace(" {{schema}}", ""))
+    with pytest.raises(BadPrompt, match=r"lacks \{\{schema"):
+        plain.instructions("a form")
+
+
+def test_a_missing_or_unknown_variable_is_an_error_before_any_call(tmp_path: Path) -> None:
+    with pytest.raises(BadPrompt, match="lacks a value for notes"):
+        prompt(tmp_path).render("review", {"code": "x"})
+    with pytest.raises(BadPrompt, match="has no variable tests"):
+        prompt(tmp_path).render("review", {"code": "x", "notes": "", "tests": ""})
+    with pytest.raises(BadPrompt, match="has no template 'edit'; it has review"):
+        prompt(tmp_path).render("edit", {})
+
+
+def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
+    found = prompt(tmp_path)
+    assert (found.max_tokens, found.deadline_s, found.temperature, found.effort) == (
+        300, 60, None, "low"
+    )
+    code, notes = found.laid_out("review", {"code": "x", "notes": "y"})
+    assert (code.floor, code.priority, notes.floor, notes.keep) == (None, 100, 0, "head")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("version: 1\n", "", "version"),
+        ("version: 1", "version: one", "version"),
+        ("version: 1", "version: true", "version"),
+        ("version: 1", "version: 1.0", "version"),
+        ("version: 1", "version: 0", "version"),
+        ("version: 1", "version: 1\nextra: 1", "extra"),
+        ("version: 1", "version: 1\nversion: 2", "version"),
+        ("role: critic", "role: other", "role"),
+        ("role: critic", "- a", "critic.yaml"),
+        ("role: critic", "role: [", "critic.yaml"),
+        ("{{schema}}", "{{schema}} {{code}}", "system"),
+        ("  review: |", "  review: 3\n  other: |", "templates.review"),
+        ("    {{code}}", "    see {{code}} there", "templates.review"),
+        ("    {{code}}", "    {{ code }}", "templates.review"),
+        ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),
+        ("    {{code}}", "    {{code}}\n\n    {{code}}", "templates.review"),
+        ("    {{code}}", "    {{code}}\n\n    {{more}}", "parts.more"),
+        ("\n    Notes:\n    {{notes}}\n", "", "parts.notes"),
+        ("floor: whole", "floor: half", "parts.code.floor"),
+        ("floor: whole", "floor: -1", "parts.code.floor"),
+        ("keep: head", "keep: middle", "parts.notes.keep"),
+        ("keep: head}", "keep: head, keep: tail}", "keep"),
+        (", keep: head", "", "parts.notes.keep"),
+        ("max_tokens: 300", "max_tokens: '300'", "max_tokens"),
+        ("deadline_s: 60", "deadline_s: 0", "deadline_s"),
+        ("temperature: null", "temperature: 3", "temperature"),
+        ("temperature: null\n", "", "temperature"),
+        ("effort: low", "effort: huge", "effort"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_its_name_and_key(
+    tmp_path: Path, old: str, new: str, key: str
+) -> None:
+    assert old in GOOD
+    with pytest.raises(BadPrompt, match=r"critic\.yaml") as caught:
+        prompt(tmp_path, GOOD.replace(old, new, 1))
+    assert key in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadPrompt, match=r"critic\.yaml"):
+        load(tmp_path, "critic")
+
+
+def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
+    first = prompt(tmp_path)
+    assert prompt(tmp_path) is first
+    assert "You judge." in prompt(tmp_path, GOOD.replace("You review.", "You judge.")).system
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("version: 1", "version: 1  # a remark", True),
+        ("deadline_s: 60", "deadline_s: 90", True),
+        ("version: 1", "version: 2", False),
+        ("You review.", "You judge.", False),
+        ("Is it right?", "Is it good?", False),
+        ("max_tokens: 300", "max_tokens: 301", False),
+        ("effort: low", "effort: high", False),
+        ("floor: 0", "floor: 1", False),
+    ],
+)
+def test_the_hash_changes_with_what_a_model_is_sent_or_held_to(
+    tmp_path: Path, old: str, new: str, same: bool
+) -> None:
+    first = prompt(tmp_path).hash
+    assert re.fullmatch("[0-9a-f]{16}", first)
+    assert (prompt(tmp_path, GOOD.replace(old, new)).hash == first) is same
+
+
+# What untrusted text cannot do
+
+TEMPLATE = "Look:\n{{code}}\n\nAnd:\n{{output}}\n"
+PIECES = st.lists(
+    st.one_of(
+        st.text(st.characters(), max_size=20),
+        st.sampled_from([
+            "</data>", '</data mark="', '">', "\n", "{{output}}", '<data name="code" mark="',
+            "0123456789abcdef", "\ud800",
+        ]),
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(PIECES, PIECES)
+def test_no_value_closes_its_block_or_begins_another(code: str, output: str) -> None:
+    told = rendered(TEMPLATE, {"code": code, "output": output})
+    values = [value for value in (code, output) if value]
+    opened = re.findall(r'^<data name="(\w+)" mark="(\w{8})">$', told, re.MULTILINE)
+    marks = {mark for _, mark in opened if told.count(mark) == 2 * len(values)}
+    if not values:
+        assert told == "\n"
+        return
+    (mark,) = marks
+    blocks = re.findall(
+        rf'^<data name="\w+" mark="{mark}">\n(.*?)\n</data mark="{mark}">$', told,
+        re.MULTILINE | re.DOTALL,
+    )
+    assert blocks == [
+        value.encode("utf-8", "backslashreplace").decode().rstrip("\n") for value in values
+    ]
+    assert told == rendered(TEMPLATE, {"code": code, "output": output})
+
+
+def test_a_text_that_holds_its_own_mark_gets_another() -> None:
+    text = "x"
+    for _ in range(5):
+        mark = mark_for((text,))
+        assert mark not in text
+        text += mark
+
+
+def test_marks_that_a_text_contains_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four marks in all, a text that contains three of them gets the fourth."""
+    every = [f"{number:08x}" for number in range(4)]
+
+    class Digest:
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        def digest(self) -> bytes:
+            return b""
+
+        def hexdigest(self) -> str:
+            return every[int.from_bytes(self.data, "big") % len(every)]
+
+    monkeypatch.setattr("llm.prompts.hashlib.sha256", Digest)
+    assert mark_for((" ".join(every[:3]),)) == every[3]
+
+
+def test_what_no_encoding_carries_is_written_out() -> None:
+    assert "a\\ud800b" in rendered(TEMPLATE, {"code": "a\ud800b", "output": ""})

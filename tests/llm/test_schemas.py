@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from llm import BadPrompt
+from llm.schemas import in_words, inlined, unbounded
+
+STEP = {
+    "type": "object",
+    "title": "Step",
+    "description": "For readers of the type.",
+    "properties": {
+        "what": {"type": "string", "maxLength": 20, "title": "What"},
+        "kind": {"enum": ["a", "b"], "type": "string"},
+        "sure": {"type": "integer", "minimum": 0, "maximum": 100},
+        "last": {"type": "boolean"},
+    },
+    "required": ["what", "kind", "sure", "last"],
+    "additionalProperties": False,
+}
+STEPS = {
+    "$defs": {"Step": STEP},
+    "type": "object",
+    "properties": {
+        "steps": {"type": "array", "items": {"$ref": "#/$defs/Step"}, "minItems": 1, "maxItems": 3}
+    },
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+
+
+def test_a_schema_is_one_piece_without_what_is_for_its_readers() -> None:
+    found = inlined(STEPS)
+    assert "$ref" not in str(found) and "title" not in str(found) and "readers" not in str(found)
+    assert found["properties"]["steps"]["items"]["properties"]["kind"] == {  # type: ignore[index]
+        "enum": ["a", "b"], "type": "string",
+    }
+
+
+def test_a_property_may_be_called_like_a_word_of_the_schema() -> None:
+    schema = {
+        "type": "object", "properties": {"title": {"type": "boolean"}}, "required": ["title"],
+        "additionalProperties": False,
+    }
+    assert inlined(schema) == schema
+
+
+def test_a_prompt_shows_the_form_in_one_line() -> None:
+    assert in_words(inlined(STEPS)) == (
+        '{"steps": [1 to 3 of: {"what": string of at most 20 characters, "kind": "a" or "b", '
+        '"sure": whole number from 0 to 100, "last": true or false}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "loose", "place"),
+    [
+        ("what", {"type": "string"}, "steps/each/what"),
+        ("what", {"anyOf": [{"type": "string", "maxLength": 3}]}, "steps/each/what"),
+        ("what", {"type": "number", "minimum": 0, "maximum": 1}, "steps/each/what"),
+        ("what", {"type": "array", "items": {"type": "boolean"}}, "steps/each/what"),
+        ("sure", {"type": "integer", "minimum": 0}, "steps/each/sure"),
+        ("more", {"type": "boolean"}, "steps/each/more"),  # it is not required
+    ],
+)
+def test_a_place_without_a_bound_is_found_and_refused(
+    name: str, loose: dict[str, object], place: str
+) -> None:
+    step = {**STEP, "properties": {**STEP["properties"], name: loose}}  # type: ignore[dict-item]
+    schema = inlined({**STEPS, "$defs": {"Step": step}})
+    assert list(unbounded(schema)) == [place]
+    with pytest.raises(BadPrompt, match=f"no bound at {place}"):
+        in_words(schema)
+
+
+def test_an_open_object_is_unbounded() -> None:
+    assert list(unbounded({"type": "object", "properties": {}})) == ["the answer"]

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from llm.errors import ContextOverflow
+from llm.trimming import Cut, Fitted, Keep, Part, fit, shortened
+
+
+def characters(texts: Mapping[str, str]) -> int:
+    return sum(len(text) for text in texts.values())
+
+
+def text(lines: int, width: int = 20) -> str:
+    return "".join(f"{number:0{width - 1}d}\n" for number in range(lines))
+
+
+def test_what_fits_is_shown_whole() -> None:
+    parts = (Part("code", text(10), 100), Part("lessons", text(10), 10, floor=0))
+    assert fit(parts, 400, characters) == Fitted({"code": text(10), "lessons": text(10)})
+
+
+def test_the_least_useful_part_is_shortened_first_and_what_was_cut_is_said() -> None:
+    parts = (
+        Part("code", text(10), 100), Part("failures", text(50), 50, floor=200),
+        Part("lessons", text(50), 10, floor=0),
+    )
+    fitted = fit(parts, 1_900, characters)
+    assert fitted.texts["code"] == text(10) and fitted.texts["failures"] == text(50)
+    assert fitted.cuts == (Cut("lessons", 640, 1_000),)
+    assert fitted.words == "lessons cut from 1,000 to 640 characters"
+    assert "a part of these 1,000 characters is left out here" in fitted.texts["lessons"]
+
+
+def test_a_part_that_may_go_goes_before_a_more_useful_one_is_touched() -> None:
+    parts = (
+        Part("code", text(10), 100), Part("failures", text(50), 50, floor=200),
+        Part("lessons", text(50), 10, floor=0),
+    )
+    fitted = fit(parts, 900, characters)
+    assert fitted.texts["lessons"] == ""
+    assert [cut.name for cut in fitted.cuts] == ["lessons", "failures"]
+    assert fitted.words.startswith("lessons left out (1,000 characters); failures cut from 1,000")
+
+
+def test_a_shortened_text_keeps_whole_lines_of_its_head_and_tail() -> None:
+    part = Part("failures", text(50), 1, floor=100)
+    shown = shortened(part, 215).split("\n")
+    assert shown[:5] == text(5).split("\n")[:5]
+    assert shown[-6:-1] == text(50).split("\n")[-6:-1]
+    assert len(shown) == 12
+
+
+@pytest.mark.parametrize(("keep", "start", "end"), [("head", "a", "."), ("tail", ".", "z")])
+def test_the_end_that_matters_is_kept(keep: Keep, start: str, end: str) -> None:
+    part = Part("output", "a" * 500 + "z" * 500, 1, floor=0, keep=keep)
+    shown = shortened(part, 300).replace("\n", "").replace("[", ".").replace("]", ".")
+    assert (shown[0], shown[-1]) == (start, end)
+
+
+def test_what_cannot_be_cut_is_named() -> None:
+    parts = (Part("code", "x" * 500, 100), Part("lessons", "y" * 500, 1, floor=0))
+    with pytest.raises(ContextOverflow, match=r"needs 500 .* room for 300; .* code \(500 char"):
+        fit(parts, 300, characters)
+
+
+# The laws, for counts of many kinds: of characters, of words, of one letter, in steps, and of a
+# whole in which two parts cost more together than each alone.
+
+LETTERS = "ab \n["
+
+
+def tokens_by_squares(texts: Mapping[str, str]) -> int:
+    return characters(texts) ** 2 // 100
+
+
+COUNTS = [
+    characters,
+    tokens_by_squares,
+    lambda texts: -(-characters(texts) // 7) * 7,
+    lambda texts: sum(text.count("a") for text in texts.values()),
+    lambda texts: max((len(text) for text in texts.values()), default=0),
+    lambda texts: 10 * sum(1 for text in texts.values() if text) + characters(texts) // 3,
+]
+
+KEEPS: list[Keep] = ["head", "tail", "both"]
+SIZES = st.integers(0, 700)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Part, ...]:
+    parts = []
+    for name in "abcd"[: draw(st.integers(1, 4))]:
+        pattern = draw(st.text(LETTERS, min_size=1, max_size=90))
+        size = draw(SIZES)
+        parts.append(Part(
+            name, (pattern * size)[:size], draw(st.integers(0, 3)),
+            draw(st.one_of(st.none(), st.just(0), st.integers(1, 300))),
+            draw(st.sampled_from(KEEPS)),
+        ))
+    return tuple(parts)
+
+
+def least(part: Part) -> int:
+    return len(part.text) if part.floor is None else min(part.floor, len(part.text))
+
+
+def shown(parts: tuple[Part, ...], fitted: Fitted) -> dict[str, int]:
+    kept = {cut.name: cut.kept for cut in fitted.cuts}
+    return {part.name: kept.get(part.name, len(part.text)) for part in parts}
+
+
+@given(questions(), st.integers(0, 2_000), st.sampled_from(COUNTS))
+def test_the_result_fits_or_says_that_it_cannot(parts, room, count) -> None:  # type: ignore[no-untyped-def]
+    try:
+        fitted = fit(parts, room, count)
+    except ContextOverflow:
+        return
+    assert count(fitted.texts) <= room
+    assert fitted == fit(parts, room, count)
+    assert fitted.texts.keys() == {part.name for part in parts}
+    assert all(shown(parts, fitted)[part.name] >= least(part) for part in parts)
+    if count({part.name: part.text for part in parts}) <= room:
+        assert not fitted.cuts
+
+
+@given(questions(), st.integers(0, 2_000), st.sampled_from(COUNTS))
+def test_a_part_is_touched_only_once_all_less_useful_ones_can_give_no_more(
+    parts, room, count,  # type: ignore[no-untyped-def]
+) -> None:
+    try:
+        fitted = fit(parts, room, count)
+    except ContextOverflow:
+        return
+    order = sorted(enumerate(parts), key=lambda pair: (pair[1].priority, -pair[0]))
+    cuts = {cut.name: cut for cut in fitted.cuts}
+    touched = [place for place, (_, part) in enumerate(order) if part.name in cuts]
+    for _, part in order[: touched[-1] if touched else 0]:
+        room_for_a_mark = len(part.text) > least(part) + 100
+        if part.name in cuts:
+            assert cuts[part.name].kept == part.floor
+        else:
+            assert not room_for_a_mark
+
+
+@given(questions(), st.integers(0, 2_000), st.integers(0, 300), st.sampled_from(COUNTS))
+def test_more_room_never_shows_less(parts, room, more, count) -> None:  # type: ignore[no-untyped-def]
+    try:
+        narrow = fit(parts, room, count)
+    except ContextOverflow:
+        assume(False)
+        return
+    wide = fit(parts, room + more, count)
+    before, after = shown(parts, narrow), shown(parts, wide)
+    assert all(after[name] >= before[name] for name in before)
+
+
+@given(questions())
+def test_what_is_shown_of_a_part_grows_with_what_is_kept(parts: tuple[Part, ...]) -> None:
+    for part in parts:
+        last = ""
+        for kept in range(0, len(part.text), 7):
+            now = shortened(part, kept)
+            assert _within(last, now)
+            last = now
+
+
+def _within(less: str, more: str) -> bool:
+    """Whether `less` can be made from `more` by leaving characters out."""
+    rest = iter(more)
+    return all(character in rest for character in less)
