@@ -22,7 +22,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -32,7 +32,7 @@ from llm.errors import LlmError
 from llm.provider import Provider
 from llm.questions import fingerprint, question
 from llm.redaction import Redactor
-from llm.types import Reply, Request, Usage
+from llm.types import Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped, asked
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -157,7 +157,7 @@ class Cached(Wrapped):
         self._redactor = redactor or Redactor()
         self._recent: deque[Request] = deque(maxlen=_RECENT)
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         refused = self._refused(request)
         if refused is not None:
             self._answers.forget(self._question(refused))

@@ -9,12 +9,11 @@ provider's SDK for the same call is switched off where the provider makes its cl
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from llm.provider import Provider
 from llm.redaction import Redactor
-from llm.types import Json, Reply, Request, Usage
+from llm.types import Json, Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped, asked
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Traced(Wrapped):
         self._content = content
         self._redactor = redactor
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
         # It is made current for nobody: a generator may be ended in another task's context.

@@ -16,7 +16,7 @@ class Wrapped:
         self.provider = provider
         self.name = provider.name
         self.model = provider.model
-        self.thinks: bool = getattr(provider, "thinks", False)
+        self.thinks = provider.thinks
 
     async def models(self) -> tuple[str, ...]:
         return await self.provider.models()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from llm.questions import clean_question, fingerprint, text_address
 from llm.records.calls import VERSION, write_error
 from llm.records.file import append
 from llm.redaction import Redactor
-from llm.types import Reply, Request
+from llm.types import Reply, Request, Stream
 from llm.wrapped import Wrapped, asked
 
 
@@ -31,7 +31,7 @@ class Recording(Wrapped):
         self._counted: set[str] = set()
         append(path, b"")
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         began = time.monotonic()
         pieces: list[str] = []
         offsets: list[float] = []
