@@ -23,6 +23,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -33,7 +34,7 @@ from llm.provider import Provider
 from llm.questions import fingerprint, question
 from llm.redaction import Redactor
 from llm.types import Reply, Request, Stream, Usage
-from llm.wrapped import Wrapped, asked
+from llm.wrapped import Wrapped
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_S = 30 * 24 * 3600.0
@@ -172,7 +173,7 @@ class Cached(Wrapped):
             )
             return
         reply: Reply | None = None
-        async with asked(self.provider, request) as items:
+        async with aclosing(self.provider.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     reply = item

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-
 from llm.provider import Provider
-from llm.types import Reply, Request
 
 
 class Wrapped:
@@ -34,15 +30,3 @@ class Wrapped:
 
     async def close(self) -> None:
         await self.provider.close()
-
-
-@asynccontextmanager
-async def asked(provider: Provider, request: Request) -> AsyncIterator[AsyncIterator[str | Reply]]:
-    """A provider's stream, closed at the end of the block, so that a call that nobody reads on is
-    ended at once and not when it is collected."""
-    items = provider.stream(request)
-    try:
-        yield items
-    finally:
-        if isinstance(items, AsyncGenerator):
-            await items.aclose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from llm.records.calls import VERSION, write_error
 from llm.records.file import append
 from llm.redaction import Redactor
 from llm.types import Reply, Request, Stream
-from llm.wrapped import Wrapped, asked
+from llm.wrapped import Wrapped
 
 
 class Recording(Wrapped):
@@ -38,7 +39,7 @@ class Recording(Wrapped):
         end: dict[str, object] = {"left": "before its end"}
         reply: Reply | None = None
         try:
-            async with asked(self.provider, request) as items:
+            async with aclosing(self.provider.stream(request)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         reply = item
