@@ -7,18 +7,21 @@ its log or a file. A visitor is known by the hash of a random word that only the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 
 from agent.domain import Value
 from agent.settings import Settings
 from llm import Connection, Plan, Provider, Secret, open_provider, resolve
-from llm.plan import Choice, Wishes, connection
+from llm.cache import Answers, Cached
+from llm.plan import LOCAL, Choice, Wishes, connection, key_of
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS
 from llm.providers.presets import PRESETS
-from llm.redaction import Redactor
+from llm.records import Recording, Replaying, recorded
+from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
+from llm.tracing import traced
 
 OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
@@ -28,6 +31,14 @@ KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
     *(row.key_name for row in PRESETS.values()),
 ))))
 """The variables that hold keys of models."""
+
+
+def keys_of(whom: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The variables of the keys with which recorded providers were asked."""
+    for label, _ in whom:
+        preset = label if label in PRESETS else ""
+        if preset or label in PROVIDERS:
+            yield key_of("openai" if preset else label, preset)[0]
 
 
 def visitor_of(word: str) -> str:
@@ -77,15 +88,27 @@ class Models:
     """Plans, keys and providers; used from the session's event loop."""
 
     def __init__(
-        self, settings: Settings, opener: Callable[[Connection], Provider] = open_provider
+        self,
+        settings: Settings,
+        opener: Callable[[Connection], Provider] = open_provider,
+        answers: Answers | None = None,
     ) -> None:
+        """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
+        self.logs = LogRedaction(Redactor())
+        """To be put on what writes logs: knows every key that is known here."""
         self._open = opener
         self._host = {
             name: Secret(settings.environment[name])
             for name in KEY_NAMES if settings.environment.get(name, "").strip()
         }
+        self._answers = answers
+        self._recorded = recorded(settings.replay) if settings.replay is not None else ()
+        if settings.replay is not None:
+            # Who answers from a record needs no key; the plan must come out as it was.
+            self._host = dict.fromkeys(filter(None, keys_of(self._recorded)), Secret("of-a-record"))
+        self.logs.redactor = self.redactor()
         self._given: dict[str, dict[str, Secret]] = {}
         self._breakers: dict[tuple[str, str], Breaker] = {}
 
@@ -106,6 +129,7 @@ class Models:
         mine.pop(variable, None)
         if secret:
             mine[variable] = secret
+        self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
         """Drops all keys that a visitor gave."""
@@ -140,14 +164,29 @@ class Models:
 
     def plan(self, visitor: str = OWNER, wishes: Wishes | None = None) -> Plan:
         """Who would answer; raises `NoProvider`, and `NeedsKey` where a key is what is missing."""
-        return resolve(wishes or self.settings.wishes, self.keys(visitor))
+        wished = wishes or self.settings.wishes
+        local = {label for label, _ in self._recorded if label in PROVIDERS} & {*LOCAL}
+        return resolve(
+            replace(wished, configured=wished.configured | local), self.keys(visitor)
+        )
 
     # Providers.
 
     def provider(self, choice: Choice, visitor: str) -> Provider:
         """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
         without its key."""
-        return self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+        redactor = self.redactor()
+        if self.settings.replay is not None:
+            return Replaying(self.settings.replay, choice.label, choice.model, redactor)
+        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+        if self.settings.record is not None:
+            provider = Recording(provider, self.settings.record, redactor)
+        if self._answers is not None:
+            provider = Cached(
+                provider, self._answers, everything=self.settings.cache == "all",
+                redactor=redactor,
+            )
+        return traced(provider, content=self.settings.trace_content, redactor=redactor)
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""

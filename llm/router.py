@@ -191,8 +191,7 @@ class Router:
                         item, provider=choice.label, model=choice.model, attempts=attempts.made,
                         cost_usd=0.0 if item.cached else cost, wall_s=wall_s,
                     )
-                    usage = Usage() if item.cached else item.usage
-                    self.ledger.settle(charge, usage, reply.cost_usd, wall_s)
+                    self.ledger.settle(charge, item.usage, reply.cost_usd, wall_s)
                     charge = replace(charge, open=False)
                     self.tell(CallEnded(call, request.role, request.prompt, reply))
                     yield reply

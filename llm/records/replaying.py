@@ -17,6 +17,12 @@ from llm.redaction import Redactor
 from llm.types import Request, Stream
 
 
+def recorded(path: Path) -> tuple[tuple[str, str], ...]:
+    """Who answered in a record, as provider and model; raises `BadRecord`."""
+    calls, _, _ = _read(path)
+    return tuple(dict.fromkeys(call.whom for call in calls))
+
+
 class Replaying:
     """A provider that answers from a record, each question as often and in the order as there.
 
