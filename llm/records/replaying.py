@@ -102,6 +102,16 @@ class Replaying:
         """Nothing is held."""
 
 
+def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Which provider and model were asked for each role, the first one first: what the plan of a
+    replay is made from, since it has no keys to make one with. Raises `BadRecord`."""
+    calls, _, _ = _read(path)
+    found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for call in calls:
+        found[str(call.question["role"])][call.whom] = None
+    return {role: tuple(whom) for role, whom in found.items()}
+
+
 _Counts = dict[tuple[tuple[str, str], str], int]
 
 

@@ -30,7 +30,7 @@ from llm.errors import (
     WrongKey,
 )
 from llm.provider import estimated_tokens
-from llm.records import BadRecord, Recording, Replaying
+from llm.records import BadRecord, Recording, Replaying, answered
 from llm.redaction import Redactor
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
@@ -332,6 +332,7 @@ async def test_several_providers_share_a_record_and_each_is_replayed_by_name(pat
         Replaying(path)
     replaying = Replaying(path, "scripted", "large")
     assert (await whole(replaying, asks())).text == "of the other"
+    assert answered(path) == {"critic": (("scripted", "small"), ("scripted", "large"))}
     with pytest.raises(NotRecorded, match="differs in model: asked 'huge'"):
         await whole(Replaying(path, "scripted", "huge"), asks())
 
