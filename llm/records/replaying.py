@@ -20,8 +20,8 @@ from llm.types import Request, Stream
 class Replaying:
     """A provider that answers from a record, each question as often and in the order as there.
 
-    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage
-    stays, so that what was limited by tokens ends where it ended; `paid_usd` is what it all cost.
+    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage is
+    that of then, and `paid_usd` what it all cost.
     """
 
     def __init__(
