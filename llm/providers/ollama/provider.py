@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
-from llm.types import Json, Reply, Request, Usage
+from llm.types import Json, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
 
@@ -67,6 +67,7 @@ class OllamaProvider:
     """
 
     name = "ollama"
+    thinks = False
     exact = False
 
     def __init__(self, connection: Connection) -> None:
@@ -87,7 +88,7 @@ class OllamaProvider:
             event_hooks={"request": [self._keyed]},
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         begun = time.perf_counter()
         self._must_fit(request)
         await self._check()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -26,7 +26,7 @@ from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
 from llm.providers.presets import PRESETS, on_this_machine, preset_name
 from llm.providers.wire import checked_url, place, retry_after_s, scrubbed, sendable_key
-from llm.types import Json, Reply, Request
+from llm.types import Json, Request, Stream
 
 LOADING_S = 300.0
 """The longest wait for the first byte of a server that may be loading its model."""
@@ -58,6 +58,7 @@ class OpenAiProvider:
         url = checked_url(connection.base_url or self._preset.base_url, self.name)
         self._place = f"{self.name} at {place(url)}"
         self.model = connection.model or self._preset.model
+        self.thinks = self._preset.thinks(self.model)
         self.window: int | None = None
         """Known once `models` was asked, of a server that tells."""
         self._client = openai.AsyncOpenAI(
@@ -73,7 +74,7 @@ class OpenAiProvider:
             ),
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         """See `Provider`. A temperature, a seed and an effort are sent to models that take them
         by `Preset`; the others choose for themselves."""
         if not self.model:

@@ -87,10 +87,10 @@ def answers(events: list[dict[str, Any]], then: Handler = ends, pause_s: float =
 
 def error(kind: str, message: str, code: str | None = None) -> dict[str, Any]:
     """The body of an error, which is also the event of one."""
+    details = {"details": {"error_code": code}} if code else {}
     return {
         "type": "error", "request_id": "req_1",
-        "error": {"type": kind, "message": message,
-                  "details": {"error_code": code} if code else None},
+        "error": {"type": kind, "message": message, **details},
     }
 
 
