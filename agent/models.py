@@ -7,18 +7,19 @@ its log or a file. A visitor is known by the hash of a random word that only the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from agent.domain import Value
 from agent.settings import Settings
 from llm import Connection, Plan, Provider, Secret, open_provider, resolve
 from llm.cache import Answers, Cached
-from llm.plan import LOCAL, Choice, Wishes, connection, key_of
+from llm.plan import ROLES, Choice, Wishes, connection
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS
 from llm.providers.presets import PRESETS
-from llm.records import Recording, Replaying, recorded
+from llm.records import BadRecord, Recording, Replaying, answered
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 from llm.tracing import traced
@@ -33,12 +34,25 @@ KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
 """The variables that hold keys of models."""
 
 
-def keys_of(whom: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The variables of the keys with which recorded providers were asked."""
-    for label, _ in whom:
-        preset = label if label in PRESETS else ""
-        if preset or label in PROVIDERS:
-            yield key_of("openai" if preset else label, preset)[0]
+def replayed(path: Path) -> Plan:
+    """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
+    by_role = answered(path)
+    if not by_role:
+        raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
+    why = f"HEAL_REPLAY: answered from the record {path.name}"
+    anyone = next(iter(by_role.values()))
+    choices = [_chosen(role, by_role.get(role, anyone)[0], why) for role in ROLES]
+    others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
+    used = dict.fromkeys(choice.label for choice in choices)
+    return Plan(
+        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others)
+    )
+
+
+def _chosen(role: str, whom: tuple[str, str], why: str) -> Choice:
+    label, model = whom
+    preset = label if label in PRESETS else ""
+    return Choice(role, "openai" if preset else label, model, why, preset)
 
 
 def visitor_of(word: str) -> str:
@@ -96,21 +110,17 @@ class Models:
         """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
-        self.logs = LogRedaction(Redactor())
-        """To be put on what writes logs: knows every key that is known here."""
         self._open = opener
         self._host = {
             name: Secret(settings.environment[name])
             for name in KEY_NAMES if settings.environment.get(name, "").strip()
         }
         self._answers = answers
-        self._recorded = recorded(settings.replay) if settings.replay is not None else ()
-        if settings.replay is not None:
-            # Who answers from a record needs no key; the plan must come out as it was.
-            self._host = dict.fromkeys(filter(None, keys_of(self._recorded)), Secret("of-a-record"))
-        self.logs.redactor = self.redactor()
         self._given: dict[str, dict[str, Secret]] = {}
         self._breakers: dict[tuple[str, str], Breaker] = {}
+        self._replayed = None if settings.replay is None else replayed(settings.replay)
+        self.logs = LogRedaction(self.redactor())
+        """To be put on what writes logs: knows every key that is known here."""
 
     # Keys.
 
@@ -164,11 +174,9 @@ class Models:
 
     def plan(self, visitor: str = OWNER, wishes: Wishes | None = None) -> Plan:
         """Who would answer; raises `NoProvider`, and `NeedsKey` where a key is what is missing."""
-        wished = wishes or self.settings.wishes
-        local = {label for label, _ in self._recorded if label in PROVIDERS} & {*LOCAL}
-        return resolve(
-            replace(wished, configured=wished.configured | local), self.keys(visitor)
-        )
+        if self._replayed is not None:
+            return self._replayed
+        return resolve(wishes or self.settings.wishes, self.keys(visitor))
 
     # Providers.
 
@@ -181,7 +189,9 @@ class Models:
         provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
         if self.settings.record is not None:
             provider = Recording(provider, self.settings.record, redactor)
-        if self._answers is not None:
+        if self._answers is not None and (
+            self.settings.cache == "all" or choice.provider != "anthropic"
+        ):  # Claude takes no temperature, so it never gives the same answer for sure
             provider = Cached(
                 provider, self._answers, everything=self.settings.cache == "all",
                 redactor=redactor,

@@ -3,8 +3,10 @@
 Only whole answers are kept (`stop`), from the model that should have answered, without a key in
 them. Which questions are answered from here:
 
-- Those that ask for the same answer each time: with temperature 0 or a seed. Claude takes neither
-  and answers anew each time, so nothing is kept for it unless `everything` is.
+- Those that ask for the same answer each time, with temperature 0 or a seed. All others, and so
+  whatever leaves that to the provider, only if `everything` is kept: a model that samples would
+  have answered anew, and to take its first answer again is a choice. Claude always samples; where
+  it is asked with temperature 0, its first answer stands for the one that was wanted.
 - First questions only. One that objects to an answer, which it quotes and goes on from, or which
   repeats a question with words added, goes to the model, and the answer that was refused is
   forgotten: so no malformed answer is served twice. Whoever refuses an answer without asking again

@@ -17,17 +17,11 @@ from llm.redaction import Redactor
 from llm.types import Request, Stream
 
 
-def recorded(path: Path) -> tuple[tuple[str, str], ...]:
-    """Who answered in a record, as provider and model; raises `BadRecord`."""
-    calls, _, _ = _read(path)
-    return tuple(dict.fromkeys(call.whom for call in calls))
-
-
 class Replaying:
     """A provider that answers from a record, each question as often and in the order as there.
 
-    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage
-    stays, so that what was limited by tokens ends where it ended; `paid_usd` is what it all cost.
+    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage is
+    that of then, and `paid_usd` what it all cost.
     """
 
     def __init__(
@@ -106,6 +100,16 @@ class Replaying:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Which provider and model were asked for each role, the first one first: what the plan of a
+    replay is made from, since it has no keys to make one with. Raises `BadRecord`."""
+    calls, _, _ = _read(path)
+    found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for call in calls:
+        found[str(call.question["role"])][call.whom] = None
+    return {role: tuple(whom) for role, whom in found.items()}
 
 
 _Counts = dict[tuple[tuple[str, str], str], int]
