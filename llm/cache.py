@@ -22,7 +22,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -32,8 +33,8 @@ from llm.errors import LlmError
 from llm.provider import Provider
 from llm.questions import fingerprint, question
 from llm.redaction import Redactor
-from llm.types import Reply, Request, Usage
-from llm.wrapped import Wrapped, asked
+from llm.types import Reply, Request, Stream, Usage
+from llm.wrapped import Wrapped
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_S = 30 * 24 * 3600.0
@@ -157,7 +158,7 @@ class Cached(Wrapped):
         self._redactor = redactor or Redactor()
         self._recent: deque[Request] = deque(maxlen=_RECENT)
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         refused = self._refused(request)
         if refused is not None:
             self._answers.forget(self._question(refused))
@@ -172,7 +173,7 @@ class Cached(Wrapped):
             )
             return
         reply: Reply | None = None
-        async with asked(self.provider, request) as items:
+        async with aclosing(self.provider.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     reply = item

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from llm.records.calls import VERSION, Call, read_call
 from llm.records.differences import nearest
 from llm.records.file import BadRecord, read
 from llm.redaction import Redactor
-from llm.types import Reply, Request
+from llm.types import Request, Stream
 
 
 class Replaying:
@@ -62,7 +61,7 @@ class Replaying:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         call = self._next(clean_question(self.name, self.model, request, self._redactor))
         for piece in call.pieces:
             yield piece

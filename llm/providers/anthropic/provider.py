@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
 
 import httpx2
 from anthropic import AnthropicError, AsyncAnthropic, AsyncStream, omit
@@ -22,7 +21,7 @@ from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
-from llm.types import Json, Reply, Request
+from llm.types import Json, Reply, Request, Stream
 
 BASE_URL = "https://api.anthropic.com"
 
@@ -37,6 +36,7 @@ class AnthropicProvider:
     """Answers by a Claude model. `models` learns the model's window; until then it is unknown."""
 
     name = "anthropic"
+    thinks = True
     exact = False
 
     def __init__(self, connection: Connection) -> None:
@@ -59,7 +59,7 @@ class AnthropicProvider:
         # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
         self._client._custom_headers = {}
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         begun = time.perf_counter()
         first_s: float | None = None
         answer = Answer()

@@ -68,6 +68,7 @@ class OllamaProvider:
     """
 
     name = "ollama"
+    thinks = False
     exact = False
     thinks = False
 
