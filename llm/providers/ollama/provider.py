@@ -68,7 +68,6 @@ class OllamaProvider:
     """
 
     name = "ollama"
-    thinks = False
     exact = False
     thinks = False
 
