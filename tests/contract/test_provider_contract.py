@@ -275,7 +275,7 @@ async def test_closing_the_iterator_early_hangs_up(case: Case, server: FakeServe
     run_with(case.stalled, server)
     provider = case.opened(server.url, Secret(KEY))
 
-    async with aclosing(provider.stream(question())) as stream:  # type: ignore[type-var]
+    async with aclosing(provider.stream(question())) as stream:
         assert isinstance(await anext(stream), str)
     (asked,) = case.asked(server)
     dropped = await asked.was_dropped(within_s=STALL_S / 2)

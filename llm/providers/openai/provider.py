@@ -40,9 +40,6 @@ MODELS_S = 20.0
 _SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 """What the SDK lets through: its own, its transport's, and what is not its format."""
 
-_WINDOW_NAMES = ("max_model_len", "context_window", "context_length")
-"""What servers call a model's window in their lists; OpenAI itself does not tell."""
-
 
 class OpenAiProvider:
     """Asks one server with one key. Its name is its preset's, since prices go by that."""
@@ -59,6 +56,7 @@ class OpenAiProvider:
         self._place = f"{self.name} at {place(url)}"
         self.model = connection.model or self._preset.model
         self.thinks = self._preset.thinks(self.model)
+        """By its name, and else once an answer has shown it."""
         self.window: int | None = None
         """Known once `models` was asked, of a server that tells."""
         self._client = openai.AsyncOpenAI(
@@ -97,25 +95,26 @@ class OpenAiProvider:
             if not answer.finish:
                 fault = self._fault(error, answer, _sent(asked))
             # Else the answer is whole, and what was lost is the count of its tokens.
+        self.thinks = self.thinks or any(answer.thoughts)
         if fault is not None:
             raise fault  # here, so that it carries no exception that holds the request
         yield answer.reply(self.name, self.model, _sent(asked), _unsent(request, asked))
 
     async def models(self) -> tuple[str, ...]:
-        fault: CallFailed | None = None
-        found: list[Any] = []
         try:
             async with asyncio.timeout(MODELS_S):
-                found = [model async for model in self._client.models.list()]
+                sizes = {
+                    str(model.id): _window(model) async for model in self._client.models.list()
+                }
         except (*_SDK_FAULTS, TimeoutError) as error:
             fault = self._fault(error, Answer(begun=0.0), "")
-        if fault is not None:
-            raise fault
-        for model in found:
-            if str(model.id).removeprefix("models/") == self.model:
-                sizes = [whole_number(getattr(model, name, None)) for name in _WINDOW_NAMES]
-                self.window = next(filter(None, sizes), None)
-        return tuple(str(model.id) for model in found)
+        except (AttributeError, TypeError):  # what the SDK makes of JSON that is no list of models
+            fault = ProviderDown(f"{self._place} does not list its models as it must")
+        else:
+            names = (self.model, f"models/{self.model}")  # the latter is Gemini's way
+            self.window = next((sizes[name] for name in names if name in sizes), None)
+            return tuple(sizes)
+        raise fault
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -159,7 +158,7 @@ class OpenAiProvider:
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request's body, as the server takes it."""
         preset, system = self._preset, request.system
-        thinks = preset.thinks(self.model)
+        thinks = preset.thinks(self.model)  # and not `self.thinks`: others know no effort
         asked: dict[str, Any] = {
             "model": self.model, "stream": True, preset.limit: request.max_tokens,
         }
@@ -226,6 +225,12 @@ class OpenAiProvider:
             )
         words = "broke off its answer" if started else "does not speak as it must"
         return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
+
+
+def _window(model: object) -> int | None:
+    """A model's window, where its server tells; OpenAI itself does not."""
+    names = ("max_model_len", "context_window", "context_length")
+    return next(filter(None, (whole_number(getattr(model, name, None)) for name in names)), None)
 
 
 def _words(error: openai.APIError) -> str:
