@@ -70,7 +70,7 @@ class Context:
     def mind(self, role: str, *, free: bool = False) -> Provider:
         """Who answers a role: the model that the plan names, or the rule where it names none or
         nothing may be spent yet."""
-        return self.rules if free or self.plan.of(role) is None else self.router
+        return self.rules if free else self.router.at(role) or self.rules
 
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None

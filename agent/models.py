@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from agent.domain import Value
 from agent.settings import Settings
 from llm import Connection, Plan, Provider, Secret, open_provider, resolve
-from llm.plan import Choice, Wishes, connection
+from llm.cache import Answers, Cached
+from llm.plan import ROLES, Choice, Wishes, connection
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS
 from llm.providers.presets import PRESETS
-from llm.redaction import Redactor
+from llm.records import BadRecord, Recording, Replaying, answered
+from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
+from llm.tracing import traced
 
 OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
@@ -28,6 +32,27 @@ KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
     *(row.key_name for row in PRESETS.values()),
 ))))
 """The variables that hold keys of models."""
+
+
+def replayed(path: Path) -> Plan:
+    """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
+    by_role = answered(path)
+    if not by_role:
+        raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
+    why = f"HEAL_REPLAY: answered from the record {path.name}"
+    anyone = next(iter(by_role.values()))
+    choices = [_chosen(role, by_role.get(role, anyone)[0], why) for role in ROLES]
+    others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
+    used = dict.fromkeys(choice.label for choice in choices)
+    return Plan(
+        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others)
+    )
+
+
+def _chosen(role: str, whom: tuple[str, str], why: str) -> Choice:
+    label, model = whom
+    preset = label if label in PRESETS else ""
+    return Choice(role, "openai" if preset else label, model, why, preset)
 
 
 def visitor_of(word: str) -> str:
@@ -77,8 +102,12 @@ class Models:
     """Plans, keys and providers; used from the session's event loop."""
 
     def __init__(
-        self, settings: Settings, opener: Callable[[Connection], Provider] = open_provider
+        self,
+        settings: Settings,
+        opener: Callable[[Connection], Provider] = open_provider,
+        answers: Answers | None = None,
     ) -> None:
+        """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
         self._open = opener
@@ -86,8 +115,12 @@ class Models:
             name: Secret(settings.environment[name])
             for name in KEY_NAMES if settings.environment.get(name, "").strip()
         }
+        self._answers = answers
         self._given: dict[str, dict[str, Secret]] = {}
         self._breakers: dict[tuple[str, str], Breaker] = {}
+        self._replayed = None if settings.replay is None else replayed(settings.replay)
+        self.logs = LogRedaction(self.redactor())
+        """To be put on what writes logs: knows every key that is known here."""
 
     # Keys.
 
@@ -106,6 +139,7 @@ class Models:
         mine.pop(variable, None)
         if secret:
             mine[variable] = secret
+        self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
         """Drops all keys that a visitor gave."""
@@ -140,6 +174,8 @@ class Models:
 
     def plan(self, visitor: str = OWNER, wishes: Wishes | None = None) -> Plan:
         """Who would answer; raises `NoProvider`, and `NeedsKey` where a key is what is missing."""
+        if self._replayed is not None:
+            return self._replayed
         return resolve(wishes or self.settings.wishes, self.keys(visitor))
 
     # Providers.
@@ -147,7 +183,20 @@ class Models:
     def provider(self, choice: Choice, visitor: str) -> Provider:
         """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
         without its key."""
-        return self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+        redactor = self.redactor()
+        if self.settings.replay is not None:
+            return Replaying(self.settings.replay, choice.label, choice.model, redactor)
+        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+        if self.settings.record is not None:
+            provider = Recording(provider, self.settings.record, redactor)
+        if self._answers is not None and (
+            self.settings.cache == "all" or choice.provider != "anthropic"
+        ):  # Claude takes no temperature, so it never gives the same answer for sure
+            provider = Cached(
+                provider, self._answers, everything=self.settings.cache == "all",
+                redactor=redactor,
+            )
+        return traced(provider, content=self.settings.trace_content, redactor=redactor)
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""

@@ -19,8 +19,9 @@ from pydantic import Field, ValidationError, model_validator
 from agent.context import Context
 from agent.domain import Category, Diagnosis, Value
 from agent.events import Notice
-from llm import BadReply, Message, Provider, Request
+from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
+from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
 from llm.schemas import in_words, inlined
 from llm.trimming import fit
@@ -186,6 +187,28 @@ async def ask(
         ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
     )
     return await ask_typed(mind, request, schema, accept)
+
+
+async def ask_if_it_answers(
+    ctx: Context,
+    role: Role[T],
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
+    without: str,
+) -> T | None:
+    """The role's typed answer, or `None` and a notice where its model gives none: `without` says
+    how the run goes on. A cap that is reached and a key that is gone are raised."""
+    try:
+        return await ask(ctx, role, variables, known, free=free)
+    except (OverBudget, NeedsKey):
+        raise
+    except LlmError as error:
+        ctx.emit(Notice(level="warning", text=(
+            f"The {role.name.replace('_', ' ')} gave no answer: {error} {without}"
+        )))
+        return None
 
 
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:

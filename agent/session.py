@@ -52,9 +52,12 @@ from agent.settings import BadSettings, Settings, data_folder
 from agent.spending import ledger, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
+from agent.uploads import Uploads, uploads
 from llm import LlmError, NoProvider, Plan, rules_provider
 from llm.budget import Caps
+from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
+from llm.redaction import redacted_logs
 from llm.router import Router
 from sandbox import Sandbox, SandboxError, open_sandbox
 
@@ -103,6 +106,7 @@ class Session:
         memory: Memory,
         saver: AsyncSqliteSaver,
         warning: str,
+        steps: Uploads,
     ) -> None:
         self.settings = settings
         self.models = models
@@ -114,6 +118,7 @@ class Session:
         self._rules = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._warning = warning
+        self._steps = steps
         self._news = [memory.notice] if memory.notice else []
 
     # The verbs.
@@ -384,16 +389,9 @@ class Session:
         emit = self._voice(run)
         surroundings = self._surroundings(run)
         try:
-            async with asyncio.timeout(self._seconds_left(run)) as clock:
-                async for chunk in self._graph.astream(
-                    cast(Any, given),  # the graph's input type is its state; resuming has others
-                    self._config(run),
-                    context=surroundings,
-                    stream_mode="updates",
-                    durability="sync",
-                ):
-                    for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
-                        emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
+            with self._steps.around():
+                async with asyncio.timeout(self._seconds_left(run)) as clock:
+                    await self._steps_of(run, given, surroundings, emit)
         except TimeoutError as error:
             if not clock.expired():
                 emit(RunFailed(error=f"TimeoutError: {error}"))
@@ -414,6 +412,21 @@ class Session:
             raise
         finally:
             await surroundings.context.router.close()
+
+    async def _steps_of(
+        self, run: str, given: State | Command[Any] | None, surroundings: Surroundings,
+        emit: Writer,
+    ) -> None:
+        """Runs the graph until it ends or interrupts."""
+        async for chunk in self._graph.astream(
+            cast(Any, given),  # the graph's input type is its state; resuming has others
+            self._config(run),
+            context=surroundings,
+            stream_mode="updates",
+            durability="sync",
+        ):
+            for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
+                emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
 
     async def _pause(self, run: str, words: str) -> None:
         """A cap is reached: the run waits to have it raised, or ends."""
@@ -496,11 +509,15 @@ async def open_session(
     Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
     """
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    models = Models(settings)
     jail = sandbox() if sandbox else open_sandbox(
         settings.sandbox, settings.environment or None
     )
     folder, warning = data_folder(settings)
+    answers = Answers(folder / "answers.db") if settings.cache != "off" else None
+    models = Models(settings, answers=answers)
+    steps = uploads(
+        settings.environment, content=settings.trace_content, redactor=models.redactor()
+    )
     store = Store(folder / "runs.db")
     memory = open_memory(folder / "memory.db")
     try:
@@ -511,8 +528,8 @@ async def open_session(
                 connection, serde=JsonPlusSerializer(allowed_msgpack_modules=())
             )
             await saver.setup()
-            session = Session(settings, models, jail, store, memory, saver, warning)
-            with prompt():
+            session = Session(settings, models, jail, store, memory, saver, warning, steps)
+            with prompt(), redacted_logs(models.logs):
                 try:
                     yield session
                 finally:
@@ -520,6 +537,9 @@ async def open_session(
     finally:
         memory.close()
         store.close()
+        steps.close()
+        if answers is not None:
+            answers.close()
 
 
 __all__ = [

@@ -17,6 +17,7 @@ from llm.plan import ROLES, Wishes, parse_roles
 from sandbox import BACKENDS, STRONGEST
 
 Autonomy = Literal["full_auto", "review_repairs"]
+Cache = Literal["off", "deterministic", "all"]
 
 
 class BadSettings(Exception):
@@ -67,8 +68,11 @@ class Settings:
     """A file that all conversations with models are recorded in."""
     replay: Path | None = None
     """A record that answers in place of models."""
-    cache: bool = False
-    """Answer an identical deterministic question from what was answered before."""
+    cache: Cache = "off"
+    """Which identical questions are answered from what was answered before: none, those that
+    would get the same answer anew, or all."""
+    trace_content: bool = False
+    """Let what is asked and answered into traces, where there are any."""
     max_iterations: int = 5
     autonomy_level: Autonomy = "full_auto"
     budget_s: float = 60.0
@@ -178,6 +182,7 @@ ENVIRONMENT: dict[str, str] = {
     "record": "HEAL_RECORD",
     "replay": "HEAL_REPLAY",
     "cache": "HEAL_CACHE",
+    "trace_content": "HEAL_TRACE_CONTENT",
     "max_iterations": "HEAL_MAX_ITERATIONS",
     "autonomy_level": "HEAL_AUTONOMY",
     "budget_s": "HEAL_BUDGET_S",
@@ -205,6 +210,14 @@ def _targets(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (piece.strip() for piece in text.split(","))))
 
 
+def _cache(text: str) -> Cache:
+    if text.lower() == "all":
+        return "all"
+    if text.lower() not in _WORDS:
+        raise ValueError("use 0, 1 or all")
+    return "deterministic" if _WORDS[text.lower()] else "off"
+
+
 _READ: dict[str, Callable[[str], object]] = {
     "roles": parse_roles,
     "fallbacks": _targets,
@@ -212,6 +225,7 @@ _READ: dict[str, Callable[[str], object]] = {
     "prices": lambda text: Path(text).expanduser(),
     "record": lambda text: Path(text).expanduser(),
     "replay": lambda text: Path(text).expanduser(),
+    "cache": _cache,
 }
 """Fields whose text is read by a function of its own, which raises `ValueError`."""
 

@@ -66,7 +66,7 @@ def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> 
             usage = reply.usage
             return ModelCalled(
                 call=first + occurrence.id, role=occurrence.role, provider=reply.provider,
-                model=reply.model, tokens=0 if reply.cached else usage.total,
+                model=reply.model, tokens=usage.total,
                 cost_usd=reply.cost_usd, wall_s=round(reply.wall_s, 3),
                 input=usage.input + usage.written, output=usage.output, read=usage.read,
                 estimated=usage.estimated,

@@ -3,8 +3,10 @@
 Only whole answers are kept (`stop`), from the model that should have answered, without a key in
 them. Which questions are answered from here:
 
-- Those that ask for the same answer each time: with temperature 0 or a seed. Claude takes neither
-  and answers anew each time, so nothing is kept for it unless `everything` is.
+- Those that ask for the same answer each time, with temperature 0 or a seed. All others, and so
+  whatever leaves that to the provider, only if `everything` is kept: a model that samples would
+  have answered anew, and to take its first answer again is a choice. Claude always samples; where
+  it is asked with temperature 0, its first answer stands for the one that was wanted.
 - First questions only. One that objects to an answer, which it quotes and goes on from, or which
   repeats a question with words added, goes to the model, and the answer that was refused is
   forgotten: so no malformed answer is served twice. Whoever refuses an answer without asking again
@@ -22,7 +24,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -32,8 +35,8 @@ from llm.errors import LlmError
 from llm.provider import Provider
 from llm.questions import fingerprint, question
 from llm.redaction import Redactor
-from llm.types import Reply, Request, Usage
-from llm.wrapped import Wrapped, asked
+from llm.types import Reply, Request, Stream, Usage
+from llm.wrapped import Wrapped
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_S = 30 * 24 * 3600.0
@@ -157,7 +160,7 @@ class Cached(Wrapped):
         self._redactor = redactor or Redactor()
         self._recent: deque[Request] = deque(maxlen=_RECENT)
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         refused = self._refused(request)
         if refused is not None:
             self._answers.forget(self._question(refused))
@@ -172,7 +175,7 @@ class Cached(Wrapped):
             )
             return
         reply: Reply | None = None
-        async with asked(self.provider, request) as items:
+        async with aclosing(self.provider.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     reply = item

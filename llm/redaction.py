@@ -175,9 +175,8 @@ WIRE_LOGGERS = (
 
 
 @contextmanager
-def redacted_logs(redactor: Redactor) -> Iterator[LogRedaction]:
+def redacted_logs(guard: LogRedaction) -> Iterator[LogRedaction]:
     """Has all log handlers of this moment, and the loggers of what sends keys, redact."""
-    guard = LogRedaction(redactor)
     loggers = [logging.getLogger(name) for name in WIRE_LOGGERS]
     named = [one for one in logging.root.manager.loggerDict.values()
              if isinstance(one, logging.Logger)]

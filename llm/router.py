@@ -30,6 +30,7 @@ from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
 from llm.types import Reply, Request, Stream, Usage
+from llm.wrapped import Wrapped
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
@@ -95,9 +96,10 @@ class Router:
     thinks = False
 
     def at(self, role: str) -> Provider | None:
-        """The provider that answers a role; `None` where no model does."""
+        """The model of a role as a provider, asked through this router; `None` where the plan has
+        none. Raises `NoProvider`, and `NeedsKey` without its key."""
         choice = self.plan.of(role)
-        return None if choice is None else self._provider(choice)
+        return None if choice is None else _Routed(self._provider(choice), self)
 
     def _provider(self, choice: Choice) -> Provider:
         if choice.words not in self._opened:
@@ -189,8 +191,7 @@ class Router:
                         item, provider=choice.label, model=choice.model, attempts=attempts.made,
                         cost_usd=0.0 if item.cached else cost, wall_s=wall_s,
                     )
-                    usage = Usage() if item.cached else item.usage
-                    self.ledger.settle(charge, usage, reply.cost_usd, wall_s)
+                    self.ledger.settle(charge, item.usage, reply.cost_usd, wall_s)
                     charge = replace(charge, open=False)
                     self.tell(CallEnded(call, request.role, request.prompt, reply))
                     yield reply
@@ -233,6 +234,17 @@ class Router:
         """Closes every provider that was opened."""
         opened, self._opened = list(self._opened.values()), {}
         await asyncio.gather(*(provider.close() for provider in opened))
+
+
+class _Routed(Wrapped):
+    """One model, with its own window and tokens, whose questions go through the router."""
+
+    def __init__(self, provider: Provider, router: Router) -> None:
+        super().__init__(provider)
+        self._router = router
+
+    def stream(self, request: Request) -> Stream:
+        return self._router.stream(request)
 
 
 @dataclass

@@ -9,13 +9,13 @@ provider's SDK for the same call is switched off where the provider makes its cl
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from llm.provider import Provider
 from llm.redaction import Redactor
-from llm.types import Json, Reply, Request, Usage
-from llm.wrapped import Wrapped, asked
+from llm.types import Json, Reply, Request, Stream, Usage
+from llm.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -52,7 +52,7 @@ class Traced(Wrapped):
         self._content = content
         self._redactor = redactor
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
         # It is made current for nobody: a generator may be ended in another task's context.
@@ -61,7 +61,7 @@ class Traced(Wrapped):
         )
         reply: Reply | None = None
         try:
-            async with asked(self.provider, request) as items:
+            async with aclosing(self.provider.stream(request)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         reply = item

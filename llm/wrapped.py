@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-
 from llm.provider import Provider
-from llm.types import Reply, Request
 
 
 class Wrapped:
@@ -16,7 +12,7 @@ class Wrapped:
         self.provider = provider
         self.name = provider.name
         self.model = provider.model
-        self.thinks: bool = getattr(provider, "thinks", False)
+        self.thinks = provider.thinks
 
     async def models(self) -> tuple[str, ...]:
         return await self.provider.models()
@@ -34,15 +30,3 @@ class Wrapped:
 
     async def close(self) -> None:
         await self.provider.close()
-
-
-@asynccontextmanager
-async def asked(provider: Provider, request: Request) -> AsyncIterator[AsyncIterator[str | Reply]]:
-    """A provider's stream, closed at the end of the block, so that a call that nobody reads on is
-    ended at once and not when it is collected."""
-    items = provider.stream(request)
-    try:
-        yield items
-    finally:
-        if isinstance(items, AsyncGenerator):
-            await items.aclose()

@@ -13,6 +13,6 @@ taken out before anything is written.
 
 from llm.records.file import BadRecord
 from llm.records.recording import Recording
-from llm.records.replaying import Replaying
+from llm.records.replaying import Replaying, answered
 
-__all__ = ["BadRecord", "Recording", "Replaying"]
+__all__ = ["BadRecord", "Recording", "Replaying", "answered"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from pathlib import Path
 
 from llm.errors import LlmError
@@ -28,6 +29,8 @@ def append(path: Path, line: bytes) -> None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise BadRecord(f"a record is a plain file, and {path} is none")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.fchmod(descriptor, 0o600)  # a file that was there may be open to others
             size = _whole(descriptor, path)

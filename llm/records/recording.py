@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from llm.questions import clean_question, fingerprint, text_address
 from llm.records.calls import VERSION, write_error
 from llm.records.file import append
 from llm.redaction import Redactor
-from llm.types import Reply, Request
-from llm.wrapped import Wrapped, asked
+from llm.types import Reply, Request, Stream
+from llm.wrapped import Wrapped
 
 
 class Recording(Wrapped):
@@ -31,14 +32,14 @@ class Recording(Wrapped):
         self._counted: set[str] = set()
         append(path, b"")
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         began = time.monotonic()
         pieces: list[str] = []
         offsets: list[float] = []
         end: dict[str, object] = {"left": "before its end"}
         reply: Reply | None = None
         try:
-            async with asked(self.provider, request) as items:
+            async with aclosing(self.provider.stream(request)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         reply = item

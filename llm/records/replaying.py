@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +14,14 @@ from llm.records.calls import VERSION, Call, read_call
 from llm.records.differences import nearest
 from llm.records.file import BadRecord, read
 from llm.redaction import Redactor
-from llm.types import Reply, Request
+from llm.types import Request, Stream
 
 
 class Replaying:
     """A provider that answers from a record, each question as often and in the order as there.
 
-    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage
-    stays, so that what was limited by tokens ends where it ended; `paid_usd` is what it all cost.
+    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage is
+    that of then, and `paid_usd` what it all cost.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Replaying:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         call = self._next(clean_question(self.name, self.model, request, self._redactor))
         for piece in call.pieces:
             yield piece
@@ -101,6 +100,16 @@ class Replaying:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Which provider and model were asked for each role, the first one first: what the plan of a
+    replay is made from, since it has no keys to make one with. Raises `BadRecord`."""
+    calls, _, _ = _read(path)
+    found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for call in calls:
+        found[str(call.question["role"])][call.whom] = None
+    return {role: tuple(whom) for role, whom in found.items()}
 
 
 _Counts = dict[tuple[tuple[str, str], str], int]

@@ -7,16 +7,23 @@ refuse, stall or break off. A claim is tried with the rows that have what it nee
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
+from llm.cache import Answers, Cached
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
+from llm.records import Recording
+from llm.tracing import traced
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -150,6 +157,22 @@ CASES = [
         hello=lambda server: None,
         paid=False,
     ),
+]
+
+
+def _wrapped(name: str, wrap: Callable[[Provider], Provider]) -> Case:
+    """A provider around another one promises what that one does."""
+    (inner,) = (case for case in CASES if case.name == "vllm")
+    return replace(inner, name=name, opened=lambda url, key: wrap(inner.opened(url, key)))
+
+
+FOLDER = Path(tempfile.mkdtemp(prefix="provider-contract-"))
+atexit.register(shutil.rmtree, FOLDER)
+
+CASES += [
+    _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
+    _wrapped("cached", lambda inner: Cached(inner, Answers(FOLDER / "answers.db"))),
+    _wrapped("traced", traced),
 ]
 
 

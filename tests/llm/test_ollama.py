@@ -308,6 +308,20 @@ async def test_thoughts_are_counted_and_are_no_text(server: FakeServer, opened: 
     assert reply.usage.output > 300
 
 
+async def test_a_model_that_can_think_is_asked_not_to(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers())
+    provider = opened()
+
+    await reply_of(provider, question(effort="high"))
+    server.on("POST", SHOW, says(shown(131_072, "thinking")))
+    await reply_of(opened(), question(effort="high"))
+
+    plain, thinker = chats(server)
+    assert "think" not in plain.json
+    assert thinker.json["think"] is False
+    assert not provider.thinks
+
+
 async def test_a_question_left_uncounted_is_estimated(server: FakeServer, opened: Opened) -> None:
     end = {name: value for name, value in last().items() if name != "prompt_eval_count"}
     healthy(server, answers([*opening(), end]))

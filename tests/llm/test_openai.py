@@ -246,10 +246,10 @@ async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
 ) -> None:
     server.on("POST", CHAT, answers())
 
-    reply = await reply_of(
-        opened("openai", model="gpt-5.4-mini"), question(effort="low", temperature=0.5)
-    )
+    provider = opened("openai", model="gpt-5.4-mini")
+    reply = await reply_of(provider, question(effort="low", temperature=0.5))
 
+    assert provider.thinks
     assert server.seen[0].json["reasoning_effort"] == "low"
     assert "temperature" not in server.seen[0].json
     assert reply.note == "asked without temperature, which it does not take"
@@ -324,11 +324,14 @@ async def test_thoughts_are_counted_and_are_no_text(
     thoughts = [chunk({name: "hmm " * 300}), *whole(usage=None)]
     server.on("POST", CHAT, answers(thoughts))
 
-    reply = await reply_of(opened(), question())
+    provider = opened()
+    assert not provider.thinks
+    reply = await reply_of(provider, question())
 
     assert reply.text == "hello world"
     assert reply.usage.estimated
     assert reply.usage.output > 300
+    assert provider.thinks  # which nothing had told before
 
 
 async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
@@ -472,6 +475,28 @@ async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Ope
     assert await provider.models() == ("other", MODEL)
 
     assert provider.window == 32_768
+
+
+@pytest.mark.parametrize("body", [[], "x", None, {"data": 5}, {"data": [5]}])
+async def test_a_list_that_is_none_is_no_list_of_models(
+    body: object, server: FakeServer, opened: Opened
+) -> None:
+    server.on("GET", MODELS, says(body))
+    with pytest.raises(ProviderDown):
+        await opened().models()
+
+
+async def test_a_text_in_parts_is_read_and_what_is_no_text_is_not(
+    server: FakeServer, opened: Opened
+) -> None:
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hello"}, 5]
+    odd = [chunk() | {"choices": 5}, chunk() | {"choices": [5, None]}, chunk({"content": 5})]
+    odd = [*odd, chunk() | {"usage": "many"}, chunk({"content": parts}), chunk({}, "stop")]
+    server.on("POST", CHAT, answers(odd))
+
+    reply = await reply_of(opened(), question())
+
+    assert (reply.text, reply.finish) == ("hello", "stop")
 
 
 async def test_no_log_holds_the_key(

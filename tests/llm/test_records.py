@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import stat
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -29,7 +30,7 @@ from llm.errors import (
     WrongKey,
 )
 from llm.provider import estimated_tokens
-from llm.records import BadRecord, Recording, Replaying
+from llm.records import BadRecord, Recording, Replaying, answered
 from llm.redaction import Redactor
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
@@ -312,6 +313,16 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(tmp_pat
         Replaying(tmp_path / "missing.jsonl")
 
 
+def test_what_is_no_plain_file_is_left_as_it_is(tmp_path: Path) -> None:
+    """As root, a record in /dev/null would have closed it to all others."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o644)
+    before = stat.S_IMODE(pipe.stat().st_mode)
+    with pytest.raises(BadRecord, match="a record is a plain file"):
+        Recording(Scripted(), pipe)
+    assert stat.S_IMODE(pipe.stat().st_mode) == before
+
+
 async def test_several_providers_share_a_record_and_each_is_replayed_by_name(path: Path) -> None:
     other = Scripted("of the other")
     other.model = "large"
@@ -321,6 +332,7 @@ async def test_several_providers_share_a_record_and_each_is_replayed_by_name(pat
         Replaying(path)
     replaying = Replaying(path, "scripted", "large")
     assert (await whole(replaying, asks())).text == "of the other"
+    assert answered(path) == {"critic": (("scripted", "small"), ("scripted", "large"))}
     with pytest.raises(NotRecorded, match="differs in model: asked 'huge'"):
         await whole(Replaying(path, "scripted", "huge"), asks())
 

@@ -212,7 +212,7 @@ def test_all_handlers_of_the_moment_redact_within_the_block_only(kept: Kept) -> 
     wire = logging.getLogger("httpx2")
     wire.addHandler(kept)
     try:
-        with redacted_logs(Redactor(["canary-key"])) as guard:
+        with redacted_logs(LogRedaction(Redactor(["canary-key"]))) as guard:
             wire.warning("canary-key")
             guard.redactor = Redactor(["another-key"])
             wire.warning("another-key")

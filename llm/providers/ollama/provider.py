@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
-from llm.types import Json, Reply, Request, Usage
+from llm.types import Json, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
 
@@ -62,12 +62,14 @@ _SDK_FAULTS = (
 class OllamaProvider:
     """Answers by one model of one Ollama. `models` and the first call look whether it is there.
 
-    An effort is not sent: which of its models take one cannot be known. A model that thinks does
-    so within `max_tokens`, and its thoughts are no text.
+    A model that can think is asked not to: its thoughts would have to have room in a window that
+    is small already. So an effort is not sent. Where one thinks all the same it does so within
+    `max_tokens`, and its thoughts are no text.
     """
 
     name = "ollama"
     exact = False
+    thinks = False
 
     def __init__(self, connection: Connection) -> None:
         if connection.key:
@@ -79,6 +81,7 @@ class OllamaProvider:
         self._connection = connection
         self._place = f"Ollama at {place(url)}"
         self._checked = False
+        self._can_think = False
         self._client = AsyncClient(
             host=url,
             timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
@@ -87,7 +90,7 @@ class OllamaProvider:
             event_hooks={"request": [self._keyed]},
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         begun = time.perf_counter()
         self._must_fit(request)
         await self._check()
@@ -169,6 +172,7 @@ class OllamaProvider:
         for name, value in (shown.modelinfo or {}).items():
             if name.endswith(".context_length") and isinstance(value, int) and value > 0:
                 self.window = min(self._connection.num_ctx, value)
+        self._can_think = "thinking" in (shown.capabilities or ())
         self._checked = True
 
     async def _about(self, answer: Awaitable[T]) -> T:
@@ -195,6 +199,7 @@ class OllamaProvider:
             stream=True,
             format=dict(request.output.schema) if isinstance(request.output, Json) else None,
             options=options,
+            think=False if self._can_think else None,
             keep_alive=self._connection.keep_alive,
         )
 

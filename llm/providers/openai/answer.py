@@ -40,7 +40,8 @@ class Answer:
         self.started = True
         self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
         text = ""
-        for choice in getattr(chunk, "choices", None) or ():
+        choices = getattr(chunk, "choices", None)
+        for choice in choices if isinstance(choices, list) else ():
             delta = getattr(choice, "delta", None)
             text += _text(getattr(delta, "content", None))
             self.refusal += _text(getattr(delta, "refusal", None))
@@ -96,4 +97,8 @@ def whole_number(value: object) -> int:
 
 
 def _text(value: object) -> str:
+    """A text, or the texts among parts, as some servers send them beside a model's thoughts."""
+    if isinstance(value, list):
+        parts = [part for part in value if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(_text(part.get("text")) for part in parts)
     return value if isinstance(value, str) else ""

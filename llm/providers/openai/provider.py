@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -26,7 +26,7 @@ from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
 from llm.providers.presets import PRESETS, on_this_machine, preset_name
 from llm.providers.wire import checked_url, place, retry_after_s, scrubbed, sendable_key
-from llm.types import Json, Reply, Request
+from llm.types import Json, Request, Stream
 
 LOADING_S = 300.0
 """The longest wait for the first byte of a server that may be loading its model."""
@@ -39,9 +39,6 @@ MODELS_S = 20.0
 
 _SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 """What the SDK lets through: its own, its transport's, and what is not its format."""
-
-_WINDOW_NAMES = ("max_model_len", "context_window", "context_length")
-"""What servers call a model's window in their lists; OpenAI itself does not tell."""
 
 
 class OpenAiProvider:
@@ -58,6 +55,8 @@ class OpenAiProvider:
         url = checked_url(connection.base_url or self._preset.base_url, self.name)
         self._place = f"{self.name} at {place(url)}"
         self.model = connection.model or self._preset.model
+        self.thinks = self._preset.thinks(self.model)
+        """By its name, and else once an answer has shown it."""
         self.window: int | None = None
         """Known once `models` was asked, of a server that tells."""
         self._client = openai.AsyncOpenAI(
@@ -73,7 +72,7 @@ class OpenAiProvider:
             ),
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         """See `Provider`. A temperature, a seed and an effort are sent to models that take them
         by `Preset`; the others choose for themselves."""
         if not self.model:
@@ -96,25 +95,26 @@ class OpenAiProvider:
             if not answer.finish:
                 fault = self._fault(error, answer, _sent(asked))
             # Else the answer is whole, and what was lost is the count of its tokens.
+        self.thinks = self.thinks or any(answer.thoughts)
         if fault is not None:
             raise fault  # here, so that it carries no exception that holds the request
         yield answer.reply(self.name, self.model, _sent(asked), _unsent(request, asked))
 
     async def models(self) -> tuple[str, ...]:
-        fault: CallFailed | None = None
-        found: list[Any] = []
         try:
             async with asyncio.timeout(MODELS_S):
-                found = [model async for model in self._client.models.list()]
+                sizes = {
+                    str(model.id): _window(model) async for model in self._client.models.list()
+                }
         except (*_SDK_FAULTS, TimeoutError) as error:
             fault = self._fault(error, Answer(begun=0.0), "")
-        if fault is not None:
-            raise fault
-        for model in found:
-            if str(model.id).removeprefix("models/") == self.model:
-                sizes = [whole_number(getattr(model, name, None)) for name in _WINDOW_NAMES]
-                self.window = next(filter(None, sizes), None)
-        return tuple(str(model.id) for model in found)
+        except (AttributeError, TypeError):  # what the SDK makes of JSON that is no list of models
+            fault = ProviderDown(f"{self._place} does not list its models as it must")
+        else:
+            names = (self.model, f"models/{self.model}")  # the latter is Gemini's way
+            self.window = next((sizes[name] for name in names if name in sizes), None)
+            return tuple(sizes)
+        raise fault
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -158,7 +158,7 @@ class OpenAiProvider:
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request's body, as the server takes it."""
         preset, system = self._preset, request.system
-        thinks = preset.thinks(self.model)
+        thinks = preset.thinks(self.model)  # and not `self.thinks`: others know no effort
         asked: dict[str, Any] = {
             "model": self.model, "stream": True, preset.limit: request.max_tokens,
         }
@@ -225,6 +225,12 @@ class OpenAiProvider:
             )
         words = "broke off its answer" if started else "does not speak as it must"
         return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
+
+
+def _window(model: object) -> int | None:
+    """A model's window, where its server tells; OpenAI itself does not."""
+    names = ("max_model_len", "context_window", "context_length")
+    return next(filter(None, (whole_number(getattr(model, name, None)) for name in names)), None)
 
 
 def _words(error: openai.APIError) -> str:

@@ -56,12 +56,12 @@ def tags(*names: str) -> dict[str, Any]:
     ]}
 
 
-def shown(context_length: int = 131_072) -> dict[str, Any]:
+def shown(context_length: int = 131_072, *more: str) -> dict[str, Any]:
     return {
         "modelfile": "FROM x", "template": "{{ .Prompt }}",
         "details": {"family": "llama", "format": "gguf"},
         "model_info": {"general.architecture": "llama", "llama.context_length": context_length},
-        "capabilities": ["completion"], "modified_at": "2026-11-01T00:00:00Z",
+        "capabilities": ["completion", *more], "modified_at": "2026-11-01T00:00:00Z",
     }
 
 
