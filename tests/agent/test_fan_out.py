@@ -50,6 +50,7 @@ async def test_strategies_run_side_by_side_and_the_cheapest_with_a_program_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meeting = asyncio.Barrier(2)
+    monkeypatch.setattr("agent.graph.FREE", ("memory", "search", "model"))
     monkeypatch.setitem(strategies.STRATEGIES, "memory", empty)
     monkeypatch.setitem(strategies.STRATEGIES, "search", answering(RIGHT, meeting))
     monkeypatch.setitem(strategies.STRATEGIES, "model", answering(RIGHT_TOO, meeting))
@@ -60,6 +61,7 @@ async def test_strategies_run_side_by_side_and_the_cheapest_with_a_program_wins(
 async def test_where_no_strategy_finds_a_program_the_run_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("agent.graph.FREE", ("search", "model"))
     monkeypatch.setitem(strategies.STRATEGIES, "search", empty)
     monkeypatch.setitem(strategies.STRATEGIES, "model", empty)
     end = await end_of(tmp_path)

@@ -169,6 +169,9 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
+    def mind(self, role: str, *, free: bool = False) -> Model:
+        return self.provider
+
 
 def context(model: Model) -> tuple[Context, list[Event]]:
     here = Surroundings(model)

@@ -1,0 +1,81 @@
+"""A server that speaks Anthropic's wire format and answers each role as a test says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.context import PROMPTS
+from agent.settings import Settings
+from llm.plan import ROLES
+from llm.prompts import load
+from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
+from tests.llm.fakes.server import Exchange, FakeServer, Handler
+
+KEY = "sk-ant-canary-0123456789abcdef"
+
+RIGHT_CALLS: dict[str, str] = {
+    "spec_tester": json.dumps({"examples": []}),
+    "qa_adversary": json.dumps({"calls": []}),
+    "debugger": json.dumps({
+        "cause": "the parts are joined in the wrong way", "category": "wrong_result",
+        "lines": [2], "fixable": True, "confidence": 80,
+    }),
+    "critic": json.dumps({"note": "reads well", "approve": True}),
+    "memory_summariser": json.dumps({"text": "mind the joint", "category": "wrong_result"}),
+}
+
+
+def role_of(request: Any) -> str:
+    """The role that a request is asked in, by its system prompt."""
+    text = request["system"][0]["text"]
+    for role in ROLES:
+        if text.startswith(load(PROMPTS, role).system.strip().partition("{{")[0].strip()[:60]):
+            return role
+    raise AssertionError(text)
+
+
+class Claude:
+    """What the server answers by role: a text, several in turn, or a handler; and what it saw."""
+
+    def __init__(self, said: Mapping[str, str | list[str] | Handler]) -> None:
+        self.said: dict[str, str | list[str] | Handler] = {**RIGHT_CALLS, **said}
+        self.asked: list[str] = []
+        self.server = FakeServer()
+        self.server.on("POST", MESSAGES, self._answer)
+
+    async def _answer(self, exchange: Exchange) -> None:
+        role = role_of(exchange.request.json)
+        self.asked.append(role)
+        said = self.said.get(role)
+        if said is None:
+            await fails(500, "api_error", f"nothing is scripted for {role}")(exchange)
+            return
+        if isinstance(said, list):
+            said = said.pop(0) if len(said) > 1 else said[0]
+        handler = answers(whole(pieces=[said])) if isinstance(said, str) else said
+        await handler(exchange)
+
+    def settings(self, folder: Path, **given: Any) -> Settings:
+        """Settings of a user whose only provider is this one."""
+        env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.server.url}
+        return Settings.from_env(env, data_dir=folder, proof_s=60.0, **given)
+
+
+@asynccontextmanager
+async def claude(**said: str | list[str] | Handler):  # type: ignore[no-untyped-def]
+    """The server, serving."""
+    one = Claude(said)
+    async with one.server:
+        yield one
+
+
+def fenced(code: str) -> str:
+    """A program as the generator answers it."""
+    return f"```python\n{code}```\n"
+
+
+__all__ = ["KEY", "Claude", "claude", "fenced", "Callable", "Iterator"]
