@@ -27,11 +27,13 @@ from agent.intake import BadInput, Intake, SourceFile, bring
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings, data_folder
+from agent.spending import dollars
 from agent.terminal import HEADLINE, NO_MODEL, Terminal
 from agent.writeback import Refused, write_back, write_new
 
 if TYPE_CHECKING:
     from agent.session import Session
+    from llm.plan import Choice, Plan
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
 """The outcome of a command that ended before a run had one, by exit code."""
@@ -209,30 +211,49 @@ def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
     folder, warning = data_folder(settings)
     settings = replace(settings, data_dir=folder)
 
-    async def look() -> tuple[str, str, Jail]:
+    async def look() -> tuple[Plan, Jail]:
         async with opener(settings) as session:
-            return session.plan.provider, session.plan.why, await session.jail()
+            return session.plan(), await session.jail()
 
-    name, why, jail = asyncio.run(look())
+    plan, jail = asyncio.run(look())
+    caps = settings.caps
     if face.json:
         face.data({
-            "provider": name, "why": why, "sandbox": jail.words, "level": jail.level,
+            "provider": plan.provider, "why": plan.why,
+            "roles": [_chosen_words(one) for one in plan.choices],
+            "fallbacks": [_chosen_words(one) for one in plan.fallbacks],
+            "notes": list(plan.notes),
+            "caps": {"usd": caps.usd, "tokens": caps.tokens, "calls": caps.calls},
+            "sandbox": jail.words, "level": jail.level,
             "layers": [layer.model_dump() for layer in jail.layers], "data_dir": str(folder),
             "max_iterations": settings.max_iterations, "budget_s": settings.budget_s,
             "warning": warning or None, "error": None,
         })
-    else:
-        for label, text in (
-            ("provider", f"{name}: {why}"), ("sandbox", jail.words), ("data", str(folder)),
-            ("rounds", f"at most {settings.max_iterations}"),
-            ("time", f"at most {settings.budget_s:g} s a run"),
-        ):
-            print(f"{label:<10}{text}")
-        if warning:
-            face.terminal.say(f"warning: {warning}", "yellow")
-        if name == "mock":
-            face.terminal.say(NO_MODEL, "bold")
+        return HEALED
+    lines = [
+        ("provider", f"{plan.provider}: {plan.why}"),
+        *((one.role, f"{one.words}: {one.why}") for one in plan.choices if plan.has_model),
+        *(("fallback", one.words) for one in plan.fallbacks),
+        *((("caps", f"at most {dollars(caps.usd)}, {caps.tokens:,} tokens and {caps.calls} calls "
+            "of models a run"),) if plan.has_model else ()),
+        ("sandbox", jail.words), ("data", str(folder)),
+        ("rounds", f"at most {settings.max_iterations}"),
+        ("time", f"at most {settings.budget_s:g} s a run"),
+    ]
+    width = max(len(label) for label, _ in lines) + 2
+    for label, text in lines:
+        print(f"{label:<{width}}{text}")
+    for text in filter(None, (*plan.notes, warning)):
+        face.terminal.say(f"warning: {text}", "yellow")
+    if not plan.has_model:
+        face.terminal.say(NO_MODEL, "bold")
     return HEALED
+
+
+def _chosen_words(choice: Choice) -> dict[str, str]:
+    return {
+        "role": choice.role, "provider": choice.label, "model": choice.model, "why": choice.why,
+    }
 
 
 def list_examples(face: Face) -> int:

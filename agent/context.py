@@ -13,8 +13,10 @@ from agent.events import Event, Stamped
 from agent.memory import Memory
 from agent.screenings import Screenings
 from agent.settings import Settings
+from agent.state import State
 from agent.store import Store
 from llm import Plan, Provider
+from llm.router import Router
 from sandbox import Sandbox
 
 TESTS_IN_A_BUDGET = 10
@@ -27,7 +29,10 @@ class Context:
 
     task: Task
     plan: Plan
-    provider: Provider
+    router: Router
+    """Asks the models of the plan."""
+    rules: Provider
+    """Answers in place of models where none is asked."""
     sandbox: Sandbox
     memory: Memory
     store: Store
@@ -56,6 +61,16 @@ class Context:
     def test_s(self) -> float:
         """A test's deadline in this run: a few that hang must not use up its budget."""
         return min(self.settings.test_wall_s, self.settings.budget_s / TESTS_IN_A_BUDGET)
+
+    def free(self, state: State) -> bool:
+        """Whether nothing may be spent yet: code was brought, and the search without a model has
+        not failed on it."""
+        return self.task.solution is not None and not state.get("paid", False)
+
+    def mind(self, role: str, *, free: bool = False) -> Provider:
+        """Who answers a role: the model that the plan names, or the rule where it names none or
+        nothing may be spent yet."""
+        return self.rules if free else self.router.at(role) or self.rules
 
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None

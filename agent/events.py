@@ -37,6 +37,15 @@ Step = Literal[
 ]
 
 
+class RoleChoice(Value):
+    """Who answers a role in this run, and why."""
+
+    role: str
+    provider: str
+    model: str
+    why: str
+
+
 class RunStarted(Value):
     kind: Literal["run_started"] = "run_started"
     title: str
@@ -49,6 +58,8 @@ class RunStarted(Value):
     level: str = ""
     """The level that was seen to hold; empty in logs from before there were levels."""
     layers: tuple[JailLayer, ...] = ()
+    roles: tuple[RoleChoice, ...] = ()
+    """One for each role that a model answers."""
 
     @property
     def jail(self) -> Jail:
@@ -183,8 +194,23 @@ class LessonLearned(Value):
     stored_fix: bool = False
 
 
+class ModelAsked(Value):
+    """A call of a model is about to be made, and charged with the most it can come to."""
+
+    kind: Literal["model_asked"] = "model_asked"
+    call: int
+    role: str
+    provider: str
+    model: str
+    tokens: int
+    cost_usd: float | None
+    """`None` is unknown."""
+    prompt: str = ""
+    """The hash of the prompt's template."""
+
+
 class ModelCalled(Value):
-    """One call of a model: tokens, dollars (`None` is unknown) and time."""
+    """One call of a model that came to an answer: tokens, dollars (`None` is unknown) and time."""
 
     kind: Literal["model_called"] = "model_called"
     role: str
@@ -193,6 +219,55 @@ class ModelCalled(Value):
     tokens: int
     cost_usd: float | None
     wall_s: float
+    call: int | None = None
+    input: int = 0
+    output: int = 0
+    read: int = 0
+    """Tokens of the question that came from the provider's prompt cache."""
+    estimated: bool = False
+    """The provider did not count: the tokens are our own estimate."""
+    first_s: float | None = None
+    """Seconds to the first piece of the answer."""
+    finish: str = "stop"
+    attempts: int = 1
+    cached: bool = False
+    """It came from our own cache or a record: nothing was sent."""
+
+
+class ModelFailed(Value):
+    """A call of a model that came to no answer; what it may have cost is charged all the same."""
+
+    kind: Literal["model_failed"] = "model_failed"
+    call: int
+    role: str
+    provider: str
+    model: str
+    error: str
+    why: str
+    tokens: int
+    cost_usd: float | None
+    wall_s: float
+
+
+class FellBack(Value):
+    """Another model answers a role than the one that should have, as the user has allowed."""
+
+    kind: Literal["fell_back"] = "fell_back"
+    role: str
+    provider: str
+    """The `provider/model` that could not be reached."""
+    to: str
+    why: str
+
+
+class Extended(Value):
+    """A person has raised the caps of the run."""
+
+    kind: Literal["extended"] = "extended"
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
 
 
 class Notice(Value):
@@ -212,6 +287,8 @@ class Waiting(Value):
     diff: str = ""
     rivals: Rivals | None = None
     """The behaviours to choose from, where that is the question."""
+    needs: Literal["answer", "budget", "key"] = "answer"
+    """What it waits for: a person's word, higher caps, or a key that is gone."""
 
 
 class Answered(Value):
@@ -253,7 +330,8 @@ class RunFailed(Value):
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
     | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved
-    | LessonLearned | ModelCalled | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    | LessonLearned | ModelAsked | ModelCalled | ModelFailed | FellBack | Extended | Notice
+    | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
 
@@ -320,8 +398,9 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
 __all__ = [
     "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed",
     "Diagnosis", "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned",
-    "ModelCalled", "Notice", "PartialFound", "PatchProposed", "Proved", "Recalled",
-    "Resumed", "RunFailed", "RunFinished", "RunStarted", "Searched", "Stamped", "Status",
+    "Extended", "FellBack", "ModelAsked", "ModelCalled", "ModelFailed", "Notice", "PartialFound",
+    "PatchProposed", "Proved", "Recalled", "Resumed", "RoleChoice", "RunFailed", "RunFinished",
+    "RunStarted", "Searched", "Stamped", "Status",
     "Step", "StepFinished", "StepStarted", "TestInfo", "TestsFrozen", "Waiting",
     "fold_attempts", "from_jsonl", "seconds_spent", "to_jsonl",
 ]

@@ -35,7 +35,7 @@ from agent.nodes.repair import Branch, repair
 from agent.nodes.select import select
 from agent.nodes.specify import specify
 from agent.state import State
-from agent.strategies import STRATEGIES
+from agent.strategies import FREE, PAID
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ async def after_execute(state: State, runtime: Runtime[Surroundings]) -> str:
 
 
 async def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | list[Send]:
-    """Fans out over the strategies, unless no edit could help or no iteration is left."""
+    """Fans out over the strategies, those that ask a model once the others have found nothing,
+    unless no edit could help or no iteration is left."""
     settings = runtime.context.context.settings
     if state.get("outcome") or state["iteration"] >= settings.max_iterations:
         return "finish"
@@ -131,12 +132,14 @@ async def after_diagnose(state: State, runtime: Runtime[Surroundings]) -> str | 
                 iteration=state["iteration"],
             ),
         )
-        for name in STRATEGIES
+        for name in (PAID if state.get("paid") else FREE)
     ]
 
 
 async def after_select(state: State) -> str:
-    return "finish" if state.get("outcome") else "ask"
+    if state.get("outcome"):
+        return "finish"
+    return "diagnose" if state.get("escalated") else "ask"
 
 
 async def after_ask(state: State) -> str:
@@ -165,7 +168,7 @@ def build_graph() -> StateGraph[State, Surroundings]:
     graph.add_conditional_edges("execute", after_execute, ["critique", "diagnose"])
     graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "finish"])
     graph.add_edge("repair", "select")
-    graph.add_conditional_edges("select", after_select, ["finish", "ask"])
+    graph.add_conditional_edges("select", after_select, ["finish", "diagnose", "ask"])
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
     graph.add_conditional_edges("critique", after_critique, ["finish", "prove"])
     graph.add_edge("prove", "gate")

@@ -266,12 +266,13 @@ class SelfHealingAgent:
         A cancelled caller cancels the run."""
         opened = await asyncio.to_thread(self._opener)
         async with opened(settings) as session:
-            if self.model_name is not None and not session.plan.has_model:
+            plan = session.plan(model=self.model_name)
+            if self.model_name is not None and not plan.has_model:
                 raise NoProvider(
-                    f"The model {self.model_name!r} cannot be asked: {session.plan.why}. "
+                    f"The model {self.model_name!r} cannot be asked: {plan.why}. "
                     "Leave model_name out, or name a provider that has it."
                 )
-            run = await session.start(task, title=_title(task), ask=ask is not None)
+            run = await session.start(task, title=_title(task), ask=ask is not None, plan=plan)
             try:
                 unusable = await _followed(session, run, ask)
             except asyncio.CancelledError:

@@ -26,9 +26,13 @@ from agent.events import (
     Critiqued,
     Diagnosed,
     Event,
+    Extended,
+    FellBack,
     Judged,
     LessonLearned,
+    ModelAsked,
     ModelCalled,
+    ModelFailed,
     Notice,
     PartialFound,
     PatchProposed,
@@ -219,7 +223,7 @@ def _step(result: Result, event: Event) -> Result:
             )
         case LessonLearned():
             return replace(result, lessons=(*result.lessons, event.text))
-        case ModelCalled():
+        case ModelCalled() | ModelFailed():
             return replace(
                 result, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
@@ -248,7 +252,10 @@ def _step(result: Result, event: Event) -> Result:
             )
         case RunFailed():
             return replace(result, error=event.error, waiting=None)
-        case Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled():
+        case (
+            Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled() | ModelAsked()
+            | FellBack() | Extended()
+        ):
             return result
         case _:
             assert_never(event)

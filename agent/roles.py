@@ -19,8 +19,9 @@ from pydantic import Field, ValidationError, model_validator
 from agent.context import Context
 from agent.domain import Category, Diagnosis, Value
 from agent.events import Notice
-from llm import BadReply, Message, Provider, Request
+from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
+from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
 from llm.schemas import in_words, inlined
 from llm.trimming import fit
@@ -166,8 +167,11 @@ async def ask(
     role: Role[T],
     variables: Mapping[str, str],
     known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
 ) -> T:
-    """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads."""
+    """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
+    answer is given by the role's rule, whoever the plan names."""
 
     def accept(value: object) -> T:
         try:
@@ -178,20 +182,47 @@ async def ask(
             raise BadReply(f"{place}: {first['msg']}") from error
 
     schema = schema_of(role.answer)
-    request = _request(ctx, role.name, role.template, variables, known or {}, in_words(schema))
-    return await ask_typed(ctx.provider, request, schema, accept)
+    mind = ctx.mind(role.name, free=free)
+    request = _request(
+        ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
+    )
+    return await ask_typed(mind, request, schema, accept)
+
+
+async def ask_if_it_answers(
+    ctx: Context,
+    role: Role[T],
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
+    without: str,
+) -> T | None:
+    """The role's typed answer, or `None` and a notice where its model gives none: `without` says
+    how the run goes on. A cap that is reached and a key that is gone are raised."""
+    try:
+        return await ask(ctx, role, variables, known, free=free)
+    except (OverBudget, NeedsKey):
+        raise
+    except LlmError as error:
+        ctx.emit(Notice(level="warning", text=(
+            f"The {role.name.replace('_', ' ')} gave no answer: {error} {without}"
+        )))
+        return None
 
 
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
     """A whole program from the generator, by its template `draft` or `repair`; raises an
     `LlmError`."""
-    return await ask_code(ctx.provider, _request(ctx, GENERATOR, template, variables))
+    mind = ctx.mind(GENERATOR)
+    return await ask_code(mind, _request(ctx, mind, GENERATOR, template, variables))
 
 
 async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
-    request = _request(ctx, GENERATOR, "edit", variables)
-    return await ask_edits(ctx.provider, request, variables["code"])
+    mind = ctx.mind(GENERATOR)
+    request = _request(ctx, mind, GENERATOR, "edit", variables)
+    return await ask_edits(mind, request, variables["code"])
 
 
 @cache
@@ -202,6 +233,7 @@ def schema_of(answer: type[Value]) -> dict[str, object]:
 
 def _request(
     ctx: Context,
+    mind: Provider,
     role: str,
     template: str,
     variables: Mapping[str, str],
@@ -211,7 +243,7 @@ def _request(
     """The question, cut to the window of the model that answers it."""
     prompt = load(ctx.prompts, role)
     system = prompt.instructions(form)
-    text = _fitted(ctx, prompt, template, system, variables, ctx.provider)
+    text = _fitted(ctx, prompt, template, system, variables, mind)
     return Request(
         role, system, (Message("user", text),),
         variables={**(known or {}), **variables},

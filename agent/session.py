@@ -22,6 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from agent.bus import EventBus, Writer
 from agent.checks.witness import witnessed
@@ -29,8 +30,10 @@ from agent.context import Context
 from agent.domain import Jail, Task, Value
 from agent.events import (
     Answered,
+    Extended,
     Notice,
     Resumed,
+    RoleChoice,
     RunFailed,
     RunStarted,
     Stamped,
@@ -39,15 +42,23 @@ from agent.events import (
 )
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory, open_memory
+from agent.models import OWNER, Models, RunPlan
 from agent.nodes.finish import conclude
 from agent.promptness import prompt
 from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
+from agent.spending import ledger, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
-from llm import LlmError, NoProvider, Plan, resolve, rules_provider
+from agent.uploads import Uploads, uploads
+from llm import LlmError, NoProvider, Plan, rules_provider
+from llm.budget import Caps
+from llm.cache import Answers
+from llm.errors import NeedsKey, OverBudget
+from llm.redaction import redacted_logs
+from llm.router import Router
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 log = logging.getLogger("agent")
@@ -61,6 +72,19 @@ class Options(Value):
     ask: bool = False
     answered: tuple[str, ...] = ()
     """Names of tests that are answers to the question an earlier run has left open."""
+    visitor: str = OWNER
+    """Whose keys it uses."""
+    pauses: bool = False
+    """Wait for a person where a cap is reached, instead of ending."""
+    plan: RunPlan | None = None
+    """Who answers; `None` in runs from before there were models."""
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+
+
+class BadExtension(ValueError):
+    """Caps cannot be raised by what was given; the message says how they can."""
 
 
 class UnknownRun(KeyError):
@@ -76,23 +100,25 @@ class Session:
     def __init__(
         self,
         settings: Settings,
-        plan: Plan,
+        models: Models,
         sandbox: Sandbox,
         store: Store,
         memory: Memory,
         saver: AsyncSqliteSaver,
         warning: str,
+        steps: Uploads,
     ) -> None:
         self.settings = settings
-        self.plan = plan
+        self.models = models
         self.sandbox = sandbox
         self._store = store
         self._memory = memory
         self._bus = EventBus(store)
         self._graph = build_graph().compile(checkpointer=saver)
-        self._provider = rules_provider(rules(settings.drafts))
+        self._rules = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._warning = warning
+        self._steps = steps
         self._news = [memory.notice] if memory.notice else []
 
     # The verbs.
@@ -108,19 +134,29 @@ class Session:
         ask: bool | None = None,
         notices: Sequence[str] = (),
         answered: Sequence[str] = (),
+        plan: Plan | None = None,
+        visitor: str = OWNER,
+        pauses: bool = False,
     ) -> str:
         """Starts a run in the background and returns its id at once.
 
+        `plan` is who answers, that of the settings by default; `visitor` is whose keys are used.
+        A run that `pauses` waits for `answer` where a cap is reached; others end there.
+
         `answered` names the tests that are a person's answers to an earlier run like this one.
         `notices` are what the reading of the task found worth telling; they open the log.
-        Raises `ValueError` when `run_id` is known already.
+        Raises `ValueError` when `run_id` is known already, and `NoProvider` or `NeedsKey` where
+        the settings ask for what is not to be had.
         """
+        plan = plan or self.plan(visitor)
         run = run_id or uuid.uuid4().hex
         options = Options(
             max_iterations=max_iterations or self.settings.max_iterations,
             budget_s=budget_s or self.settings.budget_s,
             ask=self.settings.ask if ask is None else ask,
-            answered=tuple(answered),
+            answered=tuple(answered), visitor=visitor, pauses=pauses, plan=RunPlan.of(plan),
+            budget_usd=self.settings.budget_usd, budget_tokens=self.settings.budget_tokens,
+            budget_calls=self.settings.budget_calls,
         )
         try:
             jail = await self.jail(task)
@@ -134,15 +170,19 @@ class Session:
                 title=title,
                 code=task.solution.text if task.solution else "",
                 entry=task.solution.entry if task.solution else "",
-                provider=self.plan.provider,
-                provider_why=self.plan.why,
+                provider=plan.provider,
+                provider_why=plan.why,
                 sandbox=jail.words,
                 level=jail.level,
                 layers=jail.layers,
+                roles=tuple(
+                    RoleChoice(role=one.role, provider=one.label, model=one.model, why=one.why)
+                    for one in plan.choices if one.provider != "mock"
+                ),
             )
         )
         news, self._news = self._news, []  # told once, by the first run
-        for text in (*([self._warning] if self._warning else []), *news, *notices):
+        for text in (*([self._warning] if self._warning else []), *news, *plan.notes, *notices):
             emit(Notice(level="warning", text=text))
         self._launch(run, {"iteration": 0})
         return run
@@ -160,11 +200,16 @@ class Session:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
 
         The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
-        `answered_test` explains. Returns whether the answer was taken.
+        `answered_test` explains. A run that has reached a cap takes what to add, as
+        `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
+        one that needs a key goes on once `models` has it. Returns whether the answer was taken;
+        raises `BadExtension` for caps that cannot be.
         """
         self._known(run)
-        if self.waiting(run) != interrupt:
+        asked = self._asked(run)
+        if asked is None or asked.interrupt != interrupt:
             return False
+        more = self._more(run, value) if asked.needs == "budget" else None
         if self._running(run):
             # The question is out, and the task that asked it is at its last line.
             await asyncio.wait({self._tasks[run]})
@@ -172,8 +217,38 @@ class Session:
             return False  # another caller, maybe in another process, was first
         emit = self._voice(run)
         emit(Answered(interrupt=interrupt, answer=str(dict(value))))
-        self._launch(run, Command(resume={interrupt: dict(value)}))
+        if asked.needs == "answer":
+            self._launch(run, Command(resume={interrupt: dict(value)}))
+        elif value.get("end") is True:
+            await self._conclude(run, "budget", f"ended by the user: {asked.question}")
+        else:
+            if more is not None:
+                emit(more)
+            self._launch(run, await self._next(run))
         return True
+
+    def _more(self, run: str, value: Mapping[str, object]) -> Extended:
+        """What an answer adds to the caps of a run: as much again, where it names nothing."""
+        if not value.keys() - {"end"}:
+            options = self._options(run)
+            return Extended(
+                usd=options.budget_usd or 0.0, tokens=options.budget_tokens or 0,
+                calls=options.budget_calls or 0, seconds=options.budget_s,
+            )
+        try:
+            more = Extended.model_validate({**value, "kind": "extended"})
+        except ValidationError as error:
+            raise BadExtension("Caps are raised by numbers of usd, tokens, calls and seconds, as "
+                               '{"usd": 0.5, "seconds": 60}.') from error
+        numbers = (more.usd, more.tokens, more.calls, more.seconds)
+        if not all(0 <= number < float("inf") for number in numbers) or not any(numbers):
+            raise BadExtension("Caps are raised by numbers above 0.")
+        return more
+
+    async def _next(self, run: str) -> State | None:
+        """What the graph is given to go on: nothing, or its start where it did not begin."""
+        state = await self._graph.aget_state(self._config(run))
+        return None if state.values else {"iteration": 0}
 
     async def settle(self, run: str, answer: str, *, run_id: str | None = None) -> str:
         """Starts a run like this one, with the answer to the question it has left open among the
@@ -195,6 +270,8 @@ class Session:
             task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
             run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
             ask=options.ask, answered=(*options.answered, test.name),
+            plan=options.plan.plan if options.plan is not None else None,
+            visitor=options.visitor, pauses=options.pauses,
         )
 
     async def cancel(self, run: str) -> None:
@@ -219,13 +296,20 @@ class Session:
                 continue
             emit = self._voice(row.id)
             state = await self._graph.aget_state(self._config(row.id))
-            begun = bool(state.values)
             step = ", ".join(state.next) or "the start"
             emit(Resumed(note=f"its process was gone; it goes on with {step}"))
-            self._launch(row.id, None if begun else {"iteration": 0})
+            self._launch(row.id, await self._next(row.id))
         return tuple(row.id for row in adopted)
 
     # What readers ask.
+
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan:
+        """Who would answer a visitor, where wanted with another provider, model or role than the
+        settings have; raises `NoProvider` and `NeedsKey`."""
+        return self.models.plan(visitor, self.models.wishes(provider, roles, model))
 
     async def jail(self, task: Task | None = None) -> Jail:
         """What is seen to hold code back here, for a task where its judge will run.
@@ -245,11 +329,15 @@ class Session:
 
     def waiting(self, run: str) -> str | None:
         """The id of the question the run waits with, if it does."""
-        pending: str | None = None
+        asked = self._asked(run)
+        return None if asked is None else asked.interrupt
+
+    def _asked(self, run: str) -> Waiting | None:
+        pending: Waiting | None = None
         for entry in self._bus.log(run):
             match entry.event:
-                case Waiting(interrupt=key):
-                    pending = key
+                case Waiting() as pending:
+                    pass
                 case Answered() | Resumed():
                     pending = None
                 case _ if entry.final:
@@ -299,23 +387,20 @@ class Session:
 
     async def _drive(self, run: str, given: State | Command[Any] | None) -> None:
         emit = self._voice(run)
+        surroundings = self._surroundings(run)
         try:
-            async with asyncio.timeout(self._seconds_left(run)) as clock:
-                async for chunk in self._graph.astream(
-                    cast(Any, given),  # the graph's input type is its state; resuming has others
-                    self._config(run),
-                    context=self._surroundings(run),
-                    stream_mode="updates",
-                    durability="sync",
-                ):
-                    for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
-                        emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
+            with self._steps.around():
+                async with asyncio.timeout(self._seconds_left(run)) as clock:
+                    await self._steps_of(run, given, surroundings, emit)
         except TimeoutError as error:
             if not clock.expired():
                 emit(RunFailed(error=f"TimeoutError: {error}"))
                 raise
-            seconds = self._options(run).budget_s
-            await self._conclude(run, "budget", f"the run's {seconds:g} seconds are over")
+            await self._pause(run, f"the run's {self._seconds(run):g} seconds are over")
+        except OverBudget as error:
+            await self._pause(run, str(error))
+        except NeedsKey as error:
+            emit(Waiting(interrupt=f"key-{uuid.uuid4().hex}", question=str(error), needs="key"))
         except LlmError as error:
             await self._conclude(run, "not_fixable", str(error))
         except SandboxError as error:
@@ -325,6 +410,32 @@ class Session:
         except Exception as error:
             emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
+        finally:
+            await surroundings.context.router.close()
+
+    async def _steps_of(
+        self, run: str, given: State | Command[Any] | None, surroundings: Surroundings,
+        emit: Writer,
+    ) -> None:
+        """Runs the graph until it ends or interrupts."""
+        async for chunk in self._graph.astream(
+            cast(Any, given),  # the graph's input type is its state; resuming has others
+            self._config(run),
+            context=surroundings,
+            stream_mode="updates",
+            durability="sync",
+        ):
+            for interrupt in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
+                emit(Waiting.model_validate({"interrupt": interrupt.id, **interrupt.value}))
+
+    async def _pause(self, run: str, words: str) -> None:
+        """A cap is reached: the run waits to have it raised, or ends."""
+        if not self._options(run).pauses:
+            await self._conclude(run, "budget", words)
+            return
+        self._voice(run)(
+            Waiting(interrupt=f"budget-{uuid.uuid4().hex}", question=words, needs="budget")
+        )
 
     async def _conclude(self, run: str, outcome: str, reason: str) -> None:
         """Writes the last event of a run that did not reach its last step."""
@@ -335,17 +446,27 @@ class Session:
 
     def _seconds_left(self, run: str) -> float:
         """What is left of the run's budget; a resumed run does not get a fresh one."""
-        return max(0.0, self._options(run).budget_s - seconds_spent(self._bus.log(run)))
+        return max(0.0, self._seconds(run) - seconds_spent(self._bus.log(run)))
+
+    def _seconds(self, run: str) -> float:
+        """The run's budget in wall seconds, with what was added to it."""
+        added = sum(
+            entry.event.seconds for entry in self._bus.log(run)
+            if isinstance(entry.event, Extended)
+        )
+        return self._options(run).budget_s + added
 
     def _options(self, run: str) -> Options:
         return Options.from_json(self._store.run(run).options)
 
     def _surroundings(self, run: str) -> Surroundings:
         options = self._options(run)
+        plan = options.plan.plan if options.plan is not None else self.plan(options.visitor)
         context = Context(
             task=self._store.get(self._store.run(run).task, Task),
-            plan=self.plan,
-            provider=self._provider,
+            plan=plan,
+            router=self._router(run, plan, options),
+            rules=self._rules,
             sandbox=self.sandbox,
             memory=self._memory,
             store=self._store,
@@ -360,6 +481,24 @@ class Session:
         )
         return Surroundings(context, lambda task: self._bus.writer(run, task))
 
+    def _router(self, run: str, plan: Plan, options: Options) -> Router:
+        """Asks the models of a run's plan, with the keys of its visitor, and writes what is spent
+        into its log by the session's own voice, which no later attempt of a step replaces."""
+        voice = self._voice(run)
+        log = self._bus.log(run)
+        caps = Caps(options.budget_usd, options.budget_tokens, options.budget_calls)
+        kept = ledger(caps, self.settings.role_budgets, log)
+        first = len(kept.charges)
+        redactor = self.models.redactor()
+        return Router(
+            plan=plan,
+            open=lambda choice: self.models.provider(choice, options.visitor),
+            ledger=kept,
+            prices=self.models.prices,
+            tell=lambda occurrence: voice(told(occurrence, first, redactor.text)),
+            breaker=lambda choice: self.models.breaker(choice, options.visitor),
+        )
+
 
 @asynccontextmanager
 async def open_session(
@@ -367,14 +506,18 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """A session in the running event loop; closes its files at the end.
 
-    Raises `NoProvider`, `BadSettings` or `SandboxError`, each with what to do about it.
+    Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
     """
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    plan = resolve(settings.provider, settings.environment)
     jail = sandbox() if sandbox else open_sandbox(
         settings.sandbox, settings.environment or None
     )
     folder, warning = data_folder(settings)
+    answers = Answers(folder / "answers.db") if settings.cache != "off" else None
+    models = Models(settings, answers=answers)
+    steps = uploads(
+        settings.environment, content=settings.trace_content, redactor=models.redactor()
+    )
     store = Store(folder / "runs.db")
     memory = open_memory(folder / "memory.db")
     try:
@@ -385,8 +528,8 @@ async def open_session(
                 connection, serde=JsonPlusSerializer(allowed_msgpack_modules=())
             )
             await saver.setup()
-            session = Session(settings, plan, jail, store, memory, saver, warning)
-            with prompt():
+            session = Session(settings, models, jail, store, memory, saver, warning, steps)
+            with prompt(), redacted_logs(models.logs):
                 try:
                     yield session
                 finally:
@@ -394,6 +537,9 @@ async def open_session(
     finally:
         memory.close()
         store.close()
+        steps.close()
+        if answers is not None:
+            answers.close()
 
 
 __all__ = [

@@ -58,6 +58,10 @@ class State(TypedDict, total=False):
     best_report_id: str
     diagnosis_id: str
     iteration: int
+    paid: bool
+    """No repair was found without a model: from here on the plan's models are asked."""
+    escalated: bool
+    """That was just seen: the failure is diagnosed once more, by a model."""
     strategy: str
     note: str
     proposals: Annotated[list[str], operator.add]

@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from agent.attempts import Attempt, Proposal, reserved_s
 from agent.context import Context
-from agent.domain import Alternatives, Diagnosis, Report, Solution, TestCase
+from agent.domain import Report, Solution
 from agent.domain import Strategy as StrategyName
 from agent.events import PartialFound, Searched
+from agent.rewriting import by_model
 from agent.searching import SearchProgress, heal_by_search
-
-FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
-"""The part of a run's remaining seconds that a search leaves for judging and proving its find."""
-
-
-def reserved_s(seconds_left: float) -> float:
-    """Seconds at the end of a run in which nothing more is searched."""
-    return min(MOST_RESERVED_S, FOR_THE_VERDICT * seconds_left)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What a strategy starts from. The tests are those that a repair may see and must pass."""
-
-    solution: Solution
-    tests: tuple[TestCase, ...]
-    report: Report
-    diagnosis: Diagnosis
-    iteration: int
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a strategy found: a program the judge passed under the visible tests, or none."""
-
-    solution: Solution | None
-    note: str
-    candidates: int = 0
-    alternatives: Alternatives | None = None
-    """Repairs that pass the visible tests too and behave otherwise."""
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
@@ -90,6 +61,11 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
 
 STRATEGIES: dict[StrategyName, Callable[[Attempt, Context], Awaitable[Proposal]]] = {
     "search": by_search,
+    "model": by_model,
 }
-"""Strategies in the order of their cost; all of them run side by side, and the first in this
-order that brings a verified program wins."""
+"""Strategies in the order of their cost; of those that run side by side, the first in this order
+that brings a verified program wins."""
+
+FREE: tuple[StrategyName, ...] = ("search",)
+"""Strategies that ask no model. The others run once these have found nothing."""
+PAID: tuple[StrategyName, ...] = tuple(name for name in STRATEGIES if name not in FREE)

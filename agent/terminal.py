@@ -36,9 +36,12 @@ from agent.events import (
     Critiqued,
     Diagnosed,
     Event,
+    Extended,
+    FellBack,
     Judged,
     LessonLearned,
     ModelCalled,
+    ModelFailed,
     Notice,
     PatchProposed,
     Proved,
@@ -53,6 +56,7 @@ from agent.events import (
 )
 from agent.repair.question import in_words
 from agent.result import Result
+from agent.spending import call_words, dollars
 
 HEADLINE: dict[RunOutcome, tuple[str, str]] = {
     "healthy": ("HEALTHY", "bold green"),
@@ -263,8 +267,7 @@ def cost_words(result: Result) -> str:
     """What the run cost, in words."""
     if result.tokens == 0:
         return "no tokens, $0.00"
-    price = "price unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
-    return f"{result.tokens} tokens, {price}"
+    return f"{result.tokens:,} tokens, {dollars(result.cost_usd)}"
 
 
 def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
@@ -329,6 +332,14 @@ def event_words(event: Event) -> str:
         case RunStarted():
             plan = plan_words(event.provider, event.provider_why)
             return f"{plan}\nsandbox: {event.sandbox}" if event.sandbox else plan
+        case ModelCalled():
+            return f"  {call_words(event)}"
+        case ModelFailed():
+            return f"  {event.role}: no answer from {event.provider}/{event.model}: {event.why}"
+        case FellBack():
+            return f"  {event.role}: {event.to} answers, not {event.provider}: {event.why}"
+        case Extended():
+            return "the caps were raised"
         case TestsFrozen():
             origins = Counter(test.origin for test in event.tests)
             named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
@@ -377,8 +388,6 @@ def detail_words(event: Event) -> str:
         case Proved():
             told = f"  proof {event.level}: {event.why}"
             return "\n".join([told, *evidence_words(event.evidence)])
-        case ModelCalled():
-            return f"  {event.role}: {event.tokens} tokens of {event.model}, {event.wall_s:.1f} s"
         case Answered():
             return f"  answered: {event.answer}"
         case _:

@@ -58,3 +58,18 @@ def is_literal(node: ast.expr) -> bool:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False
     return True
+
+
+def expression(text: str) -> ast.expr | None:
+    """The tree of a text that is one expression; `None` where it is not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def is_call(text: str) -> bool:
+    """Whether a text is one call, as a test can make it."""
+    return isinstance(expression(text), ast.Call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.domain import BlamedLine, Diagnosis, Lesson, Report, TestCase, Verdict
+from agent.domain import BlamedLine, Diagnosis, Report, TestCase, Verdict
 
 
 def suspects(blamed: Sequence[BlamedLine]) -> str:
@@ -46,9 +46,9 @@ def diagnosis(found: Diagnosis) -> str:
     return "\n".join([f"{found.category}: {found.cause}", *found.evidence])
 
 
-def lessons(known: Sequence[Lesson]) -> str:
+def lessons(known: Sequence[str]) -> str:
     """Lessons, one a line; the memory brings five at most."""
-    return "\n".join(f"- {lesson.text}" for lesson in known)
+    return "\n".join(f"- {lesson}" for lesson in known)
 
 
 def repair_question(
@@ -58,7 +58,7 @@ def repair_question(
     cases: Iterable[TestCase],
     report: Report,
     found: Diagnosis,
-    known: Sequence[Lesson] = (),
+    known: Sequence[str] = (),
     attempts: Sequence[str] = (),
 ) -> Mapping[str, str]:
     """The variables of the generator's `repair` and `edit`: `cases` are the tests that fail, and

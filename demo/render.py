@@ -24,8 +24,9 @@ from agent.domain import (
 )
 from agent.events import PartialFound, Step
 from agent.repair.question import said
+from agent.spending import call_words
 from demo.patch import DiffLine, diff_lines
-from demo.view import Column, Moment, Row, View, cost, headline, meaning, told
+from demo.view import Column, Moment, Row, View, headline, meaning, told
 from sandbox.levels import FIT_FOR_STRANGERS
 
 LONGEST_TEXT = 4_000
@@ -589,11 +590,7 @@ def _program(view: View) -> str:
             f"<pre>{_text(view.finish.stdout)}</pre></details>"
         )
     if view.calls:
-        calls = "".join(
-            f"<li>{_text(call.role)}: {_text(call.provider)}, {_text(call.model)}, "
-            f"{call.tokens:,} tokens, {cost(call.tokens, call.cost_usd)}, {call.wall_s:.1f} s</li>"
-            for call in view.calls
-        )
+        calls = "".join(f"<li>{_text(call_words(call))}</li>" for call in view.calls)
         parts.append(
             f'<details data-key="calls"><summary>Model calls</summary><ul>{calls}</ul></details>'
         )

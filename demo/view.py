@@ -28,9 +28,13 @@ from agent.events import (
     CodeWritten,
     Critiqued,
     Diagnosed,
+    Extended,
+    FellBack,
     Judged,
     LessonLearned,
+    ModelAsked,
     ModelCalled,
+    ModelFailed,
     Notice,
     PartialFound,
     PatchProposed,
@@ -51,6 +55,7 @@ from agent.events import (
     fold_attempts,
 )
 from agent.repair.question import in_words
+from agent.spending import call_words, dollars
 
 Tone = Literal["plain", "good", "bad", "warning"]
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
@@ -131,6 +136,7 @@ class View:
     proof: Proved | None = None
     lessons: tuple[LessonLearned, ...] = ()
     calls: tuple[ModelCalled, ...] = ()
+    failed_calls: tuple[ModelFailed, ...] = ()
     notices: tuple[Notice, ...] = ()
     waiting: Waiting | None = None
     finish: RunFinished | None = None
@@ -252,7 +258,17 @@ def _after(view: View, stamped: Stamped) -> View:
             return _noted(view, stamped, event.text)
         case ModelCalled():
             view = replace(view, calls=(*view.calls, event))
-            return _noted(view, stamped, f"{event.role} asked {event.model}")
+            return _noted(view, stamped, call_words(event))
+        case ModelAsked():
+            return view
+        case ModelFailed():
+            view = replace(view, failed_calls=(*view.failed_calls, event))
+            return _noted(view, stamped, f"{event.role} got no answer: {event.why}", "warning")
+        case FellBack():
+            text = f"{event.role} is answered by {event.to}, not {event.provider}: {event.why}"
+            return _noted(view, stamped, text, "warning")
+        case Extended():
+            return _noted(view, stamped, "the caps were raised")
         case Notice():
             tone = "plain" if event.level == "info" else "warning"
             view = replace(view, notices=(*view.notices, event))
@@ -385,7 +401,7 @@ def cost(tokens: int, cost_usd: float | None) -> str:
         return "$0.00"
     if cost_usd is None:
         return f"{tokens:,} tokens, cost unknown"
-    return f"${cost_usd:.2f}" if cost_usd >= 0.01 or cost_usd == 0 else f"${cost_usd:.4f}"
+    return dollars(cost_usd)
 
 
 def headline(view: View) -> tuple[str, tuple[str, ...]]:

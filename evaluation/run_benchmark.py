@@ -87,7 +87,7 @@ async def surroundings(settings: Settings) -> str:
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(replace(settings, data_dir=Path(folder))) as session:
             jail = await session.jail()
-            return f"{session.plan.why}; {jail.words}"
+            return f"{session.plan().why}; {jail.words}"
 
 
 async def run(

@@ -14,10 +14,10 @@ from llm.provider import (
     open_provider,
     rules_provider,
 )
-from llm.types import Code, Json, Message, Reply, Request, Text, Usage
+from llm.types import Code, Json, Message, Reply, Request, Stream, Text, Usage
 
 __all__ = [
     "BadPrompt", "BadReply", "Code", "Connection", "Json", "LlmError", "Message", "NoModel",
-    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Rules", "Secret", "Text",
-    "Usage", "open_provider", "resolve", "rules_provider",
+    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Rules", "Secret", "Stream",
+    "Text", "Usage", "open_provider", "resolve", "rules_provider",
 ]

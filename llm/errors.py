@@ -2,8 +2,8 @@
 
     LlmError                 the base; the message is for people and says the next step
       NoProvider             nothing that can answer is configured, or it is not built in
+        NeedsKey             the plan needs a key that is not at hand (any more)
       NoModel                the answer needs a model, and the plan has none
-      NeedsKey               the plan needs a key that is not at hand (any more)
       BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
       OverBudget             a cap of the run or the role would be passed; nothing was sent
       NotRecorded            a replay was asked what its record does not hold
@@ -40,7 +40,7 @@ class NoModel(LlmError):
     """Only a model could answer this, and the plan has none."""
 
 
-class NeedsKey(LlmError):
+class NeedsKey(NoProvider):
     """The plan needs a key that is not at hand; `provider` says whose."""
 
     def __init__(self, message: str, provider: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from llm.errors import NoProvider
 from llm.keys import NO_KEY, Secret
-from llm.types import Reply, Request
+from llm.types import Request, Stream
 
 
 class Provider(Protocol):
@@ -17,8 +17,10 @@ class Provider(Protocol):
 
     name: str
     model: str
+    thinks: bool
+    """It thinks before it answers, and what it thinks counts as tokens of the answer."""
 
-    def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    def stream(self, request: Request) -> Stream:
         """Yields the answer's text piece by piece, and as its last item the `Reply`, once.
 
         The pieces joined are the reply's text. A token limit, a refusal and a cut connection are
@@ -91,7 +93,8 @@ class Row:
     factory: str
     """`module:callable`, called with a `Connection`."""
     key_name: str = ""
-    """The environment variable of its key; empty where it needs none."""
+    """The environment variable of its key; empty where it takes none."""
+    needs_key: bool = False
     extra: str = ""
     """The optional dependency set that brings what it imports."""
     local: bool = False
@@ -99,12 +102,14 @@ class Row:
 
 
 PROVIDERS: dict[str, Row] = {
-    "anthropic": Row("llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", "anthropic"),
+    "anthropic": Row(
+        "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic"
+    ),
     "ollama": Row("llm.providers.ollama:OllamaProvider", extra="ollama", local=True),
     "huggingface": Row(
-        "llm.providers.huggingface:HuggingFaceProvider", extra="local", local=True
+        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local", local=True
     ),
-    "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", "openai"),
+    "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai"),
 }
 """Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -113,3 +113,7 @@ class Reply:
     """It came from our own cache or a record: nothing was sent and nothing paid."""
     instead_of: str = ""
     """The `provider/model` that should have answered and could not; empty without a fallback."""
+
+
+Stream = AsyncGenerator[str | Reply, None]
+"""An answer as it comes: pieces of text, and at last its `Reply`."""

@@ -18,7 +18,7 @@ from agent.settings import ENVIRONMENT, Settings
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RUNTIME_EXTRAS = ("ui", "anthropic", "ollama", "local")
+RUNTIME_EXTRAS = ("ui", "anthropic", "ollama", "openai", "local")
 CARD_PACKAGES = {
     "gradio", "langgraph", "anthropic", "ollama", "transformers", "torch", "accelerate",
     "bitsandbytes", "jsonschema", "pyyaml",

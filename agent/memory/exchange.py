@@ -23,6 +23,7 @@ from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
 from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Remembered, Standing
 from agent.memory.locality import is_local
+from llm.redaction import may_hold_a_key
 
 LARGEST_FILE = 20_000_000
 """Characters of a file that is read."""
@@ -30,12 +31,6 @@ MOST_LINES = 10_000
 LONGEST_NOTE = 1_000
 LONGEST_LESSON = 600
 
-_KEY = re.compile(
-    r"\b(?:sk|hf|ghp|gho|github_pat|xox[abp]|AKIA|AIza)[-_A-Za-z0-9]{12,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|(?:api_?key|token|secret|password|passwd)['\"]?\s*[:=]\s*['\"][^'\"\s]{6,}",
-    re.IGNORECASE,
-)
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
 
 _Taken = Literal["fixes", "lessons", "known", "trusted"]
@@ -151,7 +146,7 @@ def lesson_line(lesson: Lesson) -> LessonLine | None:
 def is_public(line: FixLine | LessonLine) -> bool:
     """Whether nothing in a line looks like a key or a person's folder."""
     texts = [value for value in line.model_dump().values() if isinstance(value, str)]
-    return not any(_KEY.search(text) or _HOME.search(text) for text in texts)
+    return not any(may_hold_a_key(text) or _HOME.search(text) for text in texts)
 
 
 def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:

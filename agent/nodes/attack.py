@@ -6,8 +6,9 @@ from agent.context import Context
 from agent.domain import Property, Solution, TestCase
 from agent.events import TestsFrozen
 from agent.nodes.specify import info
-from agent.roles import QA_ADVERSARY, ask
+from agent.roles import QA_ADVERSARY, ask_if_it_answers
 from agent.state import State, Suite
+from agent.trees import is_call
 from agent.wording import tests
 
 
@@ -15,7 +16,7 @@ async def attack(state: State, ctx: Context) -> State:
     """Adds calls that must return at all; nobody knows yet what they should return."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    answer = await ask(
+    answer = await ask_if_it_answers(
         ctx,
         QA_ADVERSARY,
         {
@@ -23,14 +24,18 @@ async def attack(state: State, ctx: Context) -> State:
             "tests": tests(suite.visible),
         },
         {"test_cases": suite.visible},
+        free=ctx.free(state),
+        without="No adversarial calls are added.",
     )
+    if answer is None:
+        return {}
     names = {test.name for test in suite.all}
     fresh: tuple[TestCase, ...] = tuple(
         Property(
             name=f"{call.call} returns", origin="adversarial", call=call.call, predicate="True"
         )
         for call in answer.calls
-        if f"{call.call} returns" not in names
+        if f"{call.call} returns" not in names and is_call(call.call)
     )
     if not fresh:
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import Report, Solution
 from agent.events import Critiqued
-from agent.roles import CRITIC, ask
+from agent.roles import CRITIC, Critique, ask_if_it_answers
 from agent.state import State
 
 
@@ -16,7 +16,7 @@ async def critique(state: State, ctx: Context) -> State:
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
     report = ctx.store.get(state["report_id"], Report)
-    answer = await ask(
+    answer = await ask_if_it_answers(
         ctx,
         CRITIC,
         {"before": before.text, "after": after.text},
@@ -24,7 +24,9 @@ async def critique(state: State, ctx: Context) -> State:
             "before_solution": before, "after_solution": after,
             "crash_only": not report.trusted,
         },
-    )
+        free=ctx.free(state),
+        without="A repair that nobody reviewed is not kept.",
+    ) or Critique(approve=False, note="it could not be reviewed: the critic gave no answer")
     ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
     if answer.approve:
         return {"rejected": ""}

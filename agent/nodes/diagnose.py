@@ -12,7 +12,7 @@ from agent.flakiness import RUNS
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
-from agent.roles import DEBUGGER, RootCause, ask
+from agent.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.state import State, Suite
 from agent.wording import failures, suspects
 
@@ -47,7 +47,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         lines = await asyncio.to_thread(blamed, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable:
-        answer = await ask(
+        answer = await ask_if_it_answers(
             ctx,
             DEBUGGER,
             {
@@ -55,8 +55,11 @@ async def diagnose(state: State, ctx: Context) -> State:
                 "suspects": suspects(found.blamed),
             },
             {"found": found},
+            free=not state.get("paid", False),
+            without="The run goes on with what was seen by running the program.",
         )
-        found = combined(found, answer, solution.text)
+        if answer is not None:
+            found = combined(found, answer, solution.text)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
     if state["iteration"] == 0:
         _remind(ctx, state, found, solution)

@@ -6,7 +6,7 @@ import time
 
 from agent.context import Context
 from agent.domain import ProofLevel, Report, RunOutcome, Solution, Strategy
-from agent.events import ModelCalled, PartialFound, RunFinished
+from agent.events import ModelCalled, ModelFailed, PartialFound, RunFinished
 from agent.state import State
 
 
@@ -34,7 +34,9 @@ def conclude(state: State, ctx: Context, refused: str, reason: str) -> State:
         _show_best(state, ctx)
     good = outcome in ("healthy", "healed", "crash_stopped")
     entries = ctx.log()
-    calls = [entry.event for entry in entries if isinstance(entry.event, ModelCalled)]
+    calls = [
+        entry.event for entry in entries if isinstance(entry.event, (ModelCalled, ModelFailed))
+    ]
     costs = [call.cost_usd for call in calls]
     ctx.emit(
         RunFinished(

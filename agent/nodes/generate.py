@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import File, Solution
 from agent.events import CodeWritten
-from agent.roles import ask_for_code
+from agent.roles import GENERATOR, ask_for_code
 from agent.state import State
 
 
@@ -15,7 +15,7 @@ async def generate(state: State, ctx: Context) -> State:
     solution = Solution(
         files=(File(path="solution.py", text=code),),
         entry="solution.py",
-        origin="model" if ctx.plan.has_model else "draft",
+        origin="model" if ctx.plan.of(GENERATOR) else "draft",
     )
     ctx.emit(CodeWritten(iteration=0, solution=solution))
     key = ctx.store.put(solution)

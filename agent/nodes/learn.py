@@ -10,8 +10,9 @@ from agent.events import LessonLearned, Notice
 from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
 from agent.memory.fixes import Standing
 from agent.repair.question import question
-from agent.roles import MEMORY_SUMMARISER, ask
+from agent.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from agent.state import State
+from llm.errors import NeedsKey, OverBudget
 
 
 async def learn(state: State, ctx: Context) -> State:
@@ -34,17 +35,32 @@ async def learn(state: State, ctx: Context) -> State:
 
 async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
-    summary = await ask(
-        ctx,
-        MEMORY_SUMMARISER,
-        {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-    )
-    lesson = Lesson(text=summary.text, category=summary.category)
+    summary = await _summary(state, ctx, diagnosis)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
-    ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))
     stored = _store_fix(state, ctx, state["note"])
+    if summary is None:
+        return
+    lesson = Lesson(text=summary.text, category=summary.category)
+    ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
+
+
+async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary | None:
+    """The lesson in words; `None` where no model gave one. The repair is proven by now, so no cap
+    and no key that is gone holds its run up for that."""
+    without = "What helped is kept as an edit, not in words."
+    try:
+        return await ask_if_it_answers(
+            ctx,
+            MEMORY_SUMMARISER,
+            {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
+            free=ctx.free(state),
+            without=without,
+        )
+    except (OverBudget, NeedsKey) as error:
+        ctx.emit(Notice(level="warning", text=f"{error}. {without}"))
+        return None
 
 
 def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Rivals | None]:

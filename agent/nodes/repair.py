@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from agent.attempts import Attempt
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Diagnosis, Report, Solution, Strategy
 from agent.state import State, Suite
-from agent.strategies import STRATEGIES, Attempt
+from agent.strategies import STRATEGIES
 
 
 class Branch(TypedDict):

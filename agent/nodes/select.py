@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from agent.context import Context
 from agent.domain import Alternatives, Solution, Strategy
-from agent.events import Ambiguous, CodeWritten, PatchProposed, Searched
+from agent.events import Ambiguous, CodeWritten, Notice, PatchProposed, Searched
 from agent.recollection import Recollection, taken
 from agent.repair.question import question
+from agent.roles import GENERATOR
 from agent.state import State, Suite
 from agent.strategies import STRATEGIES
+
+LEAST_S = 1.0
+"""Seconds of a run below which no model is asked any more."""
 
 
 async def select(state: State, ctx: Context) -> State:
@@ -22,6 +26,13 @@ async def select(state: State, ctx: Context) -> State:
     winner = next((name for name in STRATEGIES if name in found), None)
     if winner is None and state.get("reserve_id"):
         return _from_reserve(state, ctx)
+    if winner is None and not state.get("paid") and _a_model_can_help(ctx):
+        model = ctx.plan.of(GENERATOR)
+        ctx.emit(Notice(level="info", text=(
+            f"No repair was found without a model ({state.get('reason', '')}). From here on models "
+            f"are asked{f', {model.words} for a repair' if model else ''}."
+        )))
+        return {"paid": True, "escalated": True}
     if winner is None:
         if _out_of_time(ctx):
             return {
@@ -46,8 +57,13 @@ async def select(state: State, ctx: Context) -> State:
     return {
         "solution_id": key, "iteration": iteration_now, "strategy": winner,
         "note": solution.note, "rivals_id": rivals,
-        "caveat": "", "open_id": "",
+        "caveat": "", "open_id": "", "escalated": False,
     }
+
+
+def _a_model_can_help(ctx: Context) -> bool:
+    """Whether the plan has a model for repairs, and the run some time for it."""
+    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
 
 
 def _from_reserve(state: State, ctx: Context) -> State:

@@ -8,10 +8,11 @@ from collections.abc import Collection
 
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
-from agent.events import TestInfo, TestsFrozen
+from agent.events import Notice, TestInfo, TestsFrozen
 from agent.intake import calls_made, fixes_a_value
-from agent.roles import SPEC_TESTER, ask
+from agent.roles import SPEC_TESTER, SpecTest, ask
 from agent.state import State, Suite
+from agent.trees import expression, is_literal
 
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
@@ -25,7 +26,7 @@ def info(test: TestCase) -> TestInfo:
 async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the words, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    fresh = await _from_words(ctx, suite.visible)
+    fresh = await _from_words(ctx, suite.visible, free=ctx.free(state))
     if fresh:
         ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
     visible = (*suite.visible, *fresh)
@@ -40,19 +41,32 @@ async def specify(state: State, ctx: Context) -> State:
     return {"suite_id": ctx.store.put(grown)}
 
 
-async def _from_words(ctx: Context, known: tuple[TestCase, ...]) -> tuple[TestCase, ...]:
+async def _from_words(
+    ctx: Context, known: tuple[TestCase, ...], *, free: bool
+) -> tuple[TestCase, ...]:
     if not ctx.task.text:
         return ()
-    answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text})
+    answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free)
     codes = {test.code for test in known}
+    usable = [example for example in answer.examples if _is_test(example)]
+    if len(usable) < len(answer.examples):
+        ctx.emit(Notice(level="info", text=(
+            f"{len(answer.examples) - len(usable)} examples of the spec tester were no call with a "
+            "literal value and are left out."
+        )))
     examples = (
         Example(
             name=f"{example.call} == {example.expected}", origin="spec",
             call=example.call, expected=example.expected,
         )
-        for example in answer.examples
+        for example in usable
     )
     return tuple(example for example in examples if example.code not in codes)
+
+
+def _is_test(example: SpecTest) -> bool:
+    value = expression(example.expected)
+    return expression(example.call) is not None and value is not None and is_literal(value)
 
 
 def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:

@@ -5,11 +5,9 @@ It stands in for no model: a role without a rule, or a rule that cannot answer, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from llm.errors import NoModel
 from llm.provider import Rules, estimated_tokens
-from llm.types import Reply, Request, Usage
+from llm.types import Reply, Request, Stream, Usage
 
 
 class MockProvider:
@@ -17,13 +15,14 @@ class MockProvider:
 
     name = "mock"
     model = "none"
+    thinks = False
     exact = False
     window = None
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
+    async def stream(self, request: Request) -> Stream:
         if request.role not in self._rules:
             raise NoModel(f"the role {request.role!r} needs a model, and none is configured")
         text = self._rules[request.role](request.variables)

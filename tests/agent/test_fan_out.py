@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent import strategies
+from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.events import RunFinished
 from agent.intake import paste
 from agent.session import Settings, open_session
-from agent.strategies import Attempt, Proposal
 
 CODE = "def area(width, height):\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"

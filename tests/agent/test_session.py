@@ -259,10 +259,12 @@ async def test_an_unknown_run_is_a_named_error(session: Session) -> None:
         session.log("x")
 
 
-async def test_a_provider_that_is_not_built_in_is_refused_at_the_door(tmp_path: Path) -> None:
-    with pytest.raises(NoProvider, match="'ollama' is not built into this version"):
-        async with open_session(Settings.from_env({}, provider="ollama", data_dir=tmp_path)):
-            raise AssertionError("it opened")
+async def test_a_provider_that_cannot_be_had_starts_no_run(tmp_path: Path) -> None:
+    settings = Settings.from_env({}, provider="anthropic", data_dir=tmp_path)
+    async with open_session(settings) as session:
+        with pytest.raises(NoProvider, match="anthropic needs a key: set ANTHROPIC_API_KEY"):
+            await session.start(paste(ONE_BUG, TESTS, "").task)
+        assert session.runs() == ()
 
 
 async def test_the_checkpoint_holds_addresses_only(session: Session, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.settings import ENVIRONMENT, BadSettings, Settings, data_folder
+from llm.budget import Caps
 
 
 def test_every_environment_name_sets_its_field() -> None:
@@ -15,15 +16,50 @@ def test_every_environment_name_sets_its_field() -> None:
         "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "jail",
         "SANDBOX_ALLOW_WEAK": "1", "HEAL_PROOF_S": "1.5", "HEAL_ASK": "1",
         "HEAL_DATA_DIR": "/somewhere", "HF_TOKEN": "t", "HF_LESSONS_REPO": "anna/lessons",
+        "LLM_MODEL": "m", "LLM_ROLES": "critic=anthropic/x, debugger=ollama",
+        "LLM_FALLBACK": "ollama, groq/y", "ANTHROPIC_MODEL": "a", "ANTHROPIC_FAST_MODEL": "b",
+        "ANTHROPIC_BASE_URL": "http://c", "OLLAMA_GENERATOR_MODEL": "d",
+        "OLLAMA_BASE_URL": "http://e", "OLLAMA_NUM_CTX": "4096", "OLLAMA_KEEP_ALIVE": "1m",
+        "HF_MODEL": "f", "USE_4BIT": "1", "OPENAI_MODEL": "g", "OPENAI_PRESET": "groq",
+        "OPENAI_BASE_URL": "http://h", "HEAL_BUDGET_USD": "1.5", "HEAL_BUDGET_TOKENS": "10",
+        "HEAL_BUDGET_CALLS": "3", "HEAL_ROLE_BUDGETS": "critic.calls=2, critic.usd=0.1",
+        "HEAL_PRICES": "/p.yaml", "ALLOW_HOST_KEYS": "1", "HEAL_RECORD": "/r.jsonl",
+        "HEAL_CACHE": "1", "HEAL_TRACE_CONTENT": "1",
     }
     settings = Settings.from_env(values)
-    assert values.keys() == set(ENVIRONMENT.values())
+    assert {*values, "HEAL_REPLAY"} == set(ENVIRONMENT.values())
     assert {name: getattr(settings, name) for name in ENVIRONMENT} == {
         "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
         "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
         "hold_out": False, "sandbox": "jail", "allow_weak": True, "data_dir": Path("/somewhere"),
         "hf_token": "t", "hf_lessons_repo": "anna/lessons", "proof_s": 1.5, "ask": True,
+        "model": "m", "roles": {"critic": "anthropic/x", "debugger": "ollama"},
+        "fallbacks": ("ollama", "groq/y"), "anthropic_model": "a", "anthropic_fast_model": "b",
+        "anthropic_base_url": "http://c", "ollama_model": "d", "ollama_base_url": "http://e",
+        "ollama_num_ctx": 4096, "ollama_keep_alive": "1m", "hf_model": "f", "four_bit": True,
+        "openai_model": "g", "openai_preset": "groq", "openai_base_url": "http://h",
+        "budget_usd": 1.5, "budget_tokens": 10, "budget_calls": 3,
+        "role_budgets": {"critic": Caps(usd=0.1, calls=2)}, "prices": Path("/p.yaml"),
+        "allow_host_keys": True, "record": Path("/r.jsonl"), "replay": None,
+        "cache": "deterministic", "trace_content": True,
     }
+
+
+def test_a_run_cannot_be_recorded_and_replayed_at_once() -> None:
+    assert Settings.from_env({"HEAL_REPLAY": "/r"}).replay == Path("/r")
+    with pytest.raises(BadSettings, match="HEAL_RECORD and HEAL_REPLAY exclude each other"):
+        Settings.from_env({"HEAL_REPLAY": "/r", "HEAL_RECORD": "/r"})
+
+
+def test_ollamas_other_variable_is_an_alias() -> None:
+    assert Settings.from_env({"OLLAMA_MODEL": "x"}).ollama_model == "x"
+    both = {"OLLAMA_MODEL": "x", "OLLAMA_GENERATOR_MODEL": "y"}
+    assert Settings.from_env(both).ollama_model == "y"
+
+
+@pytest.mark.parametrize("word", ["0", "false", "no", "off"])
+def test_four_bit_off_means_off(word: str) -> None:
+    assert Settings.from_env({"USE_4BIT": word}).four_bit is False
 
 
 def test_a_key_is_not_shown_with_the_settings() -> None:
@@ -32,7 +68,7 @@ def test_a_key_is_not_shown_with_the_settings() -> None:
 
 def test_every_plain_setting_has_an_environment_name() -> None:
     assert {field.name for field in fields(Settings)} - ENVIRONMENT.keys() == {
-        "drafts", "environment"
+        "drafts", "environment", "host_keys"
     }
 
 
@@ -49,6 +85,14 @@ def test_what_is_given_wins_over_the_environment() -> None:
         ("HEAL_HOLD_OUT", "maybe"),
         ("HEAL_AUTONOMY", "none"),
         ("HEAL_BUDGET_S", "1m"),
+        ("HEAL_BUDGET_USD", "-1"),
+        ("HEAL_BUDGET_TOKENS", "nan"),
+        ("LLM_ROLES", "debugger"),
+        ("HEAL_ROLE_BUDGETS", "critic.calls=-1"),
+        ("HEAL_ROLE_BUDGETS", "nobody.calls=1"),
+        ("HEAL_ROLE_BUDGETS", "critic.bananas=1"),
+        ("OLLAMA_NUM_CTX", "12"),
+        ("HEAL_CACHE", "some"),
     ],
 )
 def test_a_bad_value_is_named(variable: str, value: str) -> None:

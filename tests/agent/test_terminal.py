@@ -87,8 +87,8 @@ def test_the_words_healed_and_fixed_are_kept_for_what_was_shown() -> None:
 
 def test_a_price_that_is_unknown_is_not_called_free() -> None:
     assert cost_words(Result(tokens=0)) == "no tokens, $0.00"
-    assert cost_words(Result(tokens=9, cost_usd=None)) == "9 tokens, price unknown"
-    assert cost_words(Result(tokens=9, cost_usd=0.5)) == "9 tokens, $0.5000"
+    assert cost_words(Result(tokens=9, cost_usd=None)) == "9 tokens, cost unknown"
+    assert cost_words(Result(tokens=9, cost_usd=0.5)) == "9 tokens, $0.50"
 
 
 def test_a_status_is_said_in_words_beside_its_glyph() -> None:

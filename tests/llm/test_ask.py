@@ -11,11 +11,9 @@ from llm import (
     Json,
     Message,
     NoModel,
-    NoProvider,
     Reply,
     Request,
     Usage,
-    resolve,
     rules_provider,
 )
 from llm.ask import ask_code, ask_edits, ask_json, ask_typed
@@ -178,18 +176,3 @@ async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
         await ask_json(provider, REQUEST, SCHEMA)
 
 
-def test_auto_with_nothing_configured_is_the_plan_without_a_model() -> None:
-    plan = resolve("auto", {})
-    assert (plan.provider, plan.has_model) == ("mock", False)
-    assert "no model: memory and search only" in plan.why
-
-
-def test_auto_says_so_when_a_key_is_there_that_it_cannot_use() -> None:
-    plan = resolve("auto", {"ANTHROPIC_API_KEY": "secret-value"})
-    assert "ANTHROPIC_API_KEY is set" in plan.why
-    assert "secret-value" not in plan.why
-
-
-def test_a_provider_asked_for_by_name_is_never_replaced() -> None:
-    with pytest.raises(NoProvider, match="'anthropic' is not built into this version"):
-        resolve("anthropic", {"ANTHROPIC_API_KEY": "k"})

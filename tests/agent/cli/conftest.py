@@ -27,10 +27,12 @@ class ReplayedSession:
     interrupted: bool = False
     orphans: tuple[str, ...] = ()
     fault: Exception | None = None
-    plan: Plan = field(default_factory=lambda: Plan("mock", "no model: memory and search only"))
     started: list[tuple[Task, str]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     settings: Settings | None = None
+
+    def plan(self) -> Plan:
+        return Plan("mock", "no model: memory and search only")
 
     async def jail(self) -> Jail:
         return Jail(words="replayed sandbox", level="L4")

@@ -1,0 +1,218 @@
+"""The models that a session's runs may ask: whose keys are at hand, and who would answer.
+
+Keys are held here, in memory, by visitor, and nowhere else: not in the environment, a run's state,
+its log or a file. A visitor is known by the hash of a random word that only their browser has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from agent.domain import Value
+from agent.settings import Settings
+from llm import Connection, Plan, Provider, Secret, open_provider, resolve
+from llm.cache import Answers, Cached
+from llm.plan import ROLES, Choice, Wishes, connection
+from llm.prices import Prices, prices_with
+from llm.provider import PROVIDERS
+from llm.providers.presets import PRESETS
+from llm.records import BadRecord, Recording, Replaying, answered
+from llm.redaction import LogRedaction, Redactor
+from llm.router import Breaker
+from llm.tracing import traced
+
+OWNER = ""
+"""The visitor who is the host: the terminal, the library, and the page on loopback."""
+
+KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
+    *(row.key_name for row in PROVIDERS.values()),
+    *(row.key_name for row in PRESETS.values()),
+))))
+"""The variables that hold keys of models."""
+
+
+def replayed(path: Path) -> Plan:
+    """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
+    by_role = answered(path)
+    if not by_role:
+        raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
+    why = f"HEAL_REPLAY: answered from the record {path.name}"
+    anyone = next(iter(by_role.values()))
+    choices = [_chosen(role, by_role.get(role, anyone)[0], why) for role in ROLES]
+    others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
+    used = dict.fromkeys(choice.label for choice in choices)
+    return Plan(
+        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others)
+    )
+
+
+def _chosen(role: str, whom: tuple[str, str], why: str) -> Choice:
+    label, model = whom
+    preset = label if label in PRESETS else ""
+    return Choice(role, "openai" if preset else label, model, why, preset)
+
+
+def visitor_of(word: str) -> str:
+    """Who is meant by a browser's random word; the owner has none."""
+    return hashlib.sha256(word.encode()).hexdigest()[:32] if word else OWNER
+
+
+class ChosenModel(Value):
+    """A choice of a plan, as a run keeps it."""
+
+    role: str
+    provider: str
+    model: str
+    why: str
+    preset: str = ""
+
+
+class RunPlan(Value):
+    """The plan of one run: it stays the same when the run is taken up by another process."""
+
+    provider: str
+    why: str
+    choices: tuple[ChosenModel, ...] = ()
+    fallbacks: tuple[ChosenModel, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan) -> RunPlan:
+        """The plan to be kept."""
+        return cls.model_validate(asdict(plan))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was kept."""
+        return Plan(
+            self.provider, self.why,
+            tuple(Choice(**one.model_dump()) for one in self.choices),
+            tuple(Choice(**one.model_dump()) for one in self.fallbacks), self.notes,
+        )
+
+
+class BadKey(ValueError):
+    """What was given cannot be a key; the message says why."""
+
+
+class Models:
+    """Plans, keys and providers; used from the session's event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        opener: Callable[[Connection], Provider] = open_provider,
+        answers: Answers | None = None,
+    ) -> None:
+        """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
+        self.settings = settings
+        self.prices: Prices = prices_with(settings.prices)
+        self._open = opener
+        self._host = {
+            name: Secret(settings.environment[name])
+            for name in KEY_NAMES if settings.environment.get(name, "").strip()
+        }
+        self._answers = answers
+        self._given: dict[str, dict[str, Secret]] = {}
+        self._breakers: dict[tuple[str, str], Breaker] = {}
+        self._replayed = None if settings.replay is None else replayed(settings.replay)
+        self.logs = LogRedaction(self.redactor())
+        """To be put on what writes logs: knows every key that is known here."""
+
+    # Keys.
+
+    def give(self, visitor: str, variable: str, key: str) -> None:
+        """Keeps a visitor's key in place of the one they gave before; an empty one forgets it.
+
+        Raises `BadKey`, which never has the key in it.
+        """
+        if variable not in KEY_NAMES:
+            raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(KEY_NAMES)}")
+        secret = Secret(key)
+        if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
+                       or " " in secret.reveal()):
+            raise BadKey("A key is one line of plain characters without spaces: copy it again.")
+        mine = self._given.setdefault(visitor, {})
+        mine.pop(variable, None)
+        if secret:
+            mine[variable] = secret
+        self.logs.redactor = self.redactor()
+
+    def forget(self, visitor: str) -> None:
+        """Drops all keys that a visitor gave."""
+        self._given.pop(visitor, None)
+
+    def has(self, visitor: str) -> tuple[str, ...]:
+        """The names of the keys that a visitor's runs can use."""
+        return tuple(sorted(self.keys(visitor)))
+
+    def keys(self, visitor: str) -> Mapping[str, Secret]:
+        """What a visitor's runs can use: their own keys, and the host's where those serve them."""
+        serves = self.settings.host_keys or visitor == OWNER
+        return {**(self._host if serves else {}), **self._given.get(visitor, {})}
+
+    def redactor(self) -> Redactor:
+        """What takes every key known here out of a text."""
+        given = (key for keys in self._given.values() for key in keys.values())
+        return Redactor(key.reveal() for key in (*self._host.values(), *given))
+
+    # Plans.
+
+    def wishes(self, provider: str | None = None, roles: Mapping[str, str] | None = None,
+               model: str | None = None) -> Wishes:
+        """What is set, with what one run or one visitor wants otherwise."""
+        ours = self.settings.wishes
+        return replace(
+            ours, provider=provider or ours.provider,
+            model=(ours.model if provider in (None, "", ours.provider) else "")
+            if model is None else model,
+            roles={**ours.roles, **(roles or {})},
+        )
+
+    def plan(self, visitor: str = OWNER, wishes: Wishes | None = None) -> Plan:
+        """Who would answer; raises `NoProvider`, and `NeedsKey` where a key is what is missing."""
+        if self._replayed is not None:
+            return self._replayed
+        return resolve(wishes or self.settings.wishes, self.keys(visitor))
+
+    # Providers.
+
+    def provider(self, choice: Choice, visitor: str) -> Provider:
+        """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
+        without its key."""
+        redactor = self.redactor()
+        if self.settings.replay is not None:
+            return Replaying(self.settings.replay, choice.label, choice.model, redactor)
+        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+        if self.settings.record is not None:
+            provider = Recording(provider, self.settings.record, redactor)
+        if self._answers is not None and (
+            self.settings.cache == "all" or choice.provider != "anthropic"
+        ):  # Claude takes no temperature, so it never gives the same answer for sure
+            provider = Cached(
+                provider, self._answers, everything=self.settings.cache == "all",
+                redactor=redactor,
+            )
+        return traced(provider, content=self.settings.trace_content, redactor=redactor)
+
+    def breaker(self, choice: Choice, visitor: str) -> Breaker:
+        """What leaves a model alone after failures; one for all runs of a visitor."""
+        return self._breakers.setdefault((visitor, choice.words), Breaker())
+
+    async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
+        """The models that a provider lists for a visitor's key, which shows that it is good;
+        spends nothing. Raises an `LlmError`."""
+        ours = self.settings.wishes
+        wishes = replace(
+            ours, provider=name, model="", roles={}, fallbacks=(),
+            openai_model=ours.openai_model or "any",
+        )
+        provider = self.provider(self.plan(visitor, wishes).choices[0], visitor)
+        try:
+            return await provider.models()
+        finally:
+            await provider.close()
+

@@ -1,0 +1,100 @@
+"""Repair by a model: whole programs or edits, each judged, each told how the last one failed."""
+
+from __future__ import annotations
+
+from agent.attempts import Attempt, Proposal, reserved_s
+from agent.context import Context
+from agent.domain import Report, Solution, TestCase
+from agent.events import Notice, Recalled
+from agent.intake import untouched
+from agent.repair.answers import blindness
+from agent.roles import GENERATOR, ask_for_code, ask_for_edits
+from agent.wording import repair_question
+from llm import BadReply, LlmError
+from llm.errors import NeedsKey, OverBudget
+from llm.provider import PROVIDERS
+
+MOST_TRIES = 3
+"""Answers of the generator in one iteration."""
+LONG = 300
+"""Lines of a program from which a strong model is asked for edits of it."""
+
+
+async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
+    """Asks the generator for a repair until one passes, a few times at most.
+
+    A cap that is reached and a key that is gone are the run's matter; what else goes wrong with the
+    model is this strategy's, and is told.
+    """
+    tried: list[str] = []
+    seen = {attempt.solution.text}
+    note = "no time was left to ask the generator"
+    while len(tried) < MOST_TRIES and ctx.seconds_left > reserved_s(ctx.seconds_left):
+        try:
+            text = await _repaired(attempt, ctx, tried)
+        except (OverBudget, NeedsKey):
+            raise
+        except LlmError as error:
+            return Proposal(None, f"the generator brought no repair: {error}", len(tried))
+        if text in seen:
+            return Proposal(None, "the generator repeats itself", len(tried))
+        seen.add(text)
+        candidate = attempt.solution.with_text(
+            text, origin="model", note=f"a repair by {_model(ctx)}"
+        )
+        fault, report = await _judged(attempt, ctx, candidate)
+        if report is not None and report.passed:
+            return Proposal(candidate, candidate.note, len(tried) + 1)
+        tried.append(f"{candidate.diff(attempt.solution)}\n{fault}")
+        note = f"no repair by {_model(ctx)} passes: the last one {fault}"
+        ctx.emit(Notice(level="info", text=f"Repair {len(tried)} by {_model(ctx)} {fault}."))
+    return Proposal(None, note, len(tried))
+
+
+async def _judged(
+    attempt: Attempt, ctx: Context, candidate: Solution
+) -> tuple[str, Report | None]:
+    """What is wrong with a candidate, and its report where it was worth one."""
+    before, after = attempt.solution.text, candidate.text
+    if not untouched(before, after):
+        return "changes the program's own tests, which is not allowed", None
+    if blindness(before, after, [test.code for test in attempt.tests]) == "refused":
+        return "only gives the value that the tests expect", None
+    report = await ctx.judge(candidate, attempt.tests)
+    passed, total = report.score
+    failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
+    return f"passes {passed} of {total} tests ({failing[:600]})", report
+
+
+async def _repaired(attempt: Attempt, ctx: Context, tried: list[str]) -> str:
+    """The program text of one answer."""
+    failing = {verdict.test for verdict in attempt.report.failing}
+    cases: tuple[TestCase, ...] = tuple(
+        test for test in attempt.tests if test.name in failing
+    ) or attempt.tests
+    question = repair_question(
+        attempt.solution.text, task=ctx.task.text, cases=cases, report=attempt.report,
+        found=attempt.diagnosis, known=_lessons(ctx), attempts=tried,
+    )
+    choice = ctx.plan.of(GENERATOR)
+    weak = choice is None or PROVIDERS[choice.provider].local
+    if weak or attempt.solution.text.count("\n") < LONG:
+        return await ask_for_code(ctx, "repair", question)
+    try:
+        return await ask_for_edits(ctx, question)
+    except BadReply as error:
+        ctx.emit(Notice(level="info", text=(
+            f"The generator's edits could not be made ({error}); it is asked for the whole program."
+        )))
+        return await ask_for_code(ctx, "repair", question)
+
+
+def _lessons(ctx: Context) -> tuple[str, ...]:
+    """What earlier failures like this one have taught, as this run was told."""
+    told = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
+    return tuple(lesson for event in told for lesson in event.lessons)[:5]
+
+
+def _model(ctx: Context) -> str:
+    choice = ctx.plan.of(GENERATOR)
+    return "no model" if choice is None else choice.words

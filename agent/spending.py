@@ -1,0 +1,137 @@
+"""What a run has spent on models, from its log, and what it may come to before it starts; pure.
+
+The log is the ledger: a call that was charged and has no end there was cut off by a kill, and its
+whole charge stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import assert_never
+
+from agent.events import (
+    Event,
+    Extended,
+    FellBack,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    Notice,
+    Stamped,
+)
+from llm.budget import Caps, Charge, Ledger, Spent
+from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
+from llm.calls import FellBack as TookOver
+from llm.plan import Plan
+from llm.prices import Prices
+
+
+def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
+    """The ledger of a run as its log tells it."""
+    charges: dict[int, Charge] = {}
+    for entry in log:
+        match entry.event:
+            case ModelAsked() as asked:
+                amount = Spent(asked.cost_usd or 0.0, asked.tokens, 1)
+                charges[asked.call] = Charge(len(charges), asked.role, amount)
+            case ModelCalled(call=int()) | ModelFailed() as ended:
+                charge = charges[ended.call or 0]
+                amount = Spent(ended.cost_usd or 0.0, ended.tokens, 1, ended.wall_s)
+                charges[ended.call or 0] = replace(charge, amount=amount, open=False)
+            case Extended() as more:
+                raised = Caps(more.usd, more.tokens, more.calls, more.seconds)
+                run = run.more(raised)
+                roles = {role: caps.more(raised) for role, caps in roles.items()}
+    return Ledger(run, roles, list(charges.values()))
+
+
+def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> Event:
+    """What a router told, as an event; `first` is the number of calls before its own, and
+    `redacted` takes keys out of what providers said."""
+    match occurrence:
+        case CallStarted():
+            return ModelAsked(
+                call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
+                model=occurrence.model, tokens=occurrence.tokens, cost_usd=occurrence.usd,
+                prompt=occurrence.prompt,
+            )
+        case CallRetried():
+            return Notice(level="info", text=(
+                f"A model's provider turned a call away ({redacted(occurrence.why)}); it is "
+                f"asked again in {occurrence.wait_s:.1f} s."
+            ))
+        case CallEnded(reply=reply):
+            usage = reply.usage
+            return ModelCalled(
+                call=first + occurrence.id, role=occurrence.role, provider=reply.provider,
+                model=reply.model, tokens=usage.total,
+                cost_usd=reply.cost_usd, wall_s=round(reply.wall_s, 3),
+                input=usage.input + usage.written, output=usage.output, read=usage.read,
+                estimated=usage.estimated,
+                first_s=None if reply.first_s is None else round(reply.first_s, 3),
+                finish=reply.finish, attempts=reply.attempts, cached=reply.cached,
+            )
+        case CallBroke():
+            return ModelFailed(
+                call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
+                model=occurrence.model, error=occurrence.error, why=redacted(occurrence.why),
+                tokens=occurrence.usage.total, cost_usd=occurrence.usd,
+                wall_s=round(occurrence.wall_s, 3),
+            )
+        case TookOver():
+            return FellBack(
+                role=occurrence.role, provider=occurrence.from_, to=occurrence.to,
+                why=redacted(occurrence.why),
+            )
+        case _:
+            assert_never(occurrence)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """The most that one call of a role may come to."""
+
+    role: str
+    words: str
+    """Who answers it."""
+    tokens: int
+    usd: float | None
+    """`None` is unknown."""
+
+
+def preview(
+    plan: Plan, prices: Prices, question: Mapping[str, int], answer: Callable[[str], int],
+    today: date,
+) -> tuple[Foreseen, ...]:
+    """The most that one call of each role may come to, by the tokens of its question and of its
+    answer."""
+    found = []
+    for choice in plan.choices:
+        if choice.provider == "mock" or choice.role not in question:
+            continue
+        asked, said = question[choice.role], answer(choice.role)
+        found.append(Foreseen(
+            choice.role, choice.words, asked + said,
+            prices.most(choice.label, choice.model, asked, said, today),
+        ))
+    return tuple(found)
+
+
+def call_words(call: ModelCalled) -> str:
+    """A call of a model in one line."""
+    by = f"{call.role}: {call.provider}/{call.model}"
+    if call.cached:
+        return f"{by}, from what was answered before"
+    rather = "about " if call.estimated else ""
+    return (
+        f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s"
+    )
+
+
+def dollars(amount: float | None) -> str:
+    """What was paid, or may be; unknown is not nothing."""
+    if amount is None:
+        return "cost unknown"
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

@@ -1,0 +1,161 @@
+"""What a run may spend on models, and what it has spent.
+
+A call is charged the most it can cost before it is made, and its own figures once it has ended.
+So a cap is never passed by more than a provider's own false count of one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from llm.errors import OverBudget
+from llm.types import Usage
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The most that may be spent; `None` is no cap."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    """Wall seconds spent waiting for models."""
+
+    def more(self, other: Caps) -> Caps:
+        """These caps, raised by others."""
+        return Caps(
+            *(
+                mine if mine is None or extra is None else mine + extra
+                for mine, extra in zip(self.values, other.values, strict=True)
+            )  # type: ignore[arg-type]  # each field keeps its own type
+        )
+
+    @property
+    def values(self) -> tuple[float | int | None, ...]:
+        return (self.usd, self.tokens, self.calls, self.seconds)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls have come to. Calls of unknown price are counted in tokens only."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.usd + other.usd, self.tokens + other.tokens,
+            self.calls + other.calls, self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One call's place in the ledger."""
+
+    id: int
+    role: str
+    amount: Spent
+    open: bool = True
+    """The call has not ended: the amount is the most it can come to."""
+
+
+@dataclass
+class Ledger:
+    """One run's spending; used from one event loop."""
+
+    run: Caps
+    roles: Mapping[str, Caps] = field(default_factory=dict)
+    charges: list[Charge] = field(default_factory=list)
+
+    def spent(self, role: str | None = None) -> Spent:
+        """What has been charged, to a role or to all."""
+        return sum(
+            (charge.amount for charge in self.charges if role in (None, charge.role)), Spent()
+        )
+
+    def reserve(
+        self, role: str, *, question: int, answer: int, usd: float | None, what: str
+    ) -> Charge:
+        """Charges the most a call can come to; raises `OverBudget` where a cap would be passed.
+
+        `question` and `answer` are tokens, `usd` the most dollars, `None` where the price is
+        unknown: then a token cap must be there to bound the call. `what` names the model.
+        """
+        wanted = Spent(usd or 0.0, question + answer, 1)
+        for whose, caps, used in (
+            ("run", self.run, self.spent()),
+            (role, self.roles.get(role, Caps()), self.spent(role)),
+        ):
+            if usd is None and caps.usd is not None and caps.tokens is None and (
+                self.run.tokens is None
+            ):
+                raise OverBudget(
+                    f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
+                    "cap in tokens too, or list its price in HEAL_PRICES.", f"{whose} usd",
+                )
+            for name, cap, need, say in (
+                ("calls", caps.calls, used.calls + wanted.calls, _count),
+                ("tokens", caps.tokens, used.tokens + wanted.tokens, _count),
+                ("usd", caps.usd, used.usd + wanted.usd, _dollars),
+            ):
+                if cap is not None and need > cap + 1e-12:
+                    raise OverBudget(
+                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} {name} "
+                        f"would be passed ({say(need)} with the most this call can come to)",
+                        f"{whose} {name}",
+                    )
+            if caps.seconds is not None and used.seconds >= caps.seconds:
+                raise OverBudget(
+                    f"{what} is not asked as {role}: the {whose}'s {caps.seconds:g} seconds of "
+                    "waiting for models are over", f"{whose} seconds",
+                )
+        charge = Charge(len(self.charges), role, wanted)
+        self.charges.append(charge)
+        return charge
+
+    def seconds_left(self, role: str) -> float | None:
+        """How long a call of the role may still take; `None` is without limit."""
+        left = [
+            caps.seconds - used.seconds
+            for caps, used in (
+                (self.run, self.spent()), (self.roles.get(role, Caps()), self.spent(role))
+            )
+            if caps.seconds is not None
+        ]
+        return min(left, default=None)
+
+    def settle(self, charge: Charge, usage: Usage, usd: float | None, seconds: float) -> None:
+        """Replaces what was reserved by what the call came to."""
+        amount = Spent(usd or 0.0, usage.total, 1, seconds)
+        self.charges[charge.id] = replace(charge, amount=amount, open=False)
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _dollars(number: float) -> str:
+    return f"${number:.4f}"
+
+
+def parse_role_caps(text: str, roles: Callable[[str], bool]) -> dict[str, Caps]:
+    """Caps by role from words such as `critic.calls=2, debugger.usd=0.10`; raises `ValueError`."""
+    found: dict[str, Caps] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, number = part.partition("=")
+        role, _, unit = name.strip().partition(".")
+        if not roles(role):
+            raise ValueError(f"{role!r} is no role")
+        try:
+            value = float(number) if unit in ("usd", "seconds") else int(number)
+        except ValueError:
+            raise ValueError(f"{part!r}: write it as critic.calls=2") from None
+        if unit not in ("usd", "tokens", "calls", "seconds") or not 0 <= value < float("inf"):
+            raise ValueError(f"{part!r}: a cap is in usd, tokens, calls or seconds, 0 or more")
+        found[role] = Caps(**{**asdict(found.get(role, Caps())), unit: value})
+    return found

@@ -1,0 +1,69 @@
+"""What a router tells while it works: one value for each thing that happens to a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llm.types import Reply, Usage
+
+
+@dataclass(frozen=True)
+class CallStarted:
+    """A call is about to be made, and charged with the most it can come to."""
+
+    id: int
+    role: str
+    provider: str
+    model: str
+    prompt: str
+    tokens: int
+    usd: float | None
+    """`None`: the price is unknown."""
+
+
+@dataclass(frozen=True)
+class CallRetried:
+    """A provider turned the call away before it began to answer; it is made again."""
+
+    id: int
+    why: str
+    wait_s: float
+
+
+@dataclass(frozen=True)
+class CallEnded:
+    """The call came to an answer, whole or not: see its `finish`."""
+
+    id: int
+    role: str
+    prompt: str
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class CallBroke:
+    """The call failed or was cancelled; what it may have cost is charged."""
+
+    id: int
+    role: str
+    provider: str
+    model: str
+    error: str
+    """The class of the error, as `Overloaded`, or `Cancelled`."""
+    why: str
+    usage: Usage
+    usd: float | None
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class FellBack:
+    """Another model takes the question over, as the user has allowed."""
+
+    role: str
+    from_: str
+    to: str
+    why: str
+
+
+Occurrence = CallStarted | CallRetried | CallEnded | CallBroke | FellBack

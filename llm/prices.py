@@ -1,0 +1,175 @@
+"""What a call costs, by a dated table; what is not in the table has no known price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from llm.errors import LlmError
+from llm.types import Usage
+
+OURS = Path(__file__).with_name("prices.yaml")
+_MILLION = 1_000_000
+_RATES = ("input", "output", "cache_read", "cache_write")
+
+
+class BadPrices(LlmError):
+    """A price table cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Dollars per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+    def dollars(self, usage: Usage) -> float:
+        """What the tokens cost at these rates."""
+        return (
+            usage.input * self.input + usage.output * self.output
+            + usage.read * self.cache_read + usage.written * self.cache_write
+        ) / _MILLION
+
+    @property
+    def dearest_input(self) -> float:
+        """The highest rate that a token of a question can be charged at."""
+        return max(self.input, self.cache_read, self.cache_write)
+
+
+NOTHING = Rates(0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Price:
+    """A model's rates from a day on, and those of questions longer than a limit."""
+
+    since: date
+    rates: Rates
+    long_above: int | None = None
+    """Tokens of a question above which `long` holds for all of the call."""
+    long: Rates = NOTHING
+
+    def at(self, question: int) -> Rates:
+        """The rates for a question of so many tokens."""
+        if self.long_above is not None and question > self.long_above:
+            return self.long
+        return self.rates
+
+
+@dataclass(frozen=True)
+class Prices:
+    """A price table."""
+
+    rows: Mapping[tuple[str, str], tuple[Price, ...]]
+    """By provider (or preset) and model, the oldest first."""
+    free: frozenset[str]
+
+    def price(self, provider: str, model: str, today: date) -> Price | None:
+        """What holds today; `None` is unknown, which is not free. A model's name may end in its
+        date, as `claude-haiku-4-5-20251001` does."""
+        if provider in self.free:
+            return Price(date.min, NOTHING)
+        stem = model
+        head, _, tail = model.rpartition("-")
+        if head and tail.isdecimal() and len(tail) == 8:
+            stem = head
+        known = self.rows.get((provider, model)) or self.rows.get((provider, stem)) or ()
+        return next((row for row in reversed(known) if row.since <= today), None)
+
+    def cost(self, provider: str, model: str, usage: Usage, today: date) -> float | None:
+        """Dollars of a call; `None` is unknown."""
+        price = self.price(provider, model, today)
+        if price is None:
+            return None
+        return price.at(usage.input + usage.read + usage.written).dollars(usage)
+
+    def most(
+        self, provider: str, model: str, question: int, answer: int, today: date
+    ) -> float | None:
+        """The most that a call with so many tokens can cost; `None` is unknown."""
+        price = self.price(provider, model, today)
+        if price is None:
+            return None
+        rates = price.at(question)
+        return (question * rates.dearest_input + answer * rates.output) / _MILLION
+
+    def before(self, other: Prices) -> Prices:
+        """This table, and the other for what it does not list."""
+        return Prices({**other.rows, **self.rows}, self.free | other.free)
+
+
+@cache
+def our_prices() -> Prices:
+    """The table that comes with the project."""
+    return read_prices(OURS)
+
+
+def prices_with(path: Path | None) -> Prices:
+    """Our table, behind a user's own where one is named; raises `BadPrices`."""
+    return our_prices() if path is None else read_prices(path).before(our_prices())
+
+
+def read_prices(path: Path) -> Prices:
+    """The table in a YAML file; raises `BadPrices`."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _table(content)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadPrices(f"The price table {path} cannot be read: {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadPrices(f"The price table {path} cannot be used: {error}") from error
+
+
+def _table(content: object) -> Prices:
+    if not isinstance(content, dict) or not {"models"} <= content.keys() <= {
+        "read", "models", "free"
+    }:
+        raise ValueError("it has the keys `read`, `models` and `free`, and must have `models`")
+    rows = {
+        (str(provider), str(model)): tuple(
+            sorted((_price(provider, model, one) for one in listed), key=lambda row: row.since)
+        )
+        for provider, models in content["models"].items()
+        for model, listed in models.items()
+    }
+    free = content.get("free", [])
+    if not isinstance(free, list) or not all(isinstance(name, str) for name in free):
+        raise ValueError("`free` is a list of providers")
+    return Prices(rows, frozenset(free))
+
+
+def _price(provider: object, model: object, row: object) -> Price:
+    place = f"{provider}/{model}"
+    if not isinstance(row, dict) or not isinstance(row.get("from"), date):
+        raise ValueError(f"{place}: each row is a mapping with `from`, a date as 2026-11-22")
+    above = row.get("above")
+    if above is None:
+        return Price(row["from"], _rates(place, row, {"from"}))
+    if not isinstance(above, dict) or not isinstance(above.get("tokens"), int):
+        raise ValueError(f"{place}: `above` is a mapping with `tokens` and rates")
+    return Price(
+        row["from"], _rates(place, row, {"from", "above"}),
+        above["tokens"], _rates(place, above, {"tokens"}),
+    )
+
+
+def _rates(place: str, row: Mapping[object, object], beside: set[str]) -> Rates:
+    if row.keys() != {*_RATES, *beside}:
+        raise ValueError(f"{place}: a row has exactly {', '.join([*sorted(beside), *_RATES])}")
+    return Rates(*_numbers(place, [row[name] for name in _RATES]))
+
+
+def _numbers(place: str, values: Sequence[object]) -> list[float]:
+    numbers = [float(value) for value in values
+               if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) != len(values) or not all(0 <= number < _MILLION for number in numbers):
+        raise ValueError(f"{place}: rates are dollars per million tokens, 0 or more")
+    return numbers

@@ -1,0 +1,148 @@
+"""The provider: what is sent, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import httpx2
+from anthropic import AnthropicError, AsyncAnthropic, AsyncStream, omit
+from anthropic.types import (
+    MessageParam,
+    OutputConfigParam,
+    RawMessageStreamEvent,
+    TextBlockParam,
+)
+
+from llm.errors import CallFailed, ProviderDown, TimedOut
+from llm.provider import Connection, estimated_tokens
+from llm.providers.anthropic.answer import Answer
+from llm.providers.anthropic.faults import failure
+from llm.providers.anthropic.schema import wire_schema
+from llm.providers.wire import checked_url, place, scrubbed, sendable_key
+from llm.types import Json, Reply, Request, Stream
+
+BASE_URL = "https://api.anthropic.com"
+
+MODELS_S = 20.0
+"""The most seconds to list the models, all pages together."""
+
+_SDK_FAULTS = (AnthropicError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
+"""What the SDK lets through: its own, its transport's amid a stream, and what is not its format."""
+
+
+class AnthropicProvider:
+    """Answers by a Claude model. `models` learns the model's window; until then it is unknown."""
+
+    name = "anthropic"
+    thinks = True
+    exact = False
+
+    def __init__(self, connection: Connection) -> None:
+        key = sendable_key(connection.key, self.name, "ANTHROPIC_API_KEY")
+        url = checked_url(connection.base_url or BASE_URL, self.name)
+        self.model = connection.model
+        self._secret = connection.key
+        self._place = place(url)
+        self._models_s = min(MODELS_S, connection.stall_s)
+        self._windows: dict[str, int] = {}
+        self._client = AsyncAnthropic(
+            api_key=key,
+            base_url=url,
+            max_retries=0,
+            timeout=httpx2.Timeout(connection.stall_s, connect=connection.connect_s),
+            # Spans, where the process collects any, never hold what was asked or answered,
+            # whatever the SDK's variables say; and no trace's id is sent along.
+            open_telemetry={"traces": {"content_mode": "metadata_only"}, "propagation": False},
+        )
+        # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
+        self._client._custom_headers = {}
+
+    async def stream(self, request: Request) -> Stream:
+        begun = time.perf_counter()
+        first_s: float | None = None
+        answer = Answer()
+        try:
+            async with await self._sent(request) as events:
+                async for event in events:
+                    if piece := answer.taken(event):
+                        first_s = first_s or time.perf_counter() - begun
+                        yield piece
+        except _SDK_FAULTS as fault:
+            failed = self._failure(fault, answer)
+        else:
+            if answer.started:
+                yield Reply(
+                    answer.text, answer.finish, self.name, self.model, answer.usage,
+                    note=self._note(answer, request), wall_s=time.perf_counter() - begun,
+                    first_s=first_s,
+                )
+                return
+            failed = ProviderDown(
+                f"{self._place} ended its answer before it began: is the base URL Anthropic's?"
+            )
+        raise failed  # out here, where no fault of the SDK, which may quote a key, hangs on it
+
+    async def models(self) -> tuple[str, ...]:
+        found: list[str] = []
+        try:
+            async with asyncio.timeout(self._models_s):
+                async for model in self._client.models.list(limit=100):
+                    if model.lifecycle != "retired":
+                        found.append(model.id)
+                    if model.max_input_tokens:
+                        self._windows[model.id] = model.max_input_tokens
+        except _SDK_FAULTS as fault:
+            failed = self._failure(fault, Answer())
+        except TimeoutError:
+            failed = TimedOut(f"{self._place} did not list its models in {self._models_s:g} s")
+        else:
+            return tuple(found)
+        raise failed
+
+    def count(self, text: str) -> int:
+        return estimated_tokens(text)
+
+    @property
+    def window(self) -> int | None:
+        return self._windows.get(self.model)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _sent(self, request: Request) -> AsyncStream[RawMessageStreamEvent]:
+        config: OutputConfigParam = {}
+        if request.effort:
+            config["effort"] = request.effort
+        if isinstance(request.output, Json):
+            config["format"] = {
+                "type": "json_schema", "schema": wire_schema(request.output.schema),
+            }
+        system: list[TextBlockParam] = [
+            {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
+        ]
+        turns: list[MessageParam] = [
+            {"role": "user", "content": message.text} if message.speaker == "user"
+            else {"role": "assistant", "content": message.text}
+            for message in request.messages
+        ]
+        return await self._client.messages.create(
+            model=self.model,
+            max_tokens=request.max_tokens,
+            system=system if request.system else omit,
+            messages=turns,
+            output_config=config or omit,
+            stream=True,
+        )
+
+    def _failure(self, fault: Exception, answer: Answer) -> CallFailed:
+        usage = answer.usage if answer.started else None
+        return failure(fault, self._secret, self._place, answer.started, usage)
+
+    def _note(self, answer: Answer, request: Request) -> str:
+        unsent = [name for name in ("temperature", "seed") if getattr(request, name) is not None]
+        return "; ".join(filter(None, (
+            scrubbed(answer.note, self._secret),
+            f"asked without {' and '.join(unsent)}, which Claude does not take" if unsent else "",
+        )))

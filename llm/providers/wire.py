@@ -1,0 +1,76 @@
+"""What providers behind HTTP have in common: the key before it is sent, and what is told of faults.
+
+Nothing here knows an SDK.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from llm.errors import NeedsKey, NoProvider, WrongKey
+from llm.keys import Secret
+
+TOLD = 300
+"""Characters of a provider's own words that reach a message."""
+
+
+def sendable_key(key: Secret, provider: str, key_name: str) -> str:
+    """The key's text. Raises `NeedsKey` where there is none, and `WrongKey` for one that no header
+    can carry: clients quote such a value in full when they refuse it."""
+    text = key.reveal()
+    if not text:
+        raise NeedsKey(f"{provider} needs a key: set {key_name}, or enter one", provider)
+    if not re.fullmatch(r"[!-~]+", text):
+        raise WrongKey(f"the key of {provider} holds characters that no key has: copy it again")
+    return text
+
+
+def checked_url(url: str, provider: str) -> str:
+    """The address as it is, if it is one; else `NoProvider`."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise NoProvider(f"the base URL of {provider} is not an address like https://host/path")
+    return url
+
+
+def place(url: str) -> str:
+    """Where an address leads, without what may be secret in it."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+
+
+def scrubbed(text: str, key: Secret) -> str:
+    """A provider's words, on one line and of bounded length, with the key as stars."""
+    if key:
+        text = text.replace(key.reveal(), "***")
+    line = " ".join(text.split())
+    return line if len(line) <= TOLD else f"{line[:TOLD]}…"
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `Retry-After`, which is in seconds or a date; `None`
+    where neither says anything. `headers` finds names in lower case."""
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit_s
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        then = parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())

@@ -1,0 +1,144 @@
+"""A provider that answers from a record, without a model."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from llm.errors import NotRecorded
+from llm.provider import estimated_tokens
+from llm.questions import Question, clean_question, fingerprint, text_address
+from llm.records.calls import VERSION, Call, read_call
+from llm.records.differences import nearest
+from llm.records.file import BadRecord, read
+from llm.redaction import Redactor
+from llm.types import Request, Stream
+
+
+class Replaying:
+    """A provider that answers from a record, each question as often and in the order as there.
+
+    Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage is
+    that of then, and `paid_usd` what it all cost.
+    """
+
+    def __init__(
+        self, path: Path, name: str = "", model: str = "", redactor: Redactor | None = None
+    ) -> None:
+        """`name` and `model` say as whom of several recorded providers it answers; without them it
+        is the only one. Raises `BadRecord`."""
+        calls, counts, self.notices = _read(path)
+        whom = list(dict.fromkeys(one.whom for one in calls))
+        if not (name or model):
+            if len(whom) != 1:
+                several = ", ".join("/".join(pair) for pair in whom[:8]) or "no call at all"
+                raise BadRecord(f"{path} is not the record of one provider; it has {several}")
+            name, model = whom[0]
+        self.name = name
+        self.model = model
+        self._path = path
+        self._redactor = redactor or Redactor()
+        mine = [call for call in calls if call.whom == (name, model)]
+        self._all = calls
+        self._calls: dict[str, list[Call]] = defaultdict(list)
+        for call in mine:
+            self._calls[call.key].append(call)
+        self._asked: dict[str, int] = defaultdict(int)
+        self._counts = {
+            text: tokens for (whose, text), tokens in counts.items() if whose == (name, model)
+        }
+        self.exact = bool(mine) and mine[0].exact
+        self.window = mine[0].window if mine else None
+        self.thinks = bool(mine) and mine[0].thinks
+
+    @property
+    def paid_usd(self) -> float | None:
+        """What the recorded calls cost when they were made; `None` where one is unknown."""
+        costs = [call.reply.cost_usd for calls in self._calls.values() for call in calls
+                 if call.reply]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    async def stream(self, request: Request) -> Stream:
+        call = self._next(clean_question(self.name, self.model, request, self._redactor))
+        for piece in call.pieces:
+            yield piece
+        if call.error is not None:
+            raise call.error
+        if call.reply is None:
+            raise NotRecorded(
+                f"the record {self._path} has no end of this answer for the role {request.role!r}: "
+                "whoever asked for it went away before it came"
+            )
+        yield replace(call.reply, cached=True, cost_usd=0.0)
+
+    def _next(self, wanted: Question) -> Call:
+        place = fingerprint(wanted)
+        known = self._calls.get(place, [])
+        turn = self._asked[place]
+        if turn < len(known):
+            self._asked[place] += 1
+            return known[turn]
+        role = wanted["role"]
+        if known:
+            raise NotRecorded(
+                f"the role {role!r} asks for time {turn + 1} what the record {self._path} has "
+                f"{len(known)} answer{'s' if len(known) > 1 else ''} to"
+            )
+        raise NotRecorded(
+            f"the record {self._path} does not hold what the role {role!r} asks: "
+            f"{nearest(wanted, [call.question for call in self._all])}"
+        )
+
+    async def models(self) -> tuple[str, ...]:
+        return (self.model,)
+
+    def count(self, text: str) -> int:
+        return self._counts.get(text_address(text), estimated_tokens(text))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Which provider and model were asked for each role, the first one first: what the plan of a
+    replay is made from, since it has no keys to make one with. Raises `BadRecord`."""
+    calls, _, _ = _read(path)
+    found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for call in calls:
+        found[str(call.question["role"])][call.whom] = None
+    return {role: tuple(whom) for role, whom in found.items()}
+
+
+_Counts = dict[tuple[tuple[str, str], str], int]
+
+
+def _read(path: Path) -> tuple[list[Call], _Counts, tuple[str, ...]]:
+    """The calls and counts of a record, and what there is to tell of it."""
+    calls: list[Call] = []
+    counts: _Counts = {}
+    lines, notice = read(path)
+    for number, line in enumerate(lines, 1):
+        try:
+            content = json.loads(line)
+            version = content["version"]
+            if version != VERSION:
+                raise BadRecord(
+                    f"line {number} of the record {path} is of version {version!r}; this program "
+                    f"reads version {VERSION}: record it anew"
+                )
+            match content["kind"]:
+                case "call":
+                    calls.append(read_call(content))
+                case "count":
+                    whose = (str(content["provider"]), str(content["model"]))
+                    counts[whose, str(content["text"])] = int(content["tokens"])
+                case kind:
+                    raise ValueError(f"nothing is known of the kind {kind!r}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadRecord(
+                f"line {number} of the record {path} is damaged: {type(error).__name__}: {error}"
+            ) from error
+    return calls, counts, (notice,) if notice else ()

@@ -1,0 +1,398 @@
+"""Every provider keeps the promises of `llm.provider.Provider`. One row each, in `CASES`.
+
+A row says how its provider is opened on a fake server, and which routes make that server answer,
+refuse, stall or break off. A claim is tried with the rows that have what it needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
+from llm.cache import Answers, Cached
+from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
+from llm.records import Recording
+from llm.tracing import traced
+from tests.llm.fakes import anthropic, ollama, openai
+from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
+
+KEY = "sk-canary-0a1b2c3d4e5f"
+STALL_S = 0.2
+
+Script = Callable[[FakeServer], None]
+"""Sets the routes of a server."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A provider, and a server's days for it; `None` is a day that it does not know."""
+
+    name: str
+    opened: Callable[[str, Secret], Provider]
+    """Given the server's address and a key. Streams stall after `STALL_S`."""
+    path: str = ""
+    """Where questions arrive; empty where none leave the process."""
+    hello: Script | None = None
+    """Answers `text` in at least two pieces, and lists the models."""
+    text: str = "hello world"
+    paid: bool = True
+    """It counts tokens."""
+    needs_key: bool = False
+    wrong_key: Script | None = None
+    unfinished: Script | None = None
+    """Ends cleanly after a piece, without the mark of an answer's end."""
+    at_limit: Script | None = None
+    """Ends at the token limit."""
+    stalled: Script | None = None
+    """Sends a piece, then nothing, for ever."""
+
+    def asked(self, server: FakeServer) -> list[Seen]:
+        return [seen for seen in server.seen if seen.path == self.path]
+
+
+def connected(provider: str, model: str, **more: object) -> Callable[[str, Secret], Provider]:
+    """Opens a row of the table of providers on a server."""
+    def opened(url: str, key: Secret) -> Provider:
+        return open_provider(
+            Connection(provider, model, key, url, stall_s=STALL_S, **more)  # type: ignore[arg-type]
+        )
+
+    return opened
+
+
+def _claude_says_hello(server: FakeServer) -> None:
+    server.on("POST", anthropic.MESSAGES, anthropic.answers(anthropic.whole()))
+    server.on("GET", anthropic.MODELS, anthropic.lists_models)
+
+
+def _claude_knows_no_such_key(server: FakeServer) -> None:
+    refused = anthropic.fails(401, "authentication_error", f"invalid bearer token {KEY}")
+    server.on("POST", anthropic.MESSAGES, refused)
+    server.on("GET", anthropic.MODELS, refused)
+
+
+def _compatible(preset: str, needs_key: bool) -> Case:
+    """A server that speaks OpenAI's chat completions."""
+    opened = connected("openai", openai.MODEL, preset=preset)
+
+    def hello(server: FakeServer) -> None:
+        server.on("POST", openai.CHAT, openai.answers())
+        server.on("GET", openai.MODELS, says(openai.listed(openai.MODEL)))
+
+    def no_such_key(server: FakeServer) -> None:
+        refused = openai.fails(401, "authentication_error", "invalid_api_key", f"no key {KEY}")
+        server.on("POST", openai.CHAT, refused)
+        server.on("GET", openai.MODELS, refused)
+
+    def answering(handler: Handler) -> Script:
+        return lambda server: server.on("POST", openai.CHAT, handler)
+
+    return Case(
+        preset,
+        lambda url, key: opened(f"{url}/v1", key),
+        path=openai.CHAT,
+        hello=hello,
+        needs_key=needs_key,
+        wrong_key=no_such_key,
+        unfinished=answering(openai.answers(openai.opening())),
+        at_limit=answering(openai.answers(openai.whole("length"))),
+        stalled=answering(openai.answers(openai.opening(), then=stalls)),
+    )
+
+
+def _ollama_with(handler: Handler) -> Script:
+    return lambda server: ollama.healthy(server, handler)
+
+
+def _ollama_knows_no_such_key(server: FakeServer) -> None:
+    ollama.healthy(server, refused := ollama.fails(401, f"unauthorized: {KEY}"))
+    server.on("GET", ollama.TAGS, refused)
+
+
+CASES = [
+    Case(
+        "anthropic",
+        connected("anthropic", anthropic.MODEL),
+        path=anthropic.MESSAGES,
+        hello=_claude_says_hello,
+        needs_key=True,
+        wrong_key=_claude_knows_no_such_key,
+        unfinished=lambda server: server.on(
+            "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening())
+        ),
+        at_limit=lambda server: server.on(
+            "POST", anthropic.MESSAGES, anthropic.answers(anthropic.whole("max_tokens"))
+        ),
+        stalled=lambda server: server.on(
+            "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening(), then=stalls)
+        ),
+    ),
+    _compatible("openai", needs_key=True),
+    _compatible("vllm", needs_key=False),
+    Case(
+        "ollama",
+        connected("ollama", ollama.MODEL),
+        path=ollama.CHAT,
+        hello=_ollama_with(ollama.answers()),
+        wrong_key=_ollama_knows_no_such_key,
+        unfinished=_ollama_with(ollama.answers(ollama.opening())),
+        at_limit=_ollama_with(ollama.answers([*ollama.opening(), ollama.last("length")])),
+        stalled=_ollama_with(ollama.answers(ollama.opening(), then=stalls)),
+    ),
+    Case(
+        "mock",
+        lambda url, key: rules_provider({"tester": lambda variables: "hello world"}),
+        hello=lambda server: None,
+        paid=False,
+    ),
+]
+
+
+def _wrapped(name: str, wrap: Callable[[Provider], Provider]) -> Case:
+    """A provider around another one promises what that one does."""
+    (inner,) = (case for case in CASES if case.name == "vllm")
+    return replace(inner, name=name, opened=lambda url, key: wrap(inner.opened(url, key)))
+
+
+FOLDER = Path(tempfile.mkdtemp(prefix="provider-contract-"))
+atexit.register(shutil.rmtree, FOLDER)
+
+CASES += [
+    _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
+    _wrapped("cached", lambda inner: Cached(inner, Answers(FOLDER / "answers.db"))),
+    _wrapped("traced", traced),
+]
+
+
+def rows(*needed: str) -> pytest.MarkDecorator:
+    """The rows that have all that a claim needs."""
+    fitting = [case for case in CASES if all(getattr(case, name) for name in needed)]
+    return pytest.mark.parametrize("case", fitting, ids=lambda case: str(case.name))
+
+
+def question() -> Request:
+    return Request("tester", "Be brief.", (Message("user", "Say hello."),), max_tokens=64)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with FakeServer() as server:
+        yield server
+
+
+def run_with(script: Script | None, server: FakeServer) -> None:
+    assert script is not None
+    script(server)
+
+
+@rows("hello")
+async def test_the_pieces_joined_are_the_reply_which_comes_last_and_once(
+    case: Case, server: FakeServer
+) -> None:
+    run_with(case.hello, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    *pieces, reply = await collected(provider.stream(question()))
+    await provider.close()
+
+    assert all(isinstance(piece, str) and piece for piece in pieces)
+    assert isinstance(reply, Reply)
+    assert "".join(pieces) == reply.text == case.text
+    assert (reply.finish, reply.provider, reply.model) == ("stop", provider.name, provider.model)
+    assert (reply.attempts, reply.cached, reply.instead_of) == (1, False, "")
+    assert len(case.asked(server)) == (1 if case.path else 0)
+
+
+@rows("hello", "paid")
+async def test_a_reply_says_what_it_used_and_when_it_came(case: Case, server: FakeServer) -> None:
+    run_with(case.hello, server)
+    provider = case.opened(server.url, Secret(KEY))
+    begun = time.perf_counter()
+
+    reply = (await collected(provider.stream(question())))[-1]
+    took_s = time.perf_counter() - begun
+    await provider.close()
+
+    assert reply.usage.output > 0
+    assert reply.usage.total > reply.usage.output
+    assert reply.first_s is not None
+    assert 0 < reply.first_s <= reply.wall_s <= took_s
+    assert reply.cost_usd is None  # prices are no provider's matter
+
+
+@rows("hello")
+async def test_a_count_of_tokens_grows_with_the_text(case: Case, server: FakeServer) -> None:
+    run_with(case.hello, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    counts = [provider.count("def f(x):\n    return x + 1\n" * times) for times in (0, 1, 20)]
+    await provider.close()
+
+    assert counts == sorted(set(counts))
+    assert isinstance(provider.exact, bool)
+    assert provider.window is None or provider.window > 0
+
+
+@rows("hello", "paid")
+async def test_the_models_can_be_listed_without_asking_one(
+    case: Case, server: FakeServer
+) -> None:
+    run_with(case.hello, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    models = await provider.models()
+    await provider.close()
+
+    assert provider.model in models
+    assert not case.asked(server)
+
+
+@rows("hello", "paid")
+async def test_two_calls_at_once_share_nothing(case: Case, server: FakeServer) -> None:
+    run_with(case.hello, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    both = await asyncio.gather(*(collected(provider.stream(question())) for _ in range(2)))
+    await provider.close()
+
+    assert [items[-1].text for items in both] == [case.text] * 2
+    assert both[0][-1].usage == both[1][-1].usage
+
+
+@rows("stalled")
+async def test_closing_the_iterator_early_hangs_up(case: Case, server: FakeServer) -> None:
+    run_with(case.stalled, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    async with aclosing(provider.stream(question())) as stream:
+        assert isinstance(await anext(stream), str)
+    (asked,) = case.asked(server)
+    dropped = await asked.was_dropped(within_s=STALL_S / 2)
+    await provider.close()
+
+    assert dropped
+
+
+@rows("stalled")
+async def test_cancelling_the_task_hangs_up(case: Case, server: FakeServer) -> None:
+    run_with(case.stalled, server)
+    provider = case.opened(server.url, Secret(KEY))
+    begun = asyncio.Event()
+
+    async def consume() -> None:
+        async for _ in provider.stream(question()):
+            begun.set()
+
+    task = asyncio.create_task(consume())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (asked,) = case.asked(server)
+    dropped = await asked.was_dropped(within_s=STALL_S / 2)
+    await provider.close()
+
+    assert dropped
+
+
+@rows("stalled")
+async def test_a_stalled_stream_is_given_up_after_its_time(
+    case: Case, server: FakeServer
+) -> None:
+    run_with(case.stalled, server)
+    provider = case.opened(server.url, Secret(KEY))
+    begun = time.perf_counter()
+
+    with pytest.raises(TimedOut) as caught:
+        await collected(provider.stream(question()))
+    took_s = time.perf_counter() - begun
+    await provider.close()
+
+    assert caught.value.started
+    assert caught.value.usage is not None
+    assert STALL_S <= took_s < STALL_S + 2
+    assert len(case.asked(server)) == 1
+
+
+@rows("unfinished")
+async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeServer) -> None:
+    run_with(case.unfinished, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    reply = (await collected(provider.stream(question())))[-1]
+    await provider.close()
+
+    assert reply.finish == "cut"
+    assert reply.text
+    assert reply.usage.estimated
+    assert reply.usage.output > 0
+
+
+@rows("at_limit")
+async def test_the_token_limit_is_a_finish_and_no_fault(case: Case, server: FakeServer) -> None:
+    run_with(case.at_limit, server)
+    provider = case.opened(server.url, Secret(KEY))
+
+    reply = (await collected(provider.stream(question())))[-1]
+    await provider.close()
+
+    assert reply.finish == "length"
+
+
+@rows("needs_key")
+async def test_without_a_key_nothing_is_sent(case: Case, server: FakeServer) -> None:
+    run_with(case.hello, server)
+
+    with pytest.raises(NeedsKey) as caught:
+        await collected(case.opened(server.url, Secret(" ")).stream(question()))
+
+    assert caught.value.provider
+    assert not server.seen
+
+
+@rows("wrong_key")
+@pytest.mark.parametrize("listing", [False, True], ids=["asking", "listing"])
+async def test_an_unknown_key_is_a_wrong_key_and_is_not_shown(
+    case: Case, server: FakeServer, listing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_with(case.wrong_key, server)
+    caplog.set_level("DEBUG")
+    provider = case.opened(server.url, Secret(KEY))
+
+    with pytest.raises(WrongKey) as caught:
+        await (provider.models() if listing else collected(provider.stream(question())))
+    await provider.close()
+
+    assert not caught.value.started
+    shown = [
+        str(caught.value), repr(caught.value), repr(provider),
+        *traceback.format_exception(caught.value),
+        *(f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records),
+    ]
+    assert not [text for text in shown if KEY in text]
+
+
+@rows("path")
+async def test_a_refused_connection_is_a_provider_that_is_down(case: Case) -> None:
+    with refusing() as url:
+        provider = case.opened(url, Secret(KEY))
+        faults = []
+        for asking in (collected(provider.stream(question())), provider.models()):
+            with pytest.raises(ProviderDown) as caught:
+                await asking
+            faults.append(caught.value)
+        await provider.close()
+
+    assert all(isinstance(fault, CallFailed) and not fault.started for fault in faults)
+    assert all(KEY not in "".join(traceback.format_exception(fault)) for fault in faults)

@@ -1,0 +1,260 @@
+"""What is sent to Anthropic, and what is made of its answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from llm import (
+    Connection,
+    Json,
+    Message,
+    NoProvider,
+    Reply,
+    Request,
+    Secret,
+    Usage,
+    open_provider,
+)
+from llm.errors import NeedsKey, TimedOut, WrongKey
+from llm.providers.anthropic import AnthropicProvider
+from llm.providers.anthropic.schema import wire_schema
+from tests.llm.fakes import anthropic as fake
+from tests.llm.fakes.server import FakeServer, collected, says
+
+KEY = "sk-ant-canary-77f0"
+SCHEMA: dict[str, object] = {
+    "type": "object", "properties": {"verdict": {"enum": ["test", "code"]}},
+}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with FakeServer() as server:
+        server.on("POST", fake.MESSAGES, fake.answers(fake.whole()))
+        server.on("GET", fake.MODELS, fake.lists_models)
+        yield server
+
+
+@pytest.fixture
+async def provider(server: FakeServer) -> AsyncIterator[AnthropicProvider]:
+    provider = opened(server.url)
+    yield provider
+    await provider.close()
+
+
+def opened(url: str, key: str = KEY) -> AnthropicProvider:
+    return AnthropicProvider(Connection("anthropic", fake.MODEL, Secret(key), url, stall_s=0.3))
+
+
+def question(**changed: Any) -> Request:
+    messages = (Message("user", "Is it the test?"), Message("assistant", "?"), Message("user", "!"))
+    return Request("critic", "You judge.", messages, max_tokens=500, **changed)
+
+
+async def reply_to(provider: AnthropicProvider, request: Request) -> Reply:
+    reply = (await collected(provider.stream(request)))[-1]
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def test_what_is_sent(provider: AnthropicProvider, server: FakeServer) -> None:
+    await reply_to(provider, question(effort="low", output=Json(SCHEMA)))
+
+    (seen,) = server.seen
+    assert seen.json == {
+        "model": fake.MODEL,
+        "max_tokens": 500,
+        "stream": True,
+        "system": [
+            {"type": "text", "text": "You judge.", "cache_control": {"type": "ephemeral"}}
+        ],
+        "messages": [
+            {"role": "user", "content": "Is it the test?"},
+            {"role": "assistant", "content": "?"},
+            {"role": "user", "content": "!"},
+        ],
+        "output_config": {
+            "effort": "low", "format": {"type": "json_schema", "schema": wire_schema(SCHEMA)},
+        },
+    }
+    assert seen.headers["authorization"] == f"Bearer {KEY}"
+    assert "traceparent" not in seen.headers
+
+
+async def test_what_was_not_asked_for_is_not_sent(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    await reply_to(provider, Request("r", "", (Message("user", "hi"),)))
+
+    assert sorted(server.seen[0].json) == ["max_tokens", "messages", "model", "stream"]
+
+
+async def test_what_claude_does_not_take_is_said_in_the_reply(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    reply = await reply_to(provider, question(temperature=0.7, seed=3))
+
+    assert reply.note == "asked without temperature and seed, which Claude does not take"
+    assert not {"temperature", "seed"} & set(server.seen[0].json)
+
+
+async def test_thoughts_are_no_text_and_the_tokens_are_all_counted(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    server.on("POST", fake.MESSAGES, fake.answers(fake.whole(thought="let me see")))
+
+    reply = await reply_to(provider, question())
+
+    assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
+    assert reply.usage == Usage(input=12, output=34, read=200, written=30)
+
+
+async def test_time_to_the_first_piece_is_not_the_time_of_the_whole(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    server.on("POST", fake.MESSAGES, fake.answers(fake.whole(), pause_s=0.02))
+
+    reply = await reply_to(provider, question())
+
+    assert reply.first_s is not None
+    assert 0.08 <= reply.first_s < reply.wall_s  # four pauses before it, four after
+
+
+@pytest.mark.parametrize(
+    ("stop", "details", "finish", "note"),
+    [
+        ("end_turn", None, "stop", ""),
+        ("stop_sequence", None, "stop", ""),
+        ("max_tokens", None, "length", "max_tokens"),
+        ("model_context_window_exceeded", None, "length", "model_context_window_exceeded"),
+        ("refusal", None, "refusal", "refusal"),
+        ("refusal", {"type": "refusal", "category": "cyber", "explanation": f"no {KEY}"},
+         "refusal", "cyber: no ***"),
+        ("refusal", {"type": "refusal", "category": None, "explanation": None},
+         "refusal", "refusal"),
+        ("pause_turn", None, "cut", "pause_turn"),
+        ("tool_use", None, "cut", "tool_use"),
+        ("a_new_one", None, "cut", "a_new_one"),
+    ],
+)
+async def test_how_an_answer_ended(
+    provider: AnthropicProvider, server: FakeServer,
+    stop: str, details: dict[str, Any] | None, finish: str, note: str,
+) -> None:
+    server.on("POST", fake.MESSAGES, fake.answers(fake.whole(stop, details=details)))
+
+    reply = await reply_to(provider, question())
+
+    assert (reply.finish, reply.note, reply.usage.output) == (finish, note, 34)
+
+
+async def test_models_are_all_pages_without_the_retired_and_tell_the_window(
+    provider: AnthropicProvider,
+) -> None:
+    before = provider.window
+
+    models = await provider.models()
+
+    assert models == ("claude-opus-5-5", fake.MODEL, "claude-haiku-5-5")
+    assert (before, provider.window) == (None, 1_000_000)
+
+
+async def test_pages_without_end_are_left(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    server.on("GET", fake.MODELS, says(fake.page([fake.model_info("claude-again")], more=True)))
+
+    with pytest.raises(TimedOut, match=r"did not list its models in 0\.3 s"):
+        await provider.models()
+
+
+async def test_nothing_of_the_environment_is_used(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    profile = tmp_path / "configs" / "default.json"
+    profile.parent.mkdir()
+    profile.write_text(json.dumps({"base_url": "http://127.0.0.1:9", "api_key": "sk-profile"}))
+    (tmp_path / "active_config").write_text("default")
+    for name, value in {
+        "ANTHROPIC_API_KEY": "sk-host", "ANTHROPIC_AUTH_TOKEN": "tok-host",
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_PROFILE": "default",
+        "ANTHROPIC_CONFIG_DIR": str(tmp_path), "ANTHROPIC_WORKSPACE_ID": "wrkspc_host",
+        "ANTHROPIC_CUSTOM_HEADERS": "X-Api-Key: sk-host\nAuthorization: Bearer sk-host\nX-Host: 1",
+        "ANTHROPIC_IDENTITY_TOKEN": "jwt-host", "ANTHROPIC_FEDERATION_RULE_ID": "fr",
+        "ANTHROPIC_ORGANIZATION_ID": "org-host",
+    }.items():
+        monkeypatch.setenv(name, value)
+    provider = opened(server.url)
+
+    await reply_to(provider, question())
+    await provider.models()
+    await provider.close()
+
+    assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
+    assert not [
+        name for seen in server.seen for name, value in seen.headers.items()
+        if "host" in value or name in ("x-api-key", "x-host")
+    ]
+    with pytest.raises(NeedsKey):
+        opened(server.url, key="")
+    usual = opened("")
+    assert str(usual._client.base_url) == "https://api.anthropic.com"
+    await usual.close()
+
+
+@pytest.mark.parametrize("key", ["sk-two words", "sk-new\nline", "sk-“quoted”", "sk-\x00"])
+async def test_a_key_that_no_header_can_carry_is_not_quoted(server: FakeServer, key: str) -> None:
+    with pytest.raises(WrongKey) as caught:
+        opened(server.url, key)
+
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["localhost:80", "ftp://x", "http://", "http://x:99999", "http://["])
+async def test_an_address_that_is_none_is_said_before_anything_is_sent(url: str) -> None:
+    with pytest.raises(NoProvider):
+        opened(url)
+
+
+async def test_a_span_is_written_and_holds_nothing_that_was_said(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the SDK's own variable asks for content."""
+    spans = InMemorySpanExporter()
+    collecting = TracerProvider()
+    collecting.add_span_processor(SimpleSpanProcessor(spans))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", collecting)
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
+    provider = opened(server.url)
+
+    await reply_to(provider, question())
+    server.on("POST", fake.MESSAGES, fake.fails(401, "authentication_error", f"not {KEY}"))
+    with pytest.raises(WrongKey):
+        await reply_to(provider, question())
+    await provider.close()
+
+    written = [span.to_json() for span in spans.get_finished_spans()]
+    assert len(written) == 2
+    assert '"gen_ai.usage.output_tokens": 34' in written[0]
+    said = ("hello world", "Is it the test?", "You judge.", KEY)
+    assert not [text for text in said for span in written if text in span]
+    assert not [seen for seen in server.seen if "traceparent" in seen.headers]
+
+
+def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("llm.providers.anthropic")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+
+    with pytest.raises(NoProvider, match=r'pip install -e "\.\[anthropic\]"'):
+        open_provider(Connection("anthropic", fake.MODEL, Secret(KEY)))

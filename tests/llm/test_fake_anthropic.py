@@ -1,0 +1,74 @@
+"""The fake speaks as the SDK's own types have it, so that it cannot drift from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+from anthropic.pagination import AsyncPage
+from anthropic.types import ModelInfo, RawMessageStreamEvent
+from anthropic.types.shared.error_response import ErrorResponse
+from pydantic import BaseModel, TypeAdapter
+
+from llm.providers.anthropic.faults import BY_TYPE
+from tests.llm.fakes import anthropic as fake
+from tests.llm.fakes.server import FakeServer
+
+EVENTS = [
+    event
+    for events in (
+        fake.whole(thought="hm"),
+        fake.whole("refusal", details={"type": "refusal", "category": "bio", "explanation": "no"}),
+    )
+    for event in events
+    if event != fake.PING  # the SDK passes over it before it is parsed
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: str(event["type"]))
+def test_its_events_are_the_sdks(event: dict[str, Any]) -> None:
+    parsed = TypeAdapter[Any](RawMessageStreamEvent).validate_python(event)
+
+    assert parsed.model_dump(mode="json", exclude_unset=True) == event
+    assert not unknown(parsed)
+
+
+@pytest.mark.parametrize("kind", sorted(set(BY_TYPE) - {"request_too_large"}))
+def test_its_errors_are_the_sdks(kind: str) -> None:
+    """Save for a name that older servers give to a request which is too large."""
+    told = fake.error(kind, "so it is")
+
+    parsed = ErrorResponse.model_validate(told)
+
+    assert parsed.model_dump(mode="json", exclude_unset=True) == told
+    assert not unknown(parsed)
+
+
+def test_its_models_are_the_sdks() -> None:
+    told = fake.page([fake.model_info("claude-x"), fake.model_info("claude-y", "retired")], True)
+
+    parsed = TypeAdapter(AsyncPage[ModelInfo]).validate_python(told)
+
+    assert parsed.model_dump(mode="json", exclude_unset=True) == told
+    assert not unknown(parsed)
+
+
+async def test_its_bytes_are_server_sent_events() -> None:
+    async with FakeServer() as server, httpx2.AsyncClient() as client:
+        server.on("POST", fake.MESSAGES, fake.answers(fake.whole()))
+        answer = await client.post(server.url + fake.MESSAGES, json={})
+
+    names = [line for line in answer.text.splitlines() if line.startswith("event: ")]
+    assert names == [f"event: {event['type']}" for event in fake.whole()]
+    assert answer.headers["request-id"] == "req_1"
+
+
+def unknown(value: object) -> list[str]:
+    """Fields that the SDK's types do not have, at any depth."""
+    if isinstance(value, list):
+        return [name for each in value for name in unknown(each)]
+    if not isinstance(value, BaseModel):
+        return []
+    inner = [name for each in dict(value).values() for name in unknown(each)]
+    return [*(value.model_extra or {}), *inner]

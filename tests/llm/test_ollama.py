@@ -1,0 +1,468 @@
+"""Ollama: what is sent, what is looked at first, what its silence about a cut question leaves.
+
+The claims that every provider shares are in `tests/contract/test_provider_contract.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from ollama import ChatResponse, ListResponse, ShowResponse
+
+from llm import Connection, Json, Message, NoProvider, Reply, Request, Secret
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    ProviderDown,
+    RateLimited,
+    Rejected,
+    TimedOut,
+    UnknownModel,
+    WrongKey,
+)
+from llm.providers.ollama import OllamaProvider
+from llm.providers.ollama.provider import HEALTH_S
+from llm.types import Usage
+from tests.llm.fakes.ollama import (
+    CHAT,
+    MODEL,
+    SHOW,
+    TAGS,
+    answers,
+    fails,
+    healthy,
+    last,
+    line,
+    opening,
+    shown,
+    tags,
+    thought,
+)
+from tests.llm.fakes.server import (
+    NDJSON,
+    FakeServer,
+    Handler,
+    Seen,
+    collected,
+    drips,
+    hangs_up,
+    lines,
+    refusing,
+    resets,
+    says,
+    stalls,
+    streams,
+)
+
+KEY = "canary-0a1b2c3d4e5f"
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
+Opened = Callable[..., OllamaProvider]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with FakeServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def opened(server: FakeServer) -> AsyncIterator[Opened]:
+    """Makes providers on the server, and closes them."""
+    made: list[OllamaProvider] = []
+
+    def opened(**more: Any) -> OllamaProvider:
+        settings = {"model": MODEL, "base_url": server.url, "stall_s": 0.15, "num_ctx": 1000} | more
+        made.append(OllamaProvider(Connection("ollama", **settings)))
+        return made[-1]
+
+    yield opened
+    for provider in made:
+        await provider.close()
+
+
+def question(text: str = "Say hello.", **more: Any) -> Request:
+    settings = {"max_tokens": 64, "deadline_s": 5.0} | more
+    return Request("tester", "Be brief.", (Message("user", text),), **settings)
+
+
+async def reply_of(provider: OllamaProvider, request: Request) -> Reply:
+    reply = (await collected(provider.stream(request)))[-1]
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def fault_of(provider: OllamaProvider, request: Request | None = None) -> CallFailed:
+    """The error of a call, which ends soon and has no trace of the key."""
+    async with asyncio.timeout(3):
+        with pytest.raises(CallFailed) as caught:
+            await collected(provider.stream(request or question()))
+    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert KEY not in told
+    assert caught.value.__context__ is None  # nothing of the SDK hangs on
+    return caught.value
+
+
+def chats(server: FakeServer) -> list[Seen]:
+    return [seen for seen in server.seen if seen.path == CHAT]
+
+
+@pytest.mark.parametrize("told", [*opening(), thought("hmm"), last(), last("length")])
+def test_the_fake_speaks_as_the_sdks_types_do(told: dict[str, Any]) -> None:
+    assert ChatResponse.model_validate(told).model_dump(exclude_unset=True) == told
+
+
+def test_the_fakes_lists_are_the_sdks_types_too() -> None:
+    assert [it.model for it in ListResponse.model_validate(tags("a", "b")).models] == ["a", "b"]
+    assert (ShowResponse.model_validate(shown(99)).modelinfo or {})["llama.context_length"] == 99
+
+
+async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers([*opening(), thought("hmm"), last(asked=70, answered=9)]))
+
+    reply = await reply_of(
+        opened(key=Secret(KEY)), question(output=Json(SCHEMA), temperature=0.5, seed=7)
+    )
+
+    (seen,) = chats(server)
+    assert seen.json == {
+        "model": MODEL, "stream": True, "keep_alive": "10m", "format": SCHEMA,
+        "messages": [
+            {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}
+        ],
+        "options": {"num_ctx": 1000, "num_predict": 64, "temperature": 0.5, "seed": 7},
+        "tools": [],
+    }
+    assert seen.headers["authorization"] == f"Bearer {KEY}"
+    assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
+    assert reply.usage == Usage(input=70, output=9)
+
+
+async def test_nothing_of_the_environment_is_sent(
+    server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "OLLAMA_HOST": "http://127.0.0.1:9", "OLLAMA_API_KEY": "stray-key",
+        "HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9",
+    }.items():
+        monkeypatch.setenv(name, value)
+    healthy(server, answers())
+
+    await reply_of(opened(), question())
+
+    assert chats(server)
+    assert not [seen for seen in server.seen if "authorization" in seen.headers]
+
+
+async def test_the_default_address_is_loopback_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://192.0.2.1:9")
+    provider = OllamaProvider(Connection("ollama", MODEL))
+    assert provider._client._client.base_url == "http://127.0.0.1:11434"
+    await provider.close()
+
+
+@pytest.mark.parametrize("url", ["localhost:11434", "http://", "ftp://host", "http://host:x"])
+def test_an_address_that_is_none_is_not_opened(url: str) -> None:
+    with pytest.raises(NoProvider, match="base URL of ollama"):
+        OllamaProvider(Connection("ollama", MODEL, base_url=url))
+
+
+async def test_its_health_is_looked_at_once_and_again_after_a_fault(
+    server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers(), answers(), fails(500, "llama runner is gone"), answers())
+    provider = opened()
+
+    await reply_of(provider, question())
+    await reply_of(provider, question())
+    assert [seen.path for seen in server.seen] == [TAGS, SHOW, CHAT, CHAT]
+    await fault_of(provider)
+    await reply_of(provider, question())
+
+    assert [seen.path for seen in server.seen][4:] == [CHAT, TAGS, SHOW, CHAT]
+
+
+async def test_where_it_does_not_run_it_is_told_how_to_start_it(opened: Opened) -> None:
+    with refusing() as url:
+        fault = await fault_of(opened(base_url=url))
+    assert type(fault) is ProviderDown
+    assert str(fault) == f"ollama is not running at {url}: start it with `ollama serve`"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "found"),
+    [
+        ("coder", "coder:latest", True),
+        ("coder:latest", "coder", True),
+        ("Coder:3B", "coder:3b", True),
+        ("host:5000/me/coder", "host:5000/me/coder:latest", True),
+        ("coder", "coder:3b", False),
+        ("coder:3b", "coder:latest", False),
+    ],
+)
+async def test_a_model_that_was_not_pulled_is_told_with_the_command(
+    wanted: str, there: str, found: bool, server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers())
+    server.on("GET", TAGS, says(tags(there)))
+
+    if found:
+        assert (await reply_of(opened(model=wanted), question())).text == "hello world"
+    else:
+        fault = await fault_of(opened(model=wanted))
+        assert type(fault) is UnknownModel
+        assert f"`ollama pull {wanted}`" in str(fault)
+        assert not chats(server)
+
+
+async def test_a_question_that_may_not_fit_is_not_sent(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers())
+    provider = opened()
+
+    # 1000 in all, 64 for the answer, 16 for the turns: 920 are left, of three characters each.
+    fault = await fault_of(provider, question("x" * 2760))
+    assert type(fault) is ContextOverflow
+    assert "nothing was sent" in str(fault)
+    assert not fault.started
+    assert not server.seen
+
+    assert (await reply_of(provider, question("x" * 2740))).finish == "stop"
+
+
+async def test_a_small_models_window_is_the_window(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers())
+    server.on("POST", SHOW, says(shown(context_length=512)))
+    provider = opened()
+
+    assert provider.window == 1000
+    fault = await fault_of(provider, question("x" * 2000))
+    assert type(fault) is ContextOverflow
+    assert not chats(server)
+    await reply_of(provider, question())
+
+    assert provider.window == 512
+    assert chats(server)[0].json["options"]["num_ctx"] == 512
+
+
+@pytest.mark.parametrize(
+    ("text", "counted", "cut"),
+    [
+        ("x" * 2700, 675, False),  # what such a text has
+        ("x" * 2700, 502, True),  # half a window and two: what a cut leaves
+        ("x" * 2700, 937, True),  # more than was found to fit
+        ("x" * 2700, 936, False),
+        ("x" * 800, 502, False),  # a text of 800 bytes cannot fill a window of 1000 tokens
+        ("x" * 2700, 12, False),  # the rest was still held from the call before
+    ],
+)
+async def test_signs_of_a_question_cut_in_silence_are_heeded(
+    text: str, counted: int, cut: bool, server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers([*opening(), last(asked=counted, answered=5)]))
+
+    if cut:
+        fault = await fault_of(opened(), question(text))
+        assert type(fault) is ContextOverflow
+        assert (fault.started, fault.usage) == (True, Usage(counted, 5))
+    else:
+        assert (await reply_of(opened(), question(text))).finish == "stop"
+
+
+@pytest.mark.parametrize(
+    ("parts", "finish", "note"),
+    [
+        ([*opening(), last("stop")], "stop", ""),
+        ([*opening(), last(None)], "stop", ""),  # older versions give no reason
+        ([*opening(), last("length")], "length", ""),
+        ([*opening(), last("unload")], "cut", "unload"),
+        (opening(), "cut", ""),
+        ([], "cut", ""),
+    ],
+)
+async def test_every_end_has_its_finish(
+    parts: list[dict[str, Any]], finish: str, note: str, server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers(parts))
+
+    reply = await reply_of(opened(), question())
+
+    assert (reply.finish, reply.note) == (finish, note)
+    assert reply.text == ("hello world" if parts else "")
+    assert reply.usage.estimated is (finish == "cut" and not note)
+
+
+async def test_thoughts_are_counted_and_are_no_text(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers([thought("hmm " * 300), *opening()]))
+
+    reply = await reply_of(opened(), question())
+
+    assert reply.text == "hello world"
+    assert reply.usage.output > 300
+
+
+async def test_a_model_that_can_think_is_asked_not_to(server: FakeServer, opened: Opened) -> None:
+    healthy(server, answers())
+    provider = opened()
+
+    await reply_of(provider, question(effort="high"))
+    server.on("POST", SHOW, says(shown(131_072, "thinking")))
+    await reply_of(opened(), question(effort="high"))
+
+    plain, thinker = chats(server)
+    assert "think" not in plain.json
+    assert thinker.json["think"] is False
+    assert not provider.thinks
+
+
+async def test_a_question_left_uncounted_is_estimated(server: FakeServer, opened: Opened) -> None:
+    end = {name: value for name, value in last().items() if name != "prompt_eval_count"}
+    healthy(server, answers([*opening(), end]))
+
+    usage = (await reply_of(opened(), question())).usage
+
+    assert usage.estimated
+    assert usage.input > 0
+    assert usage.output == 20
+
+
+@pytest.mark.parametrize("then", [stalls, hangs_up, resets])
+async def test_an_answer_that_is_whole_is_not_lost_with_its_connection(
+    then: Handler, server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers([*opening(), last()], then=then))
+
+    assert (await reply_of(opened(stall_s=30.0), question())).finish == "stop"
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind", "started"),
+    [
+        (fails(401, "unauthorized"), WrongKey, False),
+        (fails(404, f"model '{MODEL}' not found"), UnknownModel, False),
+        (says(b"404 page not found", 404), Rejected, False),
+        (fails(400, "invalid option"), Rejected, False),
+        (fails(400, "prompt too long; exceeded max context length by 5 tokens"), ContextOverflow,
+         False),
+        (says(b"", 307, {"Location": "http://127.0.0.1:9/"}), Rejected, False),
+        (fails(429, "slow down"), RateLimited, False),
+        (fails(500, f"model requires more memory {KEY}"), ProviderDown, False),
+        (fails(503, "server busy, please try again"), Overloaded, False),
+        (says(b"[1]", 500), ProviderDown, False),
+        (streams(lines({"error": "out of memory"}), content_type=NDJSON), ProviderDown, False),
+        (answers([*opening(), {"error": "an error was encountered"}]), ProviderDown, True),
+        (answers([*opening(), {"error": "context length exceeded"}]), ContextOverflow, True),
+        (streams([*lines(*opening()), b'{"message": {"ro']), ProviderDown, True),
+        (streams([*lines(*opening()), b"[1]\n"]), ProviderDown, True),
+        (streams([b"<html>a page</html>\n"]), ProviderDown, False),
+        # The SDK ends a line at U+0085 too, though it may stand within a text of JSON.
+        (streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), ProviderDown, False),
+        (answers(opening(), then=stalls), TimedOut, True),
+        (hangs_up, ProviderDown, False),
+        (resets, ProviderDown, False),
+        (answers(opening(), then=hangs_up), ProviderDown, True),
+        (answers(opening(), then=resets), ProviderDown, True),
+    ],
+)
+async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
+    handler: Handler, kind: type[CallFailed], started: bool, server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, handler)
+
+    fault = await fault_of(opened(key=Secret(KEY)))
+
+    assert type(fault) is kind, fault
+    assert fault.started is started
+    assert (fault.usage is not None) is started
+    assert len(chats(server)) == 1
+
+
+@pytest.mark.parametrize(
+    ("route", "handler", "kind"),
+    [
+        (TAGS, says(b"<html>a page</html>"), ProviderDown),
+        (TAGS, says({"models": 5}), ProviderDown),
+        (TAGS, says([]), ProviderDown),
+        (TAGS, resets, ProviderDown),
+        (TAGS, fails(500, "so it is"), ProviderDown),
+        (SHOW, fails(404, f"model '{MODEL}' not found"), UnknownModel),
+    ],
+)
+async def test_what_is_no_ollama_is_seen_before_anything_is_asked(
+    route: str, handler: Handler, kind: type[CallFailed], server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers())
+    server.on("GET" if route == TAGS else "POST", route, handler)
+
+    assert type(await fault_of(opened())) is kind
+    assert not chats(server)
+
+
+async def test_a_model_that_loads_is_waited_for_until_the_deadline(
+    server: FakeServer, opened: Opened
+) -> None:
+    async def loads(exchange: Any) -> None:
+        await asyncio.sleep(0.4)
+        await answers()(exchange)
+
+    healthy(server, loads, stalls)
+
+    assert (await reply_of(opened(), question())).finish == "stop"
+    assert isinstance(await fault_of(opened(), question(deadline_s=0.3)), TimedOut)
+
+
+async def test_a_silent_server_is_known_soon(
+    server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert HEALTH_S <= 2.0
+    monkeypatch.setattr("llm.providers.ollama.provider.HEALTH_S", 0.2)
+    server.on("GET", TAGS, drips(b"", 0.05))
+    begun = time.monotonic()
+
+    assert isinstance(await fault_of(opened()), TimedOut)
+
+    assert 0.2 <= time.monotonic() - begun < 2.0
+
+
+async def test_a_server_that_drips_is_no_answer(server: FakeServer, opened: Opened) -> None:
+    """Bytes that are no line do not pass for life, however long they come."""
+    healthy(server, answers(opening(), then=drips(b" ", 0.02)))
+
+    fault = await fault_of(opened())
+
+    assert isinstance(fault, TimedOut)
+    assert await chats(server)[0].was_dropped()
+
+
+async def test_a_server_that_drips_pieces_is_left_by_the_callers_deadline(
+    server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, answers(opening(), then=drips(*lines(line("x")), every_s=0.02)))
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await collected(opened().stream(question()))
+
+    assert await chats(server)[0].was_dropped()
+    assert len(chats(server)) == 1
+
+
+async def test_no_log_holds_the_key(
+    server: FakeServer, opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    healthy(server, fails(401, f"no such key: {KEY}"))
+
+    fault = await fault_of(opened(key=Secret(KEY)))
+
+    assert "no such key: ***" in str(fault)
+    told = [f"{it.getMessage()} {it.args} {it.exc_text}" for it in caplog.records]
+    assert told
+    assert not [text for text in told if KEY in text]

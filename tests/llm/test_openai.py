@@ -1,0 +1,517 @@
+"""Servers that speak OpenAI's chat completions: what is sent, what comes of it, what goes wrong.
+
+The claims that every provider shares are in `tests/contract/test_provider_contract.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from openai.types import Model
+from openai.types.chat import ChatCompletionChunk
+from openai.types.shared import ErrorObject
+
+from llm import Connection, Json, Message, NoProvider, Reply, Request, Secret
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    NeedsKey,
+    Overloaded,
+    ProviderDown,
+    RateLimited,
+    Rejected,
+    TimedOut,
+    UnknownModel,
+    WrongKey,
+)
+from llm.providers.openai import OpenAiProvider
+from llm.providers.presets import PRESETS
+from llm.types import Usage
+from tests.llm.fakes.openai import (
+    CHAT,
+    DONE,
+    MODEL,
+    MODELS,
+    USAGE,
+    answers,
+    chunk,
+    error,
+    fails,
+    listed,
+    opening,
+    sse,
+    whole,
+)
+from tests.llm.fakes.server import (
+    FakeServer,
+    Handler,
+    collected,
+    drips,
+    hangs_up,
+    refusing,
+    resets,
+    says,
+    stalls,
+    streams,
+)
+
+KEY = "sk-canary-0a1b2c3d4e5f"
+SCHEMA = {
+    "type": "object",
+    "properties": {"cause": {"type": "string", "maxLength": 300}, "line": {"type": "integer"}},
+    "required": ["cause"],
+}
+Opened = Callable[..., OpenAiProvider]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with FakeServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def opened(server: FakeServer) -> AsyncIterator[Opened]:
+    """Makes providers on the server, and closes them."""
+    made: list[OpenAiProvider] = []
+
+    def opened(preset: str = "openai", url: str = "", **more: Any) -> OpenAiProvider:
+        settings = {"model": MODEL, "key": Secret(KEY), "stall_s": 0.15} | more
+        made.append(OpenAiProvider(Connection(
+            "openai", preset=preset, base_url=url or f"{server.url}/v1", **settings
+        )))
+        return made[-1]
+
+    yield opened
+    for provider in made:
+        await provider.close()
+
+
+def question(**more: Any) -> Request:
+    settings = {"max_tokens": 64, "deadline_s": 5.0} | more
+    return Request("tester", "Be brief.", (Message("user", "Say hello."),), **settings)
+
+
+async def reply_of(provider: OpenAiProvider, request: Request) -> Reply:
+    reply = (await collected(provider.stream(request)))[-1]
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def fault_of(provider: OpenAiProvider, **more: Any) -> CallFailed:
+    """The error of a call, which ends soon and has no trace of the key."""
+    async with asyncio.timeout(3):
+        with pytest.raises(CallFailed) as caught:
+            await collected(provider.stream(question(**more)))
+    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert KEY not in told
+    assert caught.value.__context__ is None  # nothing of the SDK, which holds the request, hangs on
+    return caught.value
+
+
+@pytest.mark.parametrize("told", [*whole(), chunk({"refusal": "no"}), *whole("content_filter")])
+def test_the_fake_speaks_as_the_sdks_types_do(told: dict[str, Any]) -> None:
+    assert ChatCompletionChunk.model_validate(told).model_dump(exclude_unset=True) == told
+
+
+def test_the_fakes_errors_and_lists_are_the_sdks_types_too() -> None:
+    told = error("server_error", "overloaded")["error"]
+    assert ErrorObject.model_validate(told).model_dump(exclude_unset=True) == told
+    assert [Model.model_validate(it).id for it in listed("a", "b")["data"]] == ["a", "b"]
+
+
+async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened) -> None:
+    server.on("POST", CHAT, answers())
+
+    reply = await reply_of(opened(), question(temperature=0.5, seed=7))
+
+    (seen,) = server.seen
+    assert seen.json == {
+        "model": MODEL,
+        "messages": [
+            {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}
+        ],
+        "stream": True, "stream_options": {"include_usage": True},
+        "max_completion_tokens": 64, "temperature": 0.5, "seed": 7,
+    }
+    assert seen.headers["authorization"] == f"Bearer {KEY}"
+    assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
+    assert reply.usage == Usage(input=30, output=20, read=60, written=10)
+
+
+async def test_nothing_of_the_environment_is_sent(
+    server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = {
+        "OPENAI_API_KEY": "stray-key", "OPENAI_ADMIN_KEY": "stray-admin",
+        "OPENAI_ORG_ID": "stray-org", "OPENAI_PROJECT_ID": "stray-project",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/stray",
+        "OPENAI_CUSTOM_HEADERS": "X-Stray: stray\nAuthorization: Bearer stray\nAccept: stray",
+        "HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9",
+    }
+    for name, value in stray.items():
+        monkeypatch.setenv(name, value)
+    server.on("POST", CHAT, answers())
+
+    await reply_of(opened(), question())
+    await reply_of(opened("vllm", key=Secret("")), question())
+
+    keyed, keyless = server.seen
+    assert keyed.headers["authorization"] == f"Bearer {KEY}"
+    assert keyed.headers.keys() - keyless.headers.keys() == {"authorization"}
+    assert not [text for text in map(str, (keyed, keyless)) if "stray" in text]
+
+
+async def test_the_default_address_is_the_presets_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/stray")
+    for name, preset in PRESETS.items():
+        if preset.base_url:
+            provider = OpenAiProvider(Connection("openai", "m", Secret("k"), preset=name))
+            assert str(provider._client.base_url).rstrip("/") == preset.base_url.rstrip("/")
+            await provider.close()
+
+
+@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.needs_key])
+def test_a_preset_that_needs_a_key_is_not_opened_without(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PRESETS[name].key_name, "stray-key")
+    with pytest.raises(NeedsKey, match=PRESETS[name].key_name) as caught:
+        OpenAiProvider(Connection("openai", MODEL, preset=name))
+    assert caught.value.provider == name
+
+
+@pytest.mark.parametrize(
+    ("connection", "words"),
+    [
+        (Connection("openai", "m", preset="nothing"), "no preset 'nothing'"),
+        (Connection("openai", "m", preset="custom"), "base URL of custom"),
+        (Connection("openai", "m", base_url="localhost:8000"), "base URL of custom"),
+    ],
+)
+def test_a_connection_to_nowhere_is_not_opened(connection: Connection, words: str) -> None:
+    with pytest.raises(NoProvider, match=words):
+        OpenAiProvider(connection)
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "caf\u00e9"])
+def test_a_key_that_no_header_holds_is_wrong_and_is_not_shown(key: str) -> None:
+    with pytest.raises(WrongKey) as caught:
+        OpenAiProvider(Connection("openai", MODEL, Secret(key), preset="vllm"))
+    assert key not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+async def test_each_preset_is_sent_what_it_takes(
+    name: str, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, answers())
+    preset = PRESETS[name]
+
+    reply = await reply_of(
+        opened(name), question(output=Json(SCHEMA), temperature=0.5, seed=7, effort="low")
+    )
+
+    body = server.seen[0].json
+    system = body["messages"][0]["content"]
+    assert (reply.provider, reply.text, reply.finish) == (name, "hello world", "stop")
+    assert body[preset.limit] == 64
+    assert ("seed" in body) is preset.seed
+    assert ("stream_options" in body) is preset.stream_usage
+    assert body["temperature"] == 0.5
+    assert "reasoning_effort" not in body  # the model is none that thinks
+    assert reply.note == ("" if preset.seed else "asked without seed, which it does not take")
+    if preset.json == "schema":
+        wanted = body["response_format"]["json_schema"]
+        assert wanted["strict"] is True
+        assert (wanted["schema"] == SCHEMA) is preset.lengths
+        assert system == "Be brief."
+    else:
+        assert body.get("response_format") == (
+            {"type": "json_object"} if preset.json == "object" else None
+        )
+        assert system.startswith("Be brief.")
+        assert '"maxLength": 300' in system
+
+
+async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, answers())
+
+    provider = opened("openai", model="gpt-5.4-mini")
+    reply = await reply_of(provider, question(effort="low", temperature=0.5))
+
+    assert provider.thinks
+    assert server.seen[0].json["reasoning_effort"] == "low"
+    assert "temperature" not in server.seen[0].json
+    assert reply.note == "asked without temperature, which it does not take"
+
+
+async def test_openais_strict_mode_gets_a_schema_in_its_own_words(
+    server: FakeServer, opened: Opened
+) -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Finding", "type": "object", "$defs": {"Line": {"type": "integer", "minimum": 1}},
+        "properties": {
+            "title": {"type": "string", "maxLength": 9, "description": "short"},
+            "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}, "maxItems": 5},
+            "kind": {"oneOf": [{"const": "a"}, {"type": "null"}], "default": None},
+        },
+        "required": ["title"],
+    }
+    server.on("POST", CHAT, answers())
+
+    await reply_of(opened(), question(output=Json(schema)))
+
+    assert server.seen[0].json["response_format"]["json_schema"]["schema"] == {
+        "type": "object", "$defs": {"Line": {"type": "integer", "minimum": 1}},
+        "properties": {
+            "title": {"type": "string", "description": "short"},
+            "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}, "maxItems": 5},
+            "kind": {"anyOf": [{"const": "a"}, {"type": "null"}]},
+        },
+        "required": ["title", "lines", "kind"], "additionalProperties": False,
+    }
+
+
+async def test_a_model_must_be_named_where_there_is_no_default(
+    server: FakeServer, opened: Opened
+) -> None:
+    assert isinstance(await fault_of(opened("vllm", model="")), UnknownModel)
+    assert not server.seen
+
+
+@pytest.mark.parametrize(
+    ("chunks", "finish", "note"),
+    [
+        (whole("stop"), "stop", ""),
+        (whole("length"), "length", ""),
+        (whole("content_filter"), "refusal", "content_filter"),
+        (whole("tool_calls"), "stop", "tool_calls"),
+        (whole("abort"), "cut", "abort"),
+        (opening(), "cut", ""),
+        ([], "cut", ""),
+        ([*opening(), chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")],
+         "refusal", "I cannot."),
+    ],
+)
+@pytest.mark.parametrize("mark", [[DONE], []], ids=["marked", "unmarked"])
+async def test_every_end_has_its_finish(
+    chunks: list[dict[str, Any]], finish: str, note: str, mark: list[bytes],
+    server: FakeServer, opened: Opened,
+) -> None:
+    server.on("POST", CHAT, streams([*sse(chunks), *mark]))
+
+    reply = await reply_of(opened(), question())
+
+    assert (reply.finish, reply.note) == (finish, note)
+    assert reply.text == ("hello world" if chunks else "")
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thoughts_are_counted_and_are_no_text(
+    name: str, server: FakeServer, opened: Opened
+) -> None:
+    thoughts = [chunk({name: "hmm " * 300}), *whole(usage=None)]
+    server.on("POST", CHAT, answers(thoughts))
+
+    provider = opened()
+    assert not provider.thinks
+    reply = await reply_of(provider, question())
+
+    assert reply.text == "hello world"
+    assert reply.usage.estimated
+    assert reply.usage.output > 300
+    assert provider.thinks  # which nothing had told before
+
+
+async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
+    server: FakeServer, opened: Opened
+) -> None:
+    running = [
+        chunk({"content": "hello"}, usage={"prompt_tokens": 5, "completion_tokens": 1}),
+        chunk({}, "stop", {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 40}),
+        chunk({}, usage={"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}),
+    ]
+    server.on("POST", CHAT, answers(running))
+
+    assert (await reply_of(opened(), question())).usage == Usage(input=5, output=35)
+
+
+@pytest.mark.parametrize("then", [stalls, hangs_up, resets])
+async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
+    then: Handler, server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm.providers.openai.provider.CLOSING_S", 0.2)
+    server.on("POST", CHAT, answers(whole(usage=None), then=then))
+
+    reply = await reply_of(opened(stall_s=30.0), question())
+
+    assert (reply.text, reply.finish) == ("hello world", "stop")
+    assert reply.usage.estimated
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind", "started"),
+    [
+        (fails(401, "invalid_request_error", "invalid_api_key"), WrongKey, False),
+        (fails(403, "forbidden"), WrongKey, False),
+        (fails(400, "x", message="API key not valid. Please pass one."), WrongKey, False),
+        (fails(402, "x", message="no credits left"), WrongKey, False),
+        (fails(429, "insufficient_quota", "insufficient_quota"), WrongKey, False),
+        (fails(429, "requests", "rate_limit_exceeded"), RateLimited, False),
+        (fails(404, "x", "model_not_found", "no such thing"), UnknownModel, False),
+        (fails(404, "NotFoundError", message="The model `m` does not exist."), UnknownModel, False),
+        (says({"detail": "Not Found"}, 404), Rejected, False),
+        (fails(400, "x", "context_length_exceeded"), ContextOverflow, False),
+        (fails(400, "x", message="This model's maximum context length is 9"), ContextOverflow,
+         False),
+        (fails(413, "x"), ContextOverflow, False),
+        (fails(400, "invalid_request_error", message="unknown parameter"), Rejected, False),
+        (says({"detail": [{"loc": ["seed"]}]}, 422), Rejected, False),
+        (says(b"", 307, {"Location": "http://127.0.0.1:9/"}), Rejected, False),
+        (says(b"<html>a page</html>", 200, {"Content-Type": "text/html"}), Rejected, False),
+        (fails(500, "server_error"), ProviderDown, False),
+        (says(b"<html>bad gateway</html>", 502), ProviderDown, False),
+        (fails(503, "unavailable_error", message="Loading model"), Overloaded, False),
+        (fails(529, "x"), Overloaded, False),
+        (fails(504, "x"), TimedOut, False),
+        (answers([error("server_error")]), ProviderDown, False),
+        (answers([*opening(), error("server_error", 503)]), Overloaded, True),
+        (answers([*opening(), error("overloaded_error")]), Overloaded, True),
+        (answers([*opening(), error("x", "rate_limit_exceeded")]), RateLimited, True),
+        (answers([*opening(), error("x", 400, "context size exceeded")]), ContextOverflow, True),
+        (answers([*opening(), {"error": f"plain words, {KEY}"}]), ProviderDown, True),
+        (streams([*sse(opening()), b"data: {not json\n\n"]), ProviderDown, True),
+        (streams([*sse(opening()), b"data: \xff\xfe\n\n"]), ProviderDown, True),
+        (stalls, TimedOut, False),
+        (streams([], then=stalls), TimedOut, False),
+        (answers(opening(), then=stalls), TimedOut, True),
+        (streams([], then=stalls, status=500), TimedOut, False),
+        (hangs_up, ProviderDown, False),
+        (resets, ProviderDown, False),
+        (answers(opening(), then=hangs_up), ProviderDown, True),
+        (answers(opening(), then=resets), ProviderDown, True),
+    ],
+)
+async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
+    handler: Handler, kind: type[CallFailed], started: bool, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, handler)
+
+    fault = await fault_of(opened())
+
+    assert type(fault) is kind, fault
+    assert fault.started is started
+    assert (fault.usage is not None) is started
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_the_servers_wish_for_a_pause_is_passed_on(
+    status: int, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, fails(status, "x", Retry_After="7"))
+
+    fault = await fault_of(opened())
+
+    assert isinstance(fault, RateLimited)
+    assert fault.retry_after_s == 7.0
+
+
+async def test_a_refused_connection_tells_where_and_what_to_do(opened: Opened) -> None:
+    with refusing() as url:
+        fault = await fault_of(opened("llama-server", url=f"{url}/v1"))
+    assert type(fault) is ProviderDown
+    assert f"{url}/v1" in str(fault)
+    assert "is it running?" in str(fault)
+
+
+async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
+    server: FakeServer, opened: Opened
+) -> None:
+    async def loads(exchange: Any) -> None:
+        await asyncio.sleep(0.4)
+        await answers()(exchange)
+
+    server.on("POST", CHAT, loads, stalls)
+
+    assert (await reply_of(opened("vllm"), question())).finish == "stop"
+    assert isinstance(await fault_of(opened("vllm"), deadline_s=0.3), TimedOut)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [drips(b"", 0.02), answers(opening(), then=drips(b": alive\n\n", 0.02))],
+    ids=["in the head", "in the body"],
+)
+async def test_a_server_that_drips_is_left_by_the_callers_deadline(
+    handler: Handler, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, handler)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await collected(opened().stream(question()))
+
+    assert await server.seen[0].was_dropped()
+    assert len(server.seen) == 1
+
+
+async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Opened) -> None:
+    server.on("GET", MODELS, says(listed("other", MODEL, max_model_len=32_768)))
+    provider = opened("vllm")
+    assert provider.window is None
+
+    assert await provider.models() == ("other", MODEL)
+
+    assert provider.window == 32_768
+
+
+@pytest.mark.parametrize("body", [[], "x", None, {"data": 5}, {"data": [5]}])
+async def test_a_list_that_is_none_is_no_list_of_models(
+    body: object, server: FakeServer, opened: Opened
+) -> None:
+    server.on("GET", MODELS, says(body))
+    with pytest.raises(ProviderDown):
+        await opened().models()
+
+
+async def test_a_text_in_parts_is_read_and_what_is_no_text_is_not(
+    server: FakeServer, opened: Opened
+) -> None:
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hello"}, 5]
+    odd = [chunk() | {"choices": 5}, chunk() | {"choices": [5, None]}, chunk({"content": 5})]
+    odd = [*odd, chunk() | {"usage": "many"}, chunk({"content": parts}), chunk({}, "stop")]
+    server.on("POST", CHAT, answers(odd))
+
+    reply = await reply_of(opened(), question())
+
+    assert (reply.text, reply.finish) == ("hello", "stop")
+
+
+async def test_no_log_holds_the_key(
+    server: FakeServer, opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.on("POST", CHAT, fails(401, "x", message=f"no such key: {KEY}"))
+
+    fault = await fault_of(opened())
+
+    assert "no such key: ***" in str(fault)
+    told = [f"{it.getMessage()} {it.args} {it.exc_text}" for it in caplog.records]
+    assert told
+    assert not [text for text in told if KEY in text]
+
+
+def test_the_fakes_usage_adds_up() -> None:
+    assert USAGE["total_tokens"] == USAGE["prompt_tokens"] + USAGE["completion_tokens"]

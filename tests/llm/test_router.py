@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from llm import NoModel, Reply, Usage
+from llm.budget import Caps, Ledger, Spent
+from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    OverBudget,
+    Overloaded,
+    ProviderDown,
+    RateLimited,
+    Rejected,
+    TimedOut,
+    UnknownModel,
+    WrongKey,
+)
+from llm.plan import Choice, Plan
+from llm.prices import Price, Prices, Rates
+from llm.router import MARGIN, THINKING, Breaker, Router
+from tests.llm.scripted import REQUEST, Answer, Scripted, Step
+
+PRICES = Prices(
+    {("scripted", "m"): (Price(date(2026, 1, 1), Rates(1.0, 10.0, 0.1, 2.0)),)}, frozenset({"free"})
+)
+QUESTION = len("system") + len("user") + MARGIN
+SOON = replace(REQUEST, deadline_s=5.0)
+
+
+@dataclass
+class House:
+    """A router over scripted providers, and what it told."""
+
+    steps: tuple[Step, ...] = (Answer(),)
+    others: tuple[Scripted, ...] = ()
+    caps: Caps = field(default_factory=Caps)
+    roles: dict[str, Caps] = field(default_factory=dict)
+    label: str = "scripted"
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.first = Scripted(self.steps)
+        self.told: list[Occurrence] = []
+        self.breakers: dict[str, Breaker] = {}
+        providers = {"m": self.first, **{one.model: one for one in self.others}}
+        self.router = Router(
+            Plan(
+                "p", "why", (Choice("critic", self.label, "m", "why"),),
+                tuple(Choice("", "scripted", one.model, "stands in") for one in self.others),
+            ),
+            lambda choice: providers[choice.model],
+            Ledger(self.caps, self.roles), PRICES, self.told.append,
+            lambda choice: self.breakers.setdefault(choice.model, Breaker(lambda: self.now)),
+        )
+
+    async def ask(self, **given: Any) -> tuple[list[str], Reply]:
+        pieces: list[str] = []
+        async with aclosing(self.router.stream(replace(SOON, **given))) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    return pieces, item
+                pieces.append(item)
+        raise AssertionError("no reply")
+
+    @property
+    def spent(self) -> Spent:
+        return self.router.ledger.spent()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm.router.FIRST_WAIT_S", 0.001)
+
+
+async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:
+    house = House()
+    pieces, reply = await house.ask()
+    assert pieces == ["hello", " world"]
+    assert (reply.text, reply.provider, reply.model) == ("hello world", "scripted", "m")
+    assert reply.cost_usd == pytest.approx((10 * 1.0 + 5 * 10.0) / 1e6)
+    assert [type(one) for one in house.told] == [CallStarted, CallEnded]
+    started = house.told[0]
+    assert isinstance(started, CallStarted)
+    assert started.tokens == QUESTION + 100
+    assert started.usd == pytest.approx((QUESTION * 2.0 + 100 * 10.0) / 1e6)
+    assert (house.spent.tokens, house.spent.calls) == (15, 1)
+
+
+async def test_a_role_without_a_model_is_not_answered() -> None:
+    with pytest.raises(NoModel, match="'debugger' needs a model"):
+        await House().ask(role="debugger")
+
+
+async def test_an_unknown_price_is_not_nothing() -> None:
+    house = House(label="other")
+    _, reply = await house.ask()
+    assert reply.cost_usd is None
+    assert House(label="free").router.prices.cost("free", "m", Usage(9, 9), date.max) == 0.0
+
+
+@pytest.mark.parametrize("error", [Overloaded("full"), ProviderDown("down"), RateLimited("slow")])
+async def test_what_was_turned_away_is_asked_again_and_charged_once(error: CallFailed) -> None:
+    house = House((error, error, Answer()))
+    _, reply = await house.ask()
+    assert (reply.text, reply.attempts, len(house.first.asked)) == ("hello world", 3, 3)
+    assert (house.spent.calls, house.spent.tokens) == (1, 15)
+    assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallRetried, CallEnded]
+
+
+async def test_retries_are_bounded_and_what_was_turned_away_costs_nothing() -> None:
+    house = House((Overloaded("full"),))
+    with pytest.raises(Overloaded):
+        await house.ask()
+    assert len(house.first.asked) == 3
+    assert (house.spent.tokens, house.spent.usd) == (0, 0.0)
+    assert isinstance(house.told[-1], CallBroke)
+
+
+@pytest.mark.parametrize("error", [
+    WrongKey("key"), UnknownModel("model"), ContextOverflow("long"), Rejected("bad"),
+    TimedOut("late"), Overloaded("half", started=True), ProviderDown("half", started=True),
+])
+async def test_what_may_be_paid_or_cannot_succeed_is_not_asked_again(error: CallFailed) -> None:
+    house = House((error,))
+    with pytest.raises(type(error)):
+        await house.ask()
+    assert len(house.first.asked) == 1
+
+
+async def test_an_answer_that_breaks_off_is_charged_and_not_asked_again() -> None:
+    seen = Usage(10, 2)
+    house = House((Answer(("half",), fault=ProviderDown("gone", started=True, usage=seen)),))
+    with pytest.raises(ProviderDown):
+        await house.ask()
+    assert len(house.first.asked) == 1
+    assert house.spent.tokens == seen.total
+
+
+async def test_a_provider_that_names_its_time_is_waited_for_within_the_deadline() -> None:
+    house = House((RateLimited("slow", retry_after_s=4_294_967.0), Answer()))
+    with pytest.raises(RateLimited):
+        await house.ask()
+    assert len(house.first.asked) == 1
+
+    house = House((RateLimited("slow", retry_after_s=0.01), Answer()))
+    await house.ask()
+    assert [one.wait_s for one in house.told if isinstance(one, CallRetried)] == [0.01]
+
+
+async def test_an_answer_that_drips_ends_at_its_deadline() -> None:
+    house = House((Answer(("x",) * 1_000, every_s=0.01),))
+    with pytest.raises(TimedOut, match=r"within 0\.1 seconds"):
+        await house.ask(deadline_s=0.1)
+    assert house.first.dropped == 1
+    assert house.spent.tokens >= QUESTION
+
+
+async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charged() -> None:
+    house = House((Answer(("x",) * 1_000, every_s=0.01),))
+    task = asyncio.create_task(house.ask())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert house.first.dropped == 1
+    broke = house.told[-1]
+    assert isinstance(broke, CallBroke)
+    assert broke.error == "Cancelled"
+    assert QUESTION <= house.spent.tokens < QUESTION + 100
+
+
+async def test_a_reader_that_leaves_ends_the_call() -> None:
+    house = House((Answer(("x",) * 1_000, every_s=0.001),))
+    async with aclosing(house.router.stream(SOON)) as items:
+        await anext(items)
+    assert house.first.dropped == 1
+    assert isinstance(house.told[-1], CallBroke)
+
+
+async def test_no_model_stands_in_unasked() -> None:
+    with pytest.raises(ProviderDown):
+        await House((ProviderDown("down"),)).ask()
+
+
+@pytest.mark.parametrize("error", [Overloaded("f"), ProviderDown("d"), RateLimited("s"),
+                                   TimedOut("t")])
+async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFailed) -> None:
+    second = Scripted(model="n")
+    house = House((error,), (second,))
+    _, reply = await house.ask()
+    assert (reply.model, reply.instead_of) == ("n", "scripted/m")
+    assert FellBack("critic", "scripted/m", "scripted/n", str(error)) in house.told
+
+
+@pytest.mark.parametrize("error", [WrongKey("k"), Rejected("r"), ContextOverflow("c")])
+async def test_a_fallback_does_not_hide_what_the_user_must_mend(error: CallFailed) -> None:
+    second = Scripted(model="n")
+    with pytest.raises(type(error)):
+        await House((error,), (second,)).ask()
+    assert second.asked == []
+
+
+async def test_a_fallback_never_goes_on_with_half_an_answer() -> None:
+    second = Scripted(model="n")
+    house = House((Answer(("half",), fault=ProviderDown("gone", started=True)),), (second,))
+    with pytest.raises(ProviderDown):
+        await house.ask()
+    assert second.asked == []
+
+
+async def test_a_model_that_fails_three_times_is_left_alone_then_probed_once() -> None:
+    house = House((ProviderDown("down", started=True),))
+    for _ in range(3):
+        with pytest.raises(ProviderDown, match="down"):
+            await house.ask()
+    with pytest.raises(ProviderDown, match="left alone for another 30 seconds"):
+        await house.ask()
+    assert len(house.first.asked) == 3
+    house.now = 31.0
+    with pytest.raises(ProviderDown, match="down"):
+        await house.ask()
+    with pytest.raises(ProviderDown, match="left alone"):
+        await house.ask()
+    assert len(house.first.asked) == 4
+    house.now = 62.0
+    house.first.steps = (Answer(),)
+    await house.ask()
+    await house.ask()
+    assert house.breakers["m"].failures == 0
+
+
+async def test_connections_that_are_cut_open_the_breaker_too() -> None:
+    house = House((Answer(finish="cut"),))
+    for _ in range(3):
+        await house.ask()
+    with pytest.raises(ProviderDown, match="left alone"):
+        await house.ask()
+
+
+async def test_a_wrong_key_does_not_open_the_breaker() -> None:
+    house = House((WrongKey("key"),))
+    for _ in range(5):
+        with pytest.raises(WrongKey):
+            await house.ask()
+    assert len(house.first.asked) == 5
+
+
+# Caps.
+
+
+@pytest.mark.parametrize(("caps", "cap"), [
+    (Caps(tokens=QUESTION + 99), "run tokens"), (Caps(calls=0), "run calls"),
+    (Caps(usd=0.0001), "run usd"), (Caps(seconds=0.0), "run seconds"),
+])
+async def test_a_call_that_would_pass_a_cap_is_not_made(caps: Caps, cap: str) -> None:
+    house = House(caps=caps)
+    with pytest.raises(OverBudget) as caught:
+        await house.ask()
+    assert caught.value.cap == cap
+    assert house.first.asked == []
+    assert house.told == []
+
+
+async def test_a_role_has_caps_of_its_own() -> None:
+    house = House(roles={"critic": Caps(calls=1)})
+    await house.ask()
+    with pytest.raises(OverBudget, match="the critic's cap of 1 calls"):
+        await house.ask()
+
+
+async def test_a_provider_that_counts_too_much_passes_a_cap_by_one_call_only() -> None:
+    caps = Caps(usd=0.01, tokens=1_000)
+    house = House((Answer(usage=Usage(50_000, 50_000)),), caps=caps)
+    await house.ask()
+    for _ in range(5):
+        with pytest.raises(OverBudget):
+            await house.ask()
+    assert len(house.first.asked) == 1
+    assert house.spent.tokens == 100_000
+
+
+async def test_parallel_calls_are_each_reserved_before_any_has_ended() -> None:
+    house = House((Answer(every_s=0.01),), caps=Caps(tokens=2 * (QUESTION + 100)))
+    results = await asyncio.gather(*(house.ask() for _ in range(5)), return_exceptions=True)
+    assert sum(isinstance(one, OverBudget) for one in results) == 3
+
+
+async def test_an_unknown_price_needs_a_cap_in_tokens() -> None:
+    with pytest.raises(OverBudget, match="price of other/m is unknown"):
+        await House(label="other", caps=Caps(usd=1.0)).ask()
+    await House(label="other", caps=Caps(usd=1.0, tokens=1_000)).ask()
+
+
+async def test_a_model_that_thinks_is_given_room_and_charged_for_it() -> None:
+    house = House()
+    house.first.thinks = True
+    await house.ask(effort="low")
+    assert house.first.asked[0].max_tokens == 100 + THINKING["low"]
+    started = house.told[0]
+    assert isinstance(started, CallStarted)
+    assert started.tokens == QUESTION + 100 + THINKING["low"]
+
+
+async def test_closing_the_router_closes_what_it_opened() -> None:
+    house = House()
+    await house.ask()
+    await house.router.close()
+    assert house.first.closed
