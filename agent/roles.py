@@ -23,6 +23,7 @@ from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
 from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
+from llm.router import THINKING
 from llm.schemas import in_words, inlined
 from llm.trimming import fit
 
@@ -260,7 +261,8 @@ def _fitted(
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
-    room = provider.window - prompt.max_tokens - MARGIN
+    thinking = THINKING[prompt.effort or "medium"] if provider.thinks else 0
+    room = provider.window - prompt.max_tokens - thinking - MARGIN
 
     def tokens(texts: Mapping[str, str]) -> int:
         return provider.count(system) + provider.count(prompt.render(template, texts))

@@ -19,6 +19,8 @@ from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
+TURN = 16
+"""Tokens around the text of a turn."""
 MOST_TOLD = 600
 """Characters of the reason why an answer was refused."""
 
@@ -106,7 +108,7 @@ def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Re
 
 def _tokens(provider: Provider, request: Request) -> int:
     texts = (request.system, *(message.text for message in request.messages))
-    return sum(provider.count(text) for text in texts) + request.max_tokens
+    return sum(provider.count(text) + TURN for text in texts) + request.max_tokens
 
 
 async def whole(provider: Provider, request: Request) -> Reply:

@@ -137,6 +137,7 @@ class Model:
 
     answers: list[str]
     window: int | None = None
+    thinks: bool = False
     asked: list[Request] = field(default_factory=list)
     name = "model"
     model = "one"
@@ -275,6 +276,15 @@ async def test_a_program_that_must_be_shown_whole_and_does_not_fit_is_an_error()
     with pytest.raises(ContextOverflow, match=r"before \(5 characters\), after \(4,000 char"):
         await ask(ctx, CRITIC, {"before": "x = 1", "after": "x" * 4_000})
     assert not model.asked
+
+
+async def test_a_model_that_thinks_keeps_room_for_its_thoughts() -> None:
+    variables = {"code": "x = 1\n" * 100, "tests": "assert f(1)\n" * 100}
+    for thinks, cut in ((False, False), (True, True)):
+        model = Model(['{"calls": []}'], 5_500, thinks)
+        ctx, told = context(model)
+        await ask(ctx, QA_ADVERSARY, variables)
+        assert bool(told) is cut
 
 
 async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut() -> None:

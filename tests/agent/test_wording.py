@@ -7,7 +7,6 @@ from agent.domain import (
     Diagnosis,
     Ending,
     Example,
-    Lesson,
     Report,
     Script,
     Verdict,
@@ -56,7 +55,7 @@ def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
             category="wrong_result", cause="f(1) gives 1", evidence=("always",),
             blamed=(BlamedLine(line=2, suspicion=1, text="return a"),),
         ),
-        known=[Lesson(text="Look at the borders."), Lesson(text="Count again.")],
+        known=["Look at the borders.", "Count again."],
         attempts=["- return a\n+ return -a"],
     )
     prompt = load(PROMPTS, "generator")

@@ -17,6 +17,10 @@ def test_the_program_is_what_stands_in_the_only_fence() -> None:
     assert code_of("Here it is:\n```python\nx = 1\n\ny = 2\n```\nDone.") == "x = 1\n\ny = 2\n"
 
 
+def test_backticks_in_a_line_of_words_are_no_fence() -> None:
+    assert code_of("```x = 1``` was wrong:\n```python\nx = 2\n```") == "x = 2\n"
+
+
 @pytest.mark.parametrize("opening", ["```", "```python", "```py", "```Python3", "``` python"])
 def test_python_may_be_named_or_not(opening: str) -> None:
     assert code_of(f"{opening}\nx = 1\n```") == "x = 1\n"
@@ -176,6 +180,7 @@ def test_one_fence_around_a_value_is_taken_off(fence: str) -> None:
         ('{"text": "a", "sure": 3} {"text": "a", "sure": 3}', "not JSON"),
         ('``````json\n{"text": "a", "sure": 3}\n``````', "not JSON"),
         ("```json\n```json\n{}\n```\n```", "not JSON"),
+        ("```json\n{}\n```json", "not JSON"),
         ("{'text': 'a', 'sure': 3}", "not JSON"),
         ('{"text": "a", "sure": 3, "sure": 4}', "stands twice"),
         ('{"text": "a", "sure": NaN}', "NaN is no JSON number"),

@@ -67,10 +67,52 @@ def test_what_cannot_be_cut_is_named() -> None:
         fit(parts, 300, characters)
 
 
+def cut_to(part: Part, room: int) -> int:
+    """Characters of a part that are shown where it is the only one."""
+    (cut,) = fit((part,), room, characters).cuts
+    return cut.kept
+
+
+def test_all_the_room_is_used_where_no_line_ends() -> None:
+    mark = len("\n[... a part of these 1,000 characters is left out here ...]\n")
+    for keep in KEEPS:
+        line = "" if keep != "tail" else "\n"  # nothing stands before the mark there
+        part = Part("output", "x" * 1_000, 1, floor=0, keep=keep)
+        assert cut_to(part, 501) == 501 - mark + len(line)
+
+
+def test_a_long_line_is_cut_rather_than_left_out() -> None:
+    assert cut_to(Part("output", "short\n" + "x" * 1_000, 1, floor=0, keep="head"), 500) > 400
+    assert cut_to(Part("output", "x" * 1_000 + "\nshort", 1, floor=0, keep="tail"), 500) > 400
+    assert cut_to(Part("output", "x" * 1_000, 1, floor=0, keep="tail"), 200) > 100
+
+
+def test_nothing_of_the_floor_is_given_up_for_whole_lines() -> None:
+    text = f"{'x' * 50}\n{'y' * 500}\n{'z' * 50}"
+    for keep in KEEPS:
+        part = Part("output", text, 1, floor=160, keep=keep)
+        assert 160 <= cut_to(part, 160 + 60) <= 162
+
+
+def test_of_two_parts_alike_the_later_one_is_cut_first() -> None:
+    parts = (Part("one", "x" * 500, 1, floor=0), Part("two", "y" * 500, 1, floor=0))
+    assert [cut.name for cut in fit(parts, 800, characters).cuts] == ["two"]
+
+
+def test_a_part_of_which_little_would_be_left_is_left_out() -> None:
+    assert cut_to(Part("output", "x" * 1_000, 1, floor=0), 100) == 0
+
+
+def test_a_part_is_not_cut_where_the_mark_takes_what_it_makes() -> None:
+    with pytest.raises(ContextOverflow, match=r"code \(150 characters\)"):
+        fit((Part("code", "x" * 150, 1, floor=120),), 140, characters)
+
+
 # The laws, for counts of many kinds: of characters, of words, of one letter, in steps, and of a
 # whole in which two parts cost more together than each alone.
 
 LETTERS = "ab \n["
+KEEPS: list[Keep] = ["head", "tail", "both"]
 
 
 def tokens_by_squares(texts: Mapping[str, str]) -> int:
@@ -86,7 +128,6 @@ COUNTS = [
     lambda texts: 10 * sum(1 for text in texts.values() if text) + characters(texts) // 3,
 ]
 
-KEEPS: list[Keep] = ["head", "tail", "both"]
 SIZES = st.integers(0, 700)
 
 
