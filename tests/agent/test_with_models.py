@@ -55,4 +55,4 @@ async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_pa
     assert result.cost_usd is not None
     assert result.cost_usd > 0
     second = model.server.seen[2].json["messages"][0]["content"]
-    assert "passes 1 of 2 tests" in second
+    assert "passes 1 of 3 tests" in second
