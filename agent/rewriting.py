@@ -61,9 +61,9 @@ async def _judged(
     if blindness(before, after, [test.code for test in attempt.tests]) == "refused":
         return "only gives the value that the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
-    passed, total = report.score
+    passed = sum(verdict.passed for verdict in report.verdicts)
     failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-    return f"passes {passed} of {total} tests ({failing[:600]})", report
+    return f"passes {passed} of {len(report.verdicts)} tests ({failing[:600]})", report
 
 
 async def _repaired(attempt: Attempt, ctx: Context, tried: list[str]) -> str:
