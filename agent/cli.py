@@ -96,7 +96,21 @@ ProofOption = Annotated[
 ]
 ProviderOption = Annotated[
     str | None,
-    typer.Option("--provider", metavar="NAME", help="Who answers: auto, mock (no model)."),
+    typer.Option(
+        "--provider", metavar="NAME",
+        help="Who answers: auto, mock (no model), anthropic, ollama, huggingface, openai, groq ...",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="The provider's model, for all its roles."),
+]
+RoleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="ROLE=PROVIDER/MODEL",
+        help="Give a role to another model, or to no model: --role critic=mock. Repeatable.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
 
@@ -135,6 +149,14 @@ def run(
         )
     ] = False,
     provider: ProviderOption = None,
+    model: ModelOption = None,
+    role: RoleOption = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(
+            "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models "
+            "(default 0.50)."
+        )
+    ] = None,
     log: LogOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -148,8 +170,9 @@ def run(
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                       args),
-            commands.Wishes(out, log, apply, force, require_proof.value), face, provider,
-            max_iterations, ask or None,
+            commands.Wishes(out, log, apply, force, require_proof.value), face,
+            commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
+            budget_usd,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -219,15 +242,24 @@ def resume(
 def plan(
     context: typer.Context,
     provider: ProviderOption = None,
+    model: ModelOption = None,
+    role: RoleOption = None,
+    test: Annotated[
+        bool, typer.Option(
+            "--test", help="Ask each provider for its models, which tests the keys and spends "
+            "nothing."
+        )
+    ] = False,
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Show who would answer, in which sandbox, and where runs are kept."""
+    """Show who would answer, at what price, in which sandbox, and where runs are kept."""
 
     def work(face: Face) -> int:
-        from agent import commands
+        from agent import commands, planning
 
-        return commands.plan(_opener(context), provider, face)
+        who = commands.Who(provider, model, tuple(role or ()))
+        return planning.plan(_opener(context), who, face, test=test)
 
     _conclude(work, as_json=as_json, verbose=verbose)
 
@@ -256,7 +288,7 @@ def example(
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
             _opener(context), commands.Inputs(words=words), commands.Wishes(log=log, force=force),
-            face, provider, None,
+            face, commands.Who(provider), None,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -314,13 +346,13 @@ def _ended(work: Callable[[Face], int], face: Face) -> int:
     from agent.intake import BadInput, NotFixable
     from agent.settings import BadSettings
     from agent.writeback import Refused
-    from llm import NoProvider
+    from llm import LlmError
     from sandbox import SandboxError
 
     try:
         read_dotenv()
         return work(face)
-    except (Usage, BadInput, BadSettings, NoProvider, Refused) as error:
+    except (Usage, BadInput, BadSettings, LlmError, Refused) as error:
         return refused(face, USAGE, str(error))
     except NotFixable as error:
         return refused(face, NOT_FIXABLE, str(error))

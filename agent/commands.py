@@ -26,14 +26,13 @@ from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exi
 from agent.intake import BadInput, Intake, SourceFile, bring
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
-from agent.settings import Settings, data_folder
-from agent.spending import dollars
-from agent.terminal import HEADLINE, NO_MODEL, Terminal
+from agent.settings import Settings
+from agent.terminal import HEADLINE, Terminal
 from agent.writeback import Refused, write_back, write_new
+from llm.plan import parse_roles
 
 if TYPE_CHECKING:
     from agent.session import Session
-    from llm.plan import Choice, Plan
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
 """The outcome of a command that ended before a run had one, by exit code."""
@@ -87,9 +86,28 @@ class Wishes:
     proof: ProofLevel = "E1"
 
 
+@dataclass(frozen=True)
+class Who:
+    """Who a user wants to answer, where it differs from the settings."""
+
+    provider: str | None = None
+    model: str | None = None
+    roles: tuple[str, ...] = ()
+    """As `ROLE=PROVIDER/MODEL`."""
+
+    def settings(self, **given: object) -> Settings:
+        """The settings of the environment with these wishes; raises `Usage` and `BadSettings`."""
+        try:
+            roles = parse_roles(",".join(self.roles))
+        except ValueError as error:
+            raise Usage(f"--role: {error}") from error
+        wanted = {"provider": self.provider, "model": self.model, "roles": roles or None}
+        return Settings.from_env(None, **wanted, **given)
+
+
 def run(
-    opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, provider: str | None,
-    max_iterations: int | None, ask: bool | None = None,
+    opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, who: Who,
+    max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
 ) -> int:
     """Heals what was brought, shows the result, and writes where that was asked for.
 
@@ -98,8 +116,8 @@ def run(
     """
     _refuse_contradictions(inputs, wishes)
     brought = _brought(inputs, face)
-    settings = Settings.from_env(
-        provider=provider, max_iterations=max_iterations, ask=ask,
+    settings = who.settings(
+        max_iterations=max_iterations, ask=ask, budget_usd=budget_usd,
         drafts=by_words(read_drafts()) if inputs.words else None,
     )
     if settings.ask and not _attended(face):
@@ -107,7 +125,9 @@ def run(
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
     async def begin(session: Session) -> str:
-        return await session.start(brought.task, title=inputs.title)
+        return await session.start(
+            brought.task, title=inputs.title, pauses=_attended(face)
+        )
 
     log = asyncio.run(_drive(opener, settings, begin, face))
     result = fold(log)
@@ -203,57 +223,6 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
             face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
             _show(result, face, program=False)
     return code
-
-
-def plan(opener: OpenSession, provider: str | None, face: Face) -> int:
-    """Shows who would answer, in which sandbox, and where runs are kept."""
-    settings = Settings.from_env(provider=provider)
-    folder, warning = data_folder(settings)
-    settings = replace(settings, data_dir=folder)
-
-    async def look() -> tuple[Plan, Jail]:
-        async with opener(settings) as session:
-            return session.plan(), await session.jail()
-
-    plan, jail = asyncio.run(look())
-    caps = settings.caps
-    if face.json:
-        face.data({
-            "provider": plan.provider, "why": plan.why,
-            "roles": [_chosen_words(one) for one in plan.choices],
-            "fallbacks": [_chosen_words(one) for one in plan.fallbacks],
-            "notes": list(plan.notes),
-            "caps": {"usd": caps.usd, "tokens": caps.tokens, "calls": caps.calls},
-            "sandbox": jail.words, "level": jail.level,
-            "layers": [layer.model_dump() for layer in jail.layers], "data_dir": str(folder),
-            "max_iterations": settings.max_iterations, "budget_s": settings.budget_s,
-            "warning": warning or None, "error": None,
-        })
-        return HEALED
-    lines = [
-        ("provider", f"{plan.provider}: {plan.why}"),
-        *((one.role, f"{one.words}: {one.why}") for one in plan.choices if plan.has_model),
-        *(("fallback", one.words) for one in plan.fallbacks),
-        *((("caps", f"at most {dollars(caps.usd)}, {caps.tokens:,} tokens and {caps.calls} calls "
-            "of models a run"),) if plan.has_model else ()),
-        ("sandbox", jail.words), ("data", str(folder)),
-        ("rounds", f"at most {settings.max_iterations}"),
-        ("time", f"at most {settings.budget_s:g} s a run"),
-    ]
-    width = max(len(label) for label, _ in lines) + 2
-    for label, text in lines:
-        print(f"{label:<{width}}{text}")
-    for text in filter(None, (*plan.notes, warning)):
-        face.terminal.say(f"warning: {text}", "yellow")
-    if not plan.has_model:
-        face.terminal.say(NO_MODEL, "bold")
-    return HEALED
-
-
-def _chosen_words(choice: Choice) -> dict[str, str]:
-    return {
-        "role": choice.role, "provider": choice.label, "model": choice.model, "why": choice.why,
-    }
 
 
 def list_examples(face: Face) -> int:
@@ -355,14 +324,20 @@ async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...
 async def _answered(session: Session, run: str, face: Face) -> bool:
     """Asks the person at the terminal what the run waits for; without one it stays open."""
     question = fold(session.log(run)).waiting
+    if question is not None and question.needs == "key":
+        return session.can_go_on(run) and await session.answer(run, question.interrupt, {})
     if question is None or not _attended(face):
         return False
     # The loop's own handler would let Ctrl-C wait until the question is answered.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        if question.rivals is None:
+        if question.needs == "budget":
+            face.terminal.say(question.question, "yellow")
+            more = typer.confirm("Add as much again and go on?", err=True)
+            value: dict[str, object] = {} if more else {"end": True}
+        elif question.rivals is None:
             face.terminal.patch(question.diff)
-            value: dict[str, object] = {"approve": typer.confirm(question.question, err=True)}
+            value = {"approve": typer.confirm(question.question, err=True)}
         else:
             value = {"answer": _chosen(question.question, question.rivals, face)}
     except typer.Abort:

@@ -256,6 +256,8 @@ class SelfHealingAgent:
         return Settings.from_env(
             provider=self.model_provider, max_iterations=self.max_iterations,
             data_dir=self.data_dir, budget_s=self.budget_s,
+            # Whoever names the seconds means all of them.
+            model_s=None if self.budget_s is None else 0.0,
             drafts=by_words(read_drafts()) if with_drafts else None,
         )
 

@@ -15,6 +15,7 @@ from agent.domain import Value
 from agent.settings import Settings
 from llm import Connection, Plan, Provider, Secret, open_provider, resolve
 from llm.cache import Answers, Cached
+from llm.errors import NeedsKey
 from llm.plan import ROLES, Choice, Wishes, connection
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS
@@ -202,17 +203,32 @@ class Models:
         """What leaves a model alone after failures; one for all runs of a visitor."""
         return self._breakers.setdefault((visitor, choice.words), Breaker())
 
-    async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
-        """The models that a provider lists for a visitor's key, which shows that it is good;
-        spends nothing. Raises an `LlmError`."""
-        ours = self.settings.wishes
-        wishes = replace(
-            ours, provider=name, model="", roles={}, fallbacks=(),
-            openai_model=ours.openai_model or "any",
-        )
-        provider = self.provider(self.plan(visitor, wishes).choices[0], visitor)
+    async def test(self, choice: Choice, visitor: str = OWNER) -> tuple[str, ...]:
+        """The models that a provider lists, which shows that it is there and that the key is
+        good; spends nothing. Raises an `LlmError`."""
+        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
         try:
             return await provider.models()
         finally:
             await provider.close()
 
+    async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
+        """As `test`, for a provider by its name, whatever the plan is."""
+        ours = self.settings.wishes
+        wishes = replace(
+            ours, provider=name, model="", roles={}, fallbacks=(),
+            openai_model=ours.openai_model or "any",
+        )
+        return await self.test(resolve(wishes, self.keys(visitor)).choices[0], visitor)
+
+    def lacks(self, plan: Plan, visitor: str) -> str:
+        """Which key of a plan is not at hand, in words; empty where none lacks."""
+        if self.settings.replay is not None:
+            return ""
+        try:
+            for choice in plan.choices:
+                if choice.provider != "mock":
+                    connection(choice, self.settings.wishes, self.keys(visitor))
+        except NeedsKey as error:
+            return str(error)
+        return ""

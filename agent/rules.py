@@ -65,9 +65,9 @@ def draft(drafts: Mapping[str, str], task: str) -> str:
         if " ".join(words.split()) == wanted:
             return f"```python\n{code.rstrip()}\n```\n"
     raise NoModel(
-        "Writing code from words needs a model, and none is configured. Bring code and a test "
-        "instead, or choose one of the demo tasks. (This version has no model provider built in "
-        "yet; healing code you bring needs none.)"
+        "Writing code from words needs a model, and none is configured: set one up (`python -m "
+        "agent plan` says who would answer), bring code and a test instead, or choose one of the "
+        "demo tasks. Healing code you bring needs none."
     )
 
 

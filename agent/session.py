@@ -152,7 +152,9 @@ class Session:
         run = run_id or uuid.uuid4().hex
         options = Options(
             max_iterations=max_iterations or self.settings.max_iterations,
-            budget_s=budget_s or self.settings.budget_s,
+            budget_s=budget_s or self.settings.budget_s + (
+                self.settings.model_s if plan.has_model else 0.0
+            ),
             ask=self.settings.ask if ask is None else ask,
             answered=tuple(answered), visitor=visitor, pauses=pauses, plan=RunPlan.of(plan),
             budget_usd=self.settings.budget_usd, budget_tokens=self.settings.budget_tokens,
@@ -326,6 +328,11 @@ class Session:
     def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
         """The newest runs first."""
         return self._store.runs(limit)
+
+    def can_go_on(self, run: str) -> bool:
+        """Whether every key that the run needs is at hand."""
+        options = self._options(run)
+        return options.plan is None or not self.models.lacks(options.plan.plan, options.visitor)
 
     def waiting(self, run: str) -> str | None:
         """The id of the question the run waits with, if it does."""

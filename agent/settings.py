@@ -77,6 +77,8 @@ class Settings:
     autonomy_level: Autonomy = "full_auto"
     budget_s: float = 60.0
     """Wall seconds a run may take before it ends with the outcome `budget`."""
+    model_s: float = 240.0
+    """Wall seconds that a run may take beside those where it may ask a model."""
     search_s: float = 10.0
     """Wall seconds of search in one iteration."""
     max_candidates: int = 60_000
@@ -186,6 +188,7 @@ ENVIRONMENT: dict[str, str] = {
     "max_iterations": "HEAL_MAX_ITERATIONS",
     "autonomy_level": "HEAL_AUTONOMY",
     "budget_s": "HEAL_BUDGET_S",
+    "model_s": "HEAL_MODEL_S",
     "search_s": "HEAL_SEARCH_S",
     "max_candidates": "HEAL_MAX_CANDIDATES",
     "test_wall_s": "HEAL_TEST_S",

@@ -77,7 +77,7 @@ async def _benchmark(
 def settings_for(provider: str, budget_s: float, candidates: int | None) -> Settings:
     """The agent's settings for one row; those not named here come from the environment."""
     return Settings.from_env(
-        provider=provider, budget_s=budget_s, search_s=budget_s * SEARCH_SHARE,
+        provider=provider, budget_s=budget_s, model_s=0.0, search_s=budget_s * SEARCH_SHARE,
         max_candidates=candidates, autonomy_level="full_auto",
     )
 

@@ -38,7 +38,7 @@ INSIDE_AGENT = [
     {"graph"},
     {"session"},
     {"commands", "library"},
-    {"memory_shown"},
+    {"memory_shown", "planning"},
     {"memory_commands"},
     {"memory_cli"},
     {"cli", "__init__"},

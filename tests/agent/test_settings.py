@@ -24,7 +24,7 @@ def test_every_environment_name_sets_its_field() -> None:
         "OPENAI_BASE_URL": "http://h", "HEAL_BUDGET_USD": "1.5", "HEAL_BUDGET_TOKENS": "10",
         "HEAL_BUDGET_CALLS": "3", "HEAL_ROLE_BUDGETS": "critic.calls=2, critic.usd=0.1",
         "HEAL_PRICES": "/p.yaml", "ALLOW_HOST_KEYS": "1", "HEAL_RECORD": "/r.jsonl",
-        "HEAL_CACHE": "1", "HEAL_TRACE_CONTENT": "1",
+        "HEAL_CACHE": "1", "HEAL_MODEL_S": "7", "HEAL_TRACE_CONTENT": "1",
     }
     settings = Settings.from_env(values)
     assert {*values, "HEAL_REPLAY"} == set(ENVIRONMENT.values())
@@ -41,7 +41,7 @@ def test_every_environment_name_sets_its_field() -> None:
         "budget_usd": 1.5, "budget_tokens": 10, "budget_calls": 3,
         "role_budgets": {"critic": Caps(usd=0.1, calls=2)}, "prices": Path("/p.yaml"),
         "allow_host_keys": True, "record": Path("/r.jsonl"), "replay": None,
-        "cache": "deterministic", "trace_content": True,
+        "cache": "deterministic", "trace_content": True, "model_s": 7.0,
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from agent.domain import File, Jail, Report, Solution, Task, Verdict
 from agent.events import Event, Judged, RunFinished, RunStarted, Stamped
+from agent.models import Models
 from agent.settings import Settings
 from llm import Plan
 
@@ -31,6 +32,11 @@ class ReplayedSession:
     cancelled: list[str] = field(default_factory=list)
     settings: Settings | None = None
 
+    @property
+    def models(self) -> Models:
+        assert self.settings is not None
+        return Models(self.settings)
+
     def plan(self) -> Plan:
         return Plan("mock", "no model: memory and search only")
 
@@ -42,7 +48,7 @@ class ReplayedSession:
         self.settings = settings
         yield self
 
-    async def start(self, task: Task, *, title: str = "") -> str:
+    async def start(self, task: Task, *, title: str = "", pauses: bool = False) -> str:
         if self.fault is not None:
             raise self.fault
         self.started.append((task, title))
