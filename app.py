@@ -17,14 +17,15 @@ from demo.strangers import Door, is_public
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
     from agent.intake import BadInput, NotFixable, paste
-    from agent.session import NoProvider, open_session
+    from agent.session import open_session
+    from llm import LlmError
     from sandbox import SandboxError
 
     return Engine(
         open=lambda: open_session(settings),
         paste=paste,
         refusals=(BadInput, NotFixable),
-        faults=(BadSettings, NoProvider, SandboxError),
+        faults=(BadSettings, LlmError, SandboxError),
     )
 
 

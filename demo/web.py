@@ -99,7 +99,8 @@ class Page:
             kept = {**kept, "run": "", "interrupt": ""}
             return (kept, "", render.sentence(str(fault)), *typed, *_buttons(running=False), "")
         session = running.session
-        plan = render.place(session.plan.provider, session.plan.why, running.jail)
+        found = session.plan()
+        plan = render.place(found.provider, found.why, running.jail)
         banner = render.banner(running.warning, running.refusal)
         said = ""
         if run and _known(session, run) is None:
