@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -39,6 +40,12 @@ def address() -> tuple[str, int]:
     return name, int(port)
 
 
+def served(settings: Settings, *, public: bool) -> Settings:
+    """The settings of a page: on one that others can reach the host's own keys serve no visitor,
+    unless ALLOW_HOST_KEYS says so."""
+    return replace(settings, host_keys=settings.allow_host_keys or not public)
+
+
 def main() -> int:
     """Serves the page until it is interrupted; returns the exit code."""
     try:
@@ -54,6 +61,7 @@ def main() -> int:
     from demo.web import build, serve
 
     door = Door(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    settings = served(settings, public=door.public)
     host = Host(lambda: find_engine(settings), door)
     try:
         serve(build(host, max_iterations=settings.max_iterations), host, name, port)

@@ -149,4 +149,6 @@ def dollars(amount: float | None) -> str:
     """What was paid, or may be; unknown is not nothing."""
     if amount is None:
         return "cost unknown"
+    if 0 < amount < 0.0001:
+        return "under $0.0001"
     return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

@@ -41,6 +41,8 @@ class Session(Protocol):
 
     def visitor(self, run: str, /) -> str: ...
 
+    def can_go_on(self, run: str, /) -> bool: ...
+
     async def jail(self) -> Jail: ...
 
     async def start(
@@ -125,6 +127,9 @@ class SavedRuns:
 
     def visitor(self, run: str, /) -> str:
         return self._session.visitor(run)
+
+    def can_go_on(self, run: str, /) -> bool:
+        return False
 
     async def jail(self) -> Jail:
         return await self._session.jail()

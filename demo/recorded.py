@@ -72,6 +72,9 @@ class RecordedSession:
     def visitor(self, run: str, /) -> str:
         return self._runs[run].visitor
 
+    def can_go_on(self, run: str, /) -> bool:
+        return not self.models.lacks(self.plans[run], self.visitor(run))
+
     async def jail(self) -> Jail:
         return self._jail
 
