@@ -14,6 +14,7 @@ from evaluation.measures import (
     cancelling,
     healing,
     jail,
+    models,
     page,
     processes,
     runs,
@@ -35,6 +36,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cancelling": cancelling.cancelling,
     "memory": runs.memory,
     "healing": healing.healing,
+    "models": models.models,
 }
 
 
