@@ -80,7 +80,7 @@ class Router:
 
     plan: Plan
     open: Callable[[Choice], Provider]
-    """A provider for a choice, which the router closes; raises `NoProvider`."""
+    """A provider for a choice, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
     tell: Callable[[Occurrence], object]
@@ -95,15 +95,19 @@ class Router:
     window = None
     thinks = False
 
-    def at(self, role: str) -> Provider | None:
+    async def at(self, role: str) -> Provider | None:
         """The model of a role as a provider, asked through this router; `None` where the plan has
         none. Raises `NoProvider`, and `NeedsKey` without its key."""
         choice = self.plan.of(role)
-        return None if choice is None else _Routed(self._provider(choice), self)
+        return None if choice is None else _Routed(await self._provider(choice), self)
 
-    def _provider(self, choice: Choice) -> Provider:
+    async def _provider(self, choice: Choice) -> Provider:
+        """The open provider of a choice. It is opened in a thread, since an SDK takes a second or
+        two to import and the loop serves others meanwhile."""
         if choice.words not in self._opened:
-            self._opened[choice.words] = self.open(choice)
+            opened = await asyncio.to_thread(self.open, choice)
+            if self._opened.setdefault(choice.words, opened) is not opened:
+                await opened.close()  # another call was faster
         return self._opened[choice.words]
 
     async def stream(self, request: Request) -> Stream:
@@ -114,7 +118,8 @@ class Router:
         for place, choice in enumerate(ways):
             said = False
             try:
-                async with aclosing(self.begun(choice, request).items()) as items:
+                call = await self.begun(choice, request)
+                async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
                         if isinstance(item, Reply) and place:
@@ -128,7 +133,7 @@ class Router:
                 to = ways[place + 1].words
                 self.tell(FellBack(request.role, choice.words, to, str(error)))
 
-    def begun(self, choice: Choice, request: Request) -> _Call:
+    async def begun(self, choice: Choice, request: Request) -> _Call:
         """A call that is admitted, charged and told; raises `ProviderDown` where the model is left
         alone, and `OverBudget`."""
         breaker = self.breaker(choice)
@@ -139,7 +144,7 @@ class Router:
                 f"another {rest:.0f} seconds"
             )
         try:
-            provider = self._provider(choice)
+            provider = await self._provider(choice)
             if provider.thinks:
                 room = request.max_tokens + THINKING[request.effort or "medium"]
                 request = replace(request, max_tokens=room)
