@@ -14,6 +14,7 @@ from evaluation.measures import (
     cancelling,
     healing,
     jail,
+    local_model,
     models,
     page,
     processes,
@@ -36,6 +37,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cancelling": cancelling.cancelling,
     "memory": runs.memory,
     "healing": healing.healing,
+    "local_model": local_model.local_model,
     "models": models.models,
 }
 
