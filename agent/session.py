@@ -535,7 +535,7 @@ async def open_session(
     answers = Answers(folder / "answers.db") if settings.cache != "off" else None
     models = Models(settings, answers=answers)
     steps = uploads(
-        settings.environment, content=settings.trace_content, redactor=models.redactor()
+        settings.environment, content=settings.trace_content, redactor=lambda: models.logs.redactor
     )
     store = Store(folder / "runs.db")
     memory = open_memory(folder / "memory.db")

@@ -213,7 +213,9 @@ class Router:
         else:
             counted = error.usage if isinstance(error, CallFailed) else None
             usage = counted or Usage(question, estimated_tokens("".join(said)), estimated=True)
-        usd = self.prices.cost(choice.label, choice.model, usage, datetime.now(UTC).date())
+        today = datetime.now(UTC).date()
+        # Whatever the price is, what never began costs nothing.
+        usd = self.prices.cost(choice.label, choice.model, usage, today) if usage.total else 0.0
         wall_s = self.clock() - began
         self.ledger.settle(charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
