@@ -44,6 +44,8 @@ class Context:
     """When the run's time is over, on the monotonic clock."""
     answered: frozenset[str] = frozenset()
     """Names of tests that are a person's answers to a question of an earlier run."""
+    pauses: bool = False
+    """The run waits for a person where a cap is reached, instead of ending."""
     prompts: Path = PROMPTS
     screenings: Screenings = field(default_factory=Screenings)
     """What the searches of this run have seen."""

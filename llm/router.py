@@ -310,7 +310,9 @@ class _Call:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
             usage = counted or Usage(self.question, answer, estimated=True)
-        usd = router.prices.cost(choice.label, choice.model, usage, self.today)
+        # Whatever the price is, what never began costs nothing.
+        paid = router.prices.cost(choice.label, choice.model, usage, self.today)
+        usd = paid if usage.total else 0.0
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
