@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from agent.events import ModelCalled, RunStarted
+from agent.events import ModelCalled, ModelFailed, RunStarted
 from agent.intake import paste
 from agent.result import fold
 from agent.session import Settings, open_session
+from llm.budget import Caps
 from llm.plan import ROLES
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
@@ -22,7 +24,11 @@ def folder(tmp_path: Path) -> Path:
         pytest.importorskip(needed, reason="a local model needs torch, transformers, accelerate")
     from evaluation.measures.tiny_model import saved
 
-    return saved(tmp_path / "tiny")
+    made = saved(tmp_path / "tiny")
+    config = made / "config.json"
+    known = json.loads(config.read_text(encoding="utf-8"))
+    config.write_text(json.dumps(known | {"max_position_embeddings": 8_192}), encoding="utf-8")
+    return made
 
 
 async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did(
@@ -30,7 +36,7 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
 ) -> None:
     settings = Settings.from_env(
         {"HF_MODEL": str(folder)}, data_dir=tmp_path / "data", max_candidates=50,
-        roles={"critic": "mock"},
+        roles={"critic": "mock"}, role_budgets={"generator": Caps(seconds=2.0)},
     )
     async with open_session(settings) as session:
         task = paste("def f(x):\n    return x\n", "assert f('b') == ['q!']").task
@@ -45,8 +51,9 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
     }
     calls = [one.event for one in log if isinstance(one.event, ModelCalled)]
     assert calls[0].role == "debugger"  # held to a grammar, it answers in the right form
-    assert {call.role for call in calls} == {"debugger", "generator"}
+    (failed,) = [one.event for one in log if isinstance(one.event, ModelFailed)]
+    assert (failed.role, failed.error) == ("generator", "TimedOut")  # it babbles, and is stopped
     result = fold(log)
     assert (result.outcome, result.error) == ("unresolved", "")
-    assert result.tokens == sum(call.tokens for call in calls) > 0
+    assert result.tokens == sum(call.tokens for call in (*calls, failed)) > failed.tokens
     assert result.cost_usd == 0.0
