@@ -44,6 +44,8 @@ class Context:
     """When the run's time is over, on the monotonic clock."""
     answered: frozenset[str] = frozenset()
     """Names of tests that are a person's answers to a question of an earlier run."""
+    pauses: bool = False
+    """The run waits for a person where a cap is reached, instead of ending."""
     prompts: Path = PROMPTS
     screenings: Screenings = field(default_factory=Screenings)
     """What the searches of this run have seen."""
@@ -67,10 +69,10 @@ class Context:
         not failed on it."""
         return self.task.solution is not None and not state.get("paid", False)
 
-    def mind(self, role: str, *, free: bool = False) -> Provider:
+    async def mind(self, role: str, *, free: bool = False) -> Provider:
         """Who answers a role: the model that the plan names, or the rule where it names none or
         nothing may be spent yet."""
-        return self.rules if free else self.router.at(role) or self.rules
+        return self.rules if free else await self.router.at(role) or self.rules
 
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None

@@ -88,6 +88,8 @@ class Result:
     waiting: Waiting | None = None
     iterations: int = 0
     candidates: int = 0
+    calls: int = 0
+    """Calls of models, those that failed among them."""
     tokens: int = 0
     cost_usd: float | None = 0.0
     """Dollars spent; `None` when a model's price is unknown."""
@@ -153,6 +155,7 @@ def document(result: Result) -> dict[str, object]:
                 for one in result.rivals.behaviours
             ],
         },
+        "calls": result.calls,
         "tokens": result.tokens,
         "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
@@ -225,7 +228,7 @@ def _step(result: Result, event: Event) -> Result:
             return replace(result, lessons=(*result.lessons, event.text))
         case ModelCalled() | ModelFailed():
             return replace(
-                result, tokens=result.tokens + event.tokens,
+                result, calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
             )
         case Notice():

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -50,7 +50,7 @@ from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
 from agent.settings import BadSettings, Settings, data_folder
-from agent.spending import Foreseen, ledger, preview, told
+from agent.spending import Foreseen, ledger, lost, preview, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
@@ -223,23 +223,27 @@ class Session:
         if asked.needs == "answer":
             self._launch(run, Command(resume={interrupt: dict(value)}))
         elif value.get("end") is True:
-            await self._conclude(run, "budget", f"ended by the user: {asked.question}")
+            outcome = "budget" if asked.needs == "budget" else "cancelled"
+            await self._conclude(run, outcome, f"ended by the user: {asked.question}")
         else:
             if more is not None:
                 emit(more)
             self._launch(run, await self._next(run))
         return True
 
-    def _more(self, run: str, value: Mapping[str, object]) -> Extended:
-        """What an answer adds to the caps of a run: as much again, where it names nothing."""
-        if not value.keys() - {"end"}:
+    def _more(self, run: str, value: Mapping[str, object]) -> Extended | None:
+        """What an answer adds to the caps of a run: as much again where it names nothing, and
+        `None` where it ends the run. Raises `BadExtension`."""
+        if value == {"end": True} and value["end"] is True:
+            return None
+        if not value:
             options = self._options(run)
             return Extended(
                 usd=options.budget_usd or 0.0, tokens=options.budget_tokens or 0,
                 calls=options.budget_calls or 0, seconds=options.budget_s,
             )
         try:
-            more = Extended.model_validate({**value, "kind": "extended"})
+            more = Extended.model_validate(dict(value), strict=True)
         except ValidationError as error:
             raise BadExtension("Caps are raised by numbers of usd, tokens, calls and seconds, as "
                                '{"usd": 0.5, "seconds": 60}.') from error
@@ -303,6 +307,8 @@ class Session:
                 continue
             emit = self._voice(row.id)
             state = await self._graph.aget_state(self._config(row.id))
+            for call in lost(self._bus.log(row.id)):
+                emit(call)
             step = ", ".join(state.next) or "the start"
             emit(Resumed(note=f"its process was gone; it goes on with {step}"))
             self._launch(row.id, await self._next(row.id))
@@ -421,7 +427,7 @@ class Session:
         except OverBudget as error:
             await self._pause(run, str(error))
         except NeedsKey as error:
-            emit(Waiting(interrupt=f"key-{uuid.uuid4().hex}", question=str(error), needs="key"))
+            self._wait_for(run, "key", str(error))
         except LlmError as error:
             await self._conclude(run, "not_fixable", str(error))
         except SandboxError as error:
@@ -454,9 +460,14 @@ class Session:
         if not self._options(run).pauses:
             await self._conclude(run, "budget", words)
             return
-        self._voice(run)(
-            Waiting(interrupt=f"budget-{uuid.uuid4().hex}", question=words, needs="budget")
-        )
+        self._wait_for(run, "budget", words)
+
+    def _wait_for(self, run: str, needs: Literal["budget", "key"], words: str) -> None:
+        """Leaves the run with a question, unless it was ended from elsewhere meanwhile."""
+        with suppress(RunOver):
+            self._voice(run)(
+                Waiting(interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs)
+            )
 
     async def _conclude(self, run: str, outcome: str, reason: str) -> None:
         """Writes the last event of a run that did not reach its last step."""
@@ -492,13 +503,14 @@ class Session:
             memory=self._memory,
             store=self._store,
             settings=replace(
-                self.settings, max_iterations=options.max_iterations, budget_s=options.budget_s,
+                self.settings, max_iterations=options.max_iterations, budget_s=self._seconds(run),
                 ask=options.ask,
             ),
             emit=self._voice(run),
             log=lambda: self._bus.log(run),
             deadline=time.monotonic() + self._seconds_left(run),
             answered=frozenset(options.answered),
+            pauses=options.pauses,
         )
         return Surroundings(context, lambda task: self._bus.writer(run, task))
 
@@ -537,7 +549,7 @@ async def open_session(
     answers = Answers(folder / "answers.db") if settings.cache != "off" else None
     models = Models(settings, answers=answers)
     steps = uploads(
-        settings.environment, content=settings.trace_content, redactor=models.redactor()
+        settings.environment, content=settings.trace_content, redactor=lambda: models.logs.redactor
     )
     store = Store(folder / "runs.db")
     memory = open_memory(folder / "memory.db")

@@ -1,7 +1,7 @@
 """What a run has spent on models, from its log, and what it may come to before it starts; pure.
 
-The log is the ledger: a call that was charged and has no end there was cut off by a kill, and its
-whole charge stands.
+The log is the ledger. A call that was charged and has no end there was cut off by a kill: whoever
+takes the run up says so, and its whole charge stands.
 """
 
 from __future__ import annotations
@@ -50,6 +50,26 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
                 run = run.more(raised)
                 roles = {role: caps.more(raised) for role, caps in roles.items()}
     return Ledger(run, roles, list(charges.values()))
+
+
+def lost(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
+    """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
+    most they could."""
+    open_calls: dict[int | None, ModelAsked] = {}
+    for entry in log:
+        match entry.event:
+            case ModelAsked() as asked:
+                open_calls[asked.call] = asked
+            case ModelCalled() | ModelFailed() as ended:
+                open_calls.pop(ended.call, None)
+    return tuple(
+        ModelFailed(
+            call=asked.call, role=asked.role, provider=asked.provider, model=asked.model,
+            error="Lost", why="its process was gone before it ended", tokens=asked.tokens,
+            cost_usd=asked.cost_usd, wall_s=0.0,
+        )
+        for asked in open_calls.values()
+    )
 
 
 def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> Event:

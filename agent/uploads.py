@@ -10,7 +10,7 @@ of an error its class; the rest only where `content` is wanted, and then without
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -64,9 +64,11 @@ class Uploads:
 
 
 def uploads(
-    environment: Mapping[str, str], *, content: bool = False, redactor: Redactor | None = None
+    environment: Mapping[str, str], *, content: bool = False,
+    redactor: Callable[[], Redactor] = Redactor,
 ) -> Uploads:
-    """What the environment asks for; raises `BadSettings` where that can not be done."""
+    """What the environment asks for; `redactor` knows the keys of the moment. Raises `BadSettings`
+    where that can not be done."""
     wanted = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
     key = environment.get("LANGCHAIN_API_KEY", "").strip()
     if not (wanted and key):
@@ -87,7 +89,7 @@ def uploads(
             api_key=key,
             hide_inputs=not content,
             hide_outputs=not content,
-            anonymizer=_Cleaning(redactor or Redactor([key]), content),
+            anonymizer=_Cleaning(Redactor([key]), redactor, content),
             omit_traced_runtime_info=True,
             tracing_mode="langsmith",
         )
@@ -105,7 +107,10 @@ def address(environment: Mapping[str, str]) -> str:
 class _Cleaning:
     """What the client passes inputs, outputs, metadata and errors through before it sends them."""
 
-    def __init__(self, redactor: Redactor, content: bool) -> None:
+    def __init__(
+        self, own: Redactor, redactor: Callable[[], Redactor], content: bool
+    ) -> None:
+        self._own = own
         self._redactor = redactor
         self._content = content
 
@@ -115,6 +120,6 @@ class _Cleaning:
             found = _CLASS.match(str(part["error"]))
             return {"error": found[0] if found else "error"}
         kept = {name: value for name, value in part.items() if not name.startswith("LANG")}
-        clean = self._redactor.value(kept)
+        clean = self._redactor().value(self._own.value(kept))
         assert isinstance(clean, dict)
         return {**clean}

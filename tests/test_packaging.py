@@ -14,6 +14,9 @@ import pytest
 import yaml
 
 from agent.settings import ENVIRONMENT, Settings
+from llm.plan import Wishes
+from llm.provider import PROVIDERS
+from llm.providers.presets import PRESETS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -82,17 +85,45 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
 
 
 def test_the_readmes_table_of_settings_is_the_programs() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|", README, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([A-Z_0-9]+)` \| `?([^`|]+?)`? \|", README, re.MULTILINE))
     defaults = {field.name: field.default for field in fields(Settings)}
     assert rows.keys() == set(ENVIRONMENT.values())
     for name, variable in ENVIRONMENT.items():
         shown, default = rows[variable], defaults[name]
-        if isinstance(default, bool):
+        if variable == "HEAL_CACHE":
+            assert (shown, default) == ("0", "off")
+        elif isinstance(default, bool):
             assert shown == str(int(default)), variable
         elif isinstance(default, int | float):
             assert float(shown) == float(default), variable
         elif isinstance(default, str):
             assert shown == (default or "none"), variable
+
+
+def test_the_readmes_table_of_providers_is_the_programs() -> None:
+    rows = {
+        row[0]: row for row in re.findall(
+            r"^\| `([a-z-]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", README, re.MULTILINE
+        )
+    }
+    keys = {name: row.key_name for name, row in PROVIDERS.items()} | {
+        name: preset.key_name for name, preset in PRESETS.items()
+    }
+    assert rows.keys() == keys.keys()
+    for name, (_, needs, key, model) in rows.items():
+        assert f"`{keys[name]}`" in key if keys[name] else key == "none", name
+        extra = PROVIDERS[name].extra if name in PROVIDERS else ""
+        assert f'".[{extra}]"' in needs if extra else "the same" in needs, name
+        if name in PRESETS:
+            assert model.startswith(PRESETS[name].model or "none"), name
+    wishes = Wishes()
+    assert rows["anthropic"][3].startswith(wishes.anthropic_model)
+    assert wishes.anthropic_fast_model in rows["anthropic"][3]
+    assert (rows["ollama"][3], rows["huggingface"][3]) == (wishes.ollama_model, wishes.hf_model)
+
+
+def test_the_plans_own_defaults_are_those_of_the_settings() -> None:
+    assert Settings().wishes == Wishes()
 
 
 def test_the_example_environment_names_known_variables_only() -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from agent.context import Context
 from agent.domain import Alternatives, Solution, Strategy
-from agent.events import Ambiguous, CodeWritten, Notice, PatchProposed, Searched
+from agent.events import (
+    Ambiguous,
+    CodeWritten,
+    Extended,
+    Notice,
+    PatchProposed,
+    Searched,
+    StepStarted,
+)
 from agent.recollection import Recollection, taken
 from agent.repair.question import question
 from agent.roles import GENERATOR
 from agent.state import State, Suite
 from agent.strategies import STRATEGIES
+from llm.errors import OverBudget
 
 LEAST_S = 1.0
 """Seconds of a run below which no model is asked any more."""
@@ -34,11 +43,8 @@ async def select(state: State, ctx: Context) -> State:
         )))
         return {"paid": True, "escalated": True}
     if winner is None:
-        if _out_of_time(ctx):
-            return {
-                "outcome": "budget",
-                "reason": f"the run's {ctx.settings.budget_s:g} seconds are over",
-            }
+        if _out_of_time(state, ctx):
+            return _time_is_over(ctx)
         return {"outcome": "unresolved", "reason": state.get("reason", "")}
     key, rivals = found[winner]
     solution = ctx.store.get(key, Solution)
@@ -77,10 +83,25 @@ def _from_reserve(state: State, ctx: Context) -> State:
     }
 
 
-def _out_of_time(ctx: Context) -> bool:
+def _out_of_time(state: State, ctx: Context) -> bool:
     """Whether the run's time ended the search: it is over, or the search was cut before the
-    time it may take by itself, so that some is left for a verdict."""
+    time it may take by itself, so that some is left for a verdict. Where models were asked after
+    it, the search was not what failed."""
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s
-    return early or ctx.seconds_left <= 0
+    return (early and not state.get("paid")) or ctx.seconds_left <= 0
+
+
+def _time_is_over(ctx: Context) -> State:
+    """Ends the run; where it pauses, asks for more time, and uses what was given since."""
+    words = f"the run's {ctx.settings.budget_s:g} seconds are over"
+    if not ctx.pauses:
+        return {"outcome": "budget", "reason": words}
+    for entry in reversed(ctx.log()):
+        match entry.event:
+            case Extended():
+                return {"escalated": True}
+            case StepStarted(step="repair"):
+                break
+    raise OverBudget(words, "run seconds")

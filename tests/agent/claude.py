@@ -29,9 +29,16 @@ RIGHT_CALLS: dict[str, str] = {
 }
 
 
+Said = str | Handler
+
+
 def role_of(request: Any) -> str:
     """The role that a request is asked in, by its system prompt."""
-    text = request["system"][0]["text"]
+    return role_of_system(request["system"][0]["text"])
+
+
+def role_of_system(text: str) -> str:
+    """The role that a system prompt is of."""
     for role in ROLES:
         if text.startswith(load(PROMPTS, role).system.strip().partition("{{")[0].strip()[:60]):
             return role
@@ -41,8 +48,8 @@ def role_of(request: Any) -> str:
 class Claude:
     """What the server answers by role: a text, several in turn, or a handler; and what it saw."""
 
-    def __init__(self, said: Mapping[str, str | list[str] | Handler]) -> None:
-        self.said: dict[str, str | list[str] | Handler] = {**RIGHT_CALLS, **said}
+    def __init__(self, said: Mapping[str, Said | list[Said]]) -> None:
+        self.said: dict[str, Said | list[Said]] = {**RIGHT_CALLS, **said}
         self.asked: list[str] = []
         self.server = FakeServer()
         self.server.on("POST", MESSAGES, self._answer)
@@ -66,7 +73,7 @@ class Claude:
 
 
 @asynccontextmanager
-async def claude(**said: str | list[str] | Handler):  # type: ignore[no-untyped-def]
+async def claude(**said: Said | list[Said]):  # type: ignore[no-untyped-def]
     """The server, serving."""
     one = Claude(said)
     async with one.server:

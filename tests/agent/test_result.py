@@ -196,7 +196,7 @@ def test_the_document_has_the_same_keys_for_every_outcome() -> None:
     assert healed.keys() == refused.keys()
     assert healed.keys() >= {
         "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider",
-        "iterations", "candidates", "tokens", "cost_usd", "seconds", "reason",
+        "iterations", "candidates", "calls", "tokens", "cost_usd", "seconds", "reason",
     }
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
     assert document(fold(stamped(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}

@@ -106,6 +106,15 @@ async def test_an_unknown_price_is_not_nothing() -> None:
     assert House(label="free").router.prices.cost("free", "m", Usage(9, 9), date.max) == 0.0
 
 
+async def test_what_never_began_costs_nothing_though_its_price_is_unknown() -> None:
+    house = House((ProviderDown("refused"),) * 3, label="custom")
+    with pytest.raises(ProviderDown):
+        await house.ask()
+    broke = house.told[-1]
+    assert isinstance(broke, CallBroke)
+    assert (broke.usage, broke.usd) == (Usage(), 0.0)
+
+
 @pytest.mark.parametrize("error", [Overloaded("full"), ProviderDown("down"), RateLimited("slow")])
 async def test_what_was_turned_away_is_asked_again_and_charged_once(error: CallFailed) -> None:
     house = House((error, error, Answer()))

@@ -34,8 +34,8 @@ TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
     "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider", "iterations",
-    "candidates", "cut_after", "rivals", "tokens", "cost_usd", "seconds", "reason", "error",
-    "not_a_fix", "sandbox", "level", "refused", "evidence",
+    "candidates", "cut_after", "rivals", "calls", "tokens", "cost_usd", "seconds", "reason",
+    "error", "not_a_fix", "sandbox", "level", "refused", "evidence",
 }
 
 

@@ -1,0 +1,122 @@
+"""Whole runs with models: a program that no search heals here, servers that answer by role."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.events import Event, Stamped, fold_attempts
+from agent.intake import paste
+from agent.result import Result, fold
+from agent.session import Session, open_session
+from agent.settings import Settings
+from tests.agent.claude import RIGHT_CALLS, fenced, role_of_system
+from tests.llm.fakes import ollama, openai
+from tests.llm.fakes.server import Exchange, FakeServer, Handler
+
+# No edit of this program reaches the right one within the candidates that the tests allow.
+HARD = "def shout(words):\n    return words\n"
+HARD_TESTS = (
+    "assert shout('a b') == 'A! B!'\nassert shout('x') == 'X!'\nassert shout('') == ''\n"
+)
+SOLVED = "def shout(words):\n    return ' '.join(word.upper() + '!' for word in words.split())\n"
+WRONG = "def shout(words):\n    return words.upper() + '!'\n"
+
+
+async def followed(session: Session, run: str) -> Result:
+    """What a run has come to when it ends, or waits."""
+    seen = 0
+    while True:
+        async for batch in session.follow(run, seen):
+            seen = batch[-1].seq
+        log = session.log(run)
+        if log[-1].final or session.waiting(run) is not None:
+            return fold(log)
+
+
+async def until(session: Session, run: str, kind: str) -> None:
+    """Waits until the run has told something of that kind."""
+    async for batch in session.follow(run):
+        if any(entry.event.kind == kind for entry in batch):
+            return
+    raise AssertionError(f"the run ended or waits without {kind}")
+
+
+def events(log: tuple[Stamped, ...], *kinds: str) -> list[Any]:  # of the kinds that are named
+    """The events of a run, of some kinds only where some are named."""
+    told: list[Event] = [entry.event for entry in fold_attempts(log)]
+    return [event for event in told if not kinds or event.kind in kinds]
+
+
+def settings(folder: Path, env: dict[str, str], **given: Any) -> Settings:
+    return Settings.from_env(
+        env, data_dir=folder, **{"proof_s": 60.0, "max_candidates": 50, **given}
+    )
+
+
+async def healed(
+    settings: Settings, code: str = HARD, tests: str = HARD_TESTS, words: str = "", **given: Any
+) -> tuple[Result, list[Any]]:
+    """A whole run in a session of its own, and its events."""
+    async with open_session(settings) as session:
+        run = await session.start(paste(code, tests, words).task, **given)
+        return await followed(session, run), events(session.log(run))
+
+
+class _ByRole:
+    """Answers by role, from texts or handlers."""
+
+    def __init__(self, said: dict[str, str | Handler]) -> None:
+        self.said: dict[str, str | Handler] = {
+            **RIGHT_CALLS, "generator": fenced(SOLVED), **said
+        }
+        self.asked: list[str] = []
+        self.server = FakeServer()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        request = exchange.request.json
+        role = role_of_system(request["messages"][0]["content"])
+        self.asked.append(role)
+        said = self.said[role]
+        await (self.answer(said) if isinstance(said, str) else said)(exchange)
+
+    def answer(self, text: str) -> Handler:
+        raise NotImplementedError
+
+
+class Compatible(_ByRole):
+    """A server that speaks OpenAI's chat completions."""
+
+    def __init__(self, said: dict[str, str | Handler]) -> None:
+        super().__init__(said)
+        self.server.on("POST", openai.CHAT, self)
+
+    def answer(self, text: str) -> Handler:
+        return openai.answers(openai.whole(pieces=[text]))
+
+
+class Ollama(_ByRole):
+    """An Ollama with one model."""
+
+    def __init__(self, said: dict[str, str | Handler]) -> None:
+        super().__init__(said)
+        ollama.healthy(self.server, self)
+
+    def answer(self, text: str) -> Handler:
+        return ollama.answers([ollama.line(text), ollama.last()])
+
+
+@asynccontextmanager
+async def compatible(**said: str | Handler) -> AsyncIterator[Compatible]:
+    one = Compatible(said)
+    async with one.server:
+        yield one
+
+
+@asynccontextmanager
+async def an_ollama(**said: str | Handler) -> AsyncIterator[Ollama]:
+    one = Ollama(said)
+    async with one.server:
+        yield one
