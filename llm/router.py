@@ -21,6 +21,7 @@ from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, 
 from llm.errors import (
     CallFailed,
     NoModel,
+    NotRecorded,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -208,14 +209,16 @@ class Router:
         question: int, said: list[str], began: float, sent: bool,
     ) -> None:
         """Charges what a call without an end may have cost, and tells it."""
-        if not sent or (isinstance(error, CallFailed) and not (error.started or said)):
+        refused = isinstance(error, CallFailed) and not (error.started or said)
+        if not sent or refused or isinstance(error, NotRecorded):
             usage = Usage()
         else:
             counted = error.usage if isinstance(error, CallFailed) else None
             usage = counted or Usage(question, estimated_tokens("".join(said)), estimated=True)
         today = datetime.now(UTC).date()
-        # Whatever the price is, what never began costs nothing.
-        usd = self.prices.cost(choice.label, choice.model, usage, today) if usage.total else 0.0
+        # Whatever the price is, what never began costs nothing, nor does what is replayed.
+        free = not usage.total or (isinstance(error, CallFailed) and error.replayed)
+        usd = 0.0 if free else self.prices.cost(choice.label, choice.model, usage, today)
         wall_s = self.clock() - began
         self.ledger.settle(charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
