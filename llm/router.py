@@ -21,6 +21,7 @@ from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, 
 from llm.errors import (
     CallFailed,
     NoModel,
+    NotRecorded,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -304,15 +305,17 @@ class _Call:
         """Charges what a call without an end may have cost, and tells it."""
         router, choice = self.router, self.choice
         failed = error if isinstance(error, CallFailed) else None
-        if self.resting or (failed is not None and not (failed.started or self.said)):
+        refused = failed is not None and not (failed.started or self.said)
+        if self.resting or refused or isinstance(error, NotRecorded):
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
             usage = counted or Usage(self.question, answer, estimated=True)
-        # Whatever the price is, what never began costs nothing.
+        # Whatever the price is, what never began costs nothing, nor does what is replayed.
+        free = not usage.total or (failed is not None and failed.replayed)
         paid = router.prices.cost(choice.label, choice.model, usage, self.today)
-        usd = paid if usage.total else 0.0
+        usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
