@@ -6,14 +6,16 @@ its log or a file. A visitor is known by the hash of a random word that only the
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from agent.domain import Value
 from agent.settings import Settings
-from llm import Connection, Plan, Provider, Secret, open_provider, resolve
+from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
 from llm.cache import Answers, Cached
 from llm.errors import NeedsKey
 from llm.plan import ROLES, Choice, Wishes, connection
@@ -99,6 +101,17 @@ class RunPlan(Value):
             tuple(Choice(**one.model_dump()) for one in self.choices),
             tuple(Choice(**one.model_dump()) for one in self.fallbacks), self.notes,
         )
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A provider whose model runs in this process, and tells how it is doing."""
+
+    def describe(self) -> object:
+        """Where it runs and how fast, or why it does not; its text is for people."""
+
+    def warm(self) -> None:
+        """Begins to load it."""
 
 
 class BadKey(ValueError):
@@ -236,6 +249,37 @@ class Models:
             openai_model=ours.openai_model or "any",
         )
         return await self.test(resolve(wishes, self.keys(visitor)).choices[0], visitor)
+
+    async def doing(self, plan: Plan, visitor: str) -> tuple[str, ...]:
+        """How the models of a plan that run in this process are doing, for people; loads none."""
+        if self.settings.replay is not None:
+            return ()
+        here = {one.model: one for one in plan.choices if one.provider == "huggingface"}
+        found = []
+        for choice in here.values():
+            try:
+                provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+            except NoProvider as error:
+                found.append(str(error))
+                continue
+            try:
+                if isinstance(provider, Described):
+                    found.append(str(provider.describe()))
+            finally:
+                await provider.close()
+        return tuple(found)
+
+    async def warm(self) -> None:
+        """Begins to load the model in this process that the settings name, so that the first to
+        ask need not wait for it; what is wrong with it, its first call says."""
+        plan = self.plan()
+        for choice in plan.choices:
+            if choice.provider == "huggingface" and self.settings.replay is None:
+                wanted = connection(choice, self.settings.wishes, self.keys(OWNER))
+                provider = await asyncio.to_thread(self._open, wanted)
+                if isinstance(provider, Described):
+                    provider.warm()
+                return
 
     def lacks(self, plan: Plan, visitor: str) -> str:
         """Which key of a plan is not at hand, in words; empty where none lacks."""

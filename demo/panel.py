@@ -93,7 +93,8 @@ class Panel:
         cost = place.spending(
             session.models.settings.caps, session.foreseen(plan, "\n".join(typed))
         )
-        return Shown(place.planned(plan, running.jail), cost, keys)
+        doing = await session.models.doing(plan, self.visitor(visit))
+        return Shown(place.planned(plan, running.jail, doing), cost, keys)
 
     async def want(
         self, visit: Visit, provider: str | None, model: str, roles: str, *typed: str

@@ -24,14 +24,16 @@ def place(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
 
-def planned(plan: Plan, jail: Jail) -> str:
-    """The plan of a visitor with who answers each role, and the jail."""
+def planned(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
+    """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
+    in this process are doing."""
     roles = tuple(
         RoleChoice(role=one.role, provider=one.label, model=one.model, why=one.why)
         for one in plan.choices
     )
     others = tuple(one.words for one in plan.fallbacks)
-    return place(plan.provider, plan.why, jail, who(roles, others, plan.notes))
+    status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
+    return place(plan.provider, plan.why, jail, status + who(roles, others, plan.notes))
 
 
 def unplanned(why: str, jail: Jail) -> str:

@@ -36,6 +36,9 @@ class Listing(Scripted):
 
     connection: Connection | None = None
 
+    def describe(self) -> str:
+        return f"{self.connection and self.connection.model}: loaded, <cpu>, 6,100 MiB"
+
     async def models(self) -> tuple[str, ...]:
         assert self.connection is not None
         if self.connection.key.reveal() == "sk-ant-wrong-0123456789":
@@ -205,3 +208,10 @@ async def test_a_wish_that_cannot_be_had_is_said_beside_the_fields_and_as_the_pl
         assert words in plan
         assert words in said
         assert spending == ""
+
+
+async def test_a_model_in_this_process_tells_how_it_is_doing(chosen: Chosen) -> None:
+    async with opened(chosen) as page:
+        _, plan, *_ = await page.panel.want(NOBODY, "huggingface", "tiny/model", "")
+        assert "tiny/model: loaded, &lt;cpu&gt;, 6,100 MiB" in plan
+        assert len(page.connections) == 1
