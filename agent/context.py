@@ -69,10 +69,10 @@ class Context:
         not failed on it."""
         return self.task.solution is not None and not state.get("paid", False)
 
-    def mind(self, role: str, *, free: bool = False) -> Provider:
+    async def mind(self, role: str, *, free: bool = False) -> Provider:
         """Who answers a role: the model that the plan names, or the rule where it names none or
         nothing may be spent yet."""
-        return self.rules if free else self.router.at(role) or self.rules
+        return self.rules if free else await self.router.at(role) or self.rules
 
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None

@@ -183,7 +183,7 @@ async def ask(
             raise BadReply(f"{place}: {first['msg']}") from error
 
     schema = schema_of(role.answer)
-    mind = ctx.mind(role.name, free=free)
+    mind = await ctx.mind(role.name, free=free)
     request = _request(
         ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
     )
@@ -215,13 +215,13 @@ async def ask_if_it_answers(
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
     """A whole program from the generator, by its template `draft` or `repair`; raises an
     `LlmError`."""
-    mind = ctx.mind(GENERATOR)
+    mind = await ctx.mind(GENERATOR)
     return await ask_code(mind, _request(ctx, mind, GENERATOR, template, variables))
 
 
 async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
-    mind = ctx.mind(GENERATOR)
+    mind = await ctx.mind(GENERATOR)
     request = _request(ctx, mind, GENERATOR, "edit", variables)
     return await ask_edits(mind, request, variables["code"])
 

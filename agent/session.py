@@ -48,7 +48,7 @@ from agent.promptness import prompt
 from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
-from agent.settings import BadSettings, Settings, data_folder
+from agent.settings import ANSWERS, BadSettings, Settings, data_folder
 from agent.spending import ledger, lost, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
@@ -532,7 +532,7 @@ async def open_session(
         settings.sandbox, settings.environment or None
     )
     folder, warning = data_folder(settings)
-    answers = Answers(folder / "answers.db") if settings.cache != "off" else None
+    answers = Answers(folder / ANSWERS) if settings.cache != "off" else None
     models = Models(settings, answers=answers)
     steps = uploads(
         settings.environment, content=settings.trace_content, redactor=lambda: models.logs.redactor

@@ -14,6 +14,8 @@ from evaluation.measures import (
     cancelling,
     healing,
     jail,
+    local_model,
+    models,
     page,
     processes,
     runs,
@@ -35,6 +37,8 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cancelling": cancelling.cancelling,
     "memory": runs.memory,
     "healing": healing.healing,
+    "local_model": local_model.local_model,
+    "models": models.models,
 }
 
 

@@ -46,12 +46,6 @@ class Spent:
     calls: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            self.usd + other.usd, self.tokens + other.tokens,
-            self.calls + other.calls, self.seconds + other.seconds,
-        )
-
 
 @dataclass(frozen=True)
 class Charge:
@@ -74,9 +68,15 @@ class Ledger:
 
     def spent(self, role: str | None = None) -> Spent:
         """What has been charged, to a role or to all."""
-        return sum(
-            (charge.amount for charge in self.charges if role in (None, charge.role)), Spent()
-        )
+        usd, tokens, calls, seconds = 0.0, 0, 0, 0.0
+        for charge in self.charges:
+            if role is None or charge.role == role:
+                amount = charge.amount
+                usd += amount.usd
+                tokens += amount.tokens
+                calls += amount.calls
+                seconds += amount.seconds
+        return Spent(usd, tokens, calls, seconds)
 
     def reserve(
         self, role: str, *, question: int, answer: int, usd: float | None, what: str

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
@@ -81,7 +81,7 @@ class Router:
 
     plan: Plan
     open: Callable[[Choice], Provider]
-    """A provider for a choice, which the router closes; raises `NoProvider`."""
+    """A provider for a choice, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
     tell: Callable[[Occurrence], object]
@@ -96,15 +96,19 @@ class Router:
     window = None
     thinks = False
 
-    def at(self, role: str) -> Provider | None:
+    async def at(self, role: str) -> Provider | None:
         """The model of a role as a provider, asked through this router; `None` where the plan has
         none. Raises `NoProvider`, and `NeedsKey` without its key."""
         choice = self.plan.of(role)
-        return None if choice is None else _Routed(self._provider(choice), self)
+        return None if choice is None else _Routed(await self._provider(choice), self)
 
-    def _provider(self, choice: Choice) -> Provider:
+    async def _provider(self, choice: Choice) -> Provider:
+        """The open provider of a choice. It is opened in a thread, since an SDK takes a second or
+        two to import and the loop serves others meanwhile."""
         if choice.words not in self._opened:
-            self._opened[choice.words] = self.open(choice)
+            opened = await asyncio.to_thread(self.open, choice)
+            if self._opened.setdefault(choice.words, opened) is not opened:
+                await opened.close()  # another call was faster
         return self._opened[choice.words]
 
     async def stream(self, request: Request) -> Stream:
@@ -115,7 +119,8 @@ class Router:
         for place, choice in enumerate(ways):
             said = False
             try:
-                async with aclosing(self._ask(choice, request)) as items:
+                call = await self.begun(choice, request)
+                async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
                         if isinstance(item, Reply) and place:
@@ -129,8 +134,9 @@ class Router:
                 to = ways[place + 1].words
                 self.tell(FellBack(request.role, choice.words, to, str(error)))
 
-    async def _ask(self, choice: Choice, request: Request) -> Stream:
-        """One model's answer, with its retries."""
+    async def begun(self, choice: Choice, request: Request) -> _Call:
+        """A call that is admitted, charged and told; raises `ProviderDown` where the model is left
+        alone, and `OverBudget`."""
         breaker = self.breaker(choice)
         rest = breaker.admit()
         if rest:
@@ -138,95 +144,34 @@ class Router:
                 f"{choice.words} failed {Breaker.MOST} times in a row and is left alone for "
                 f"another {rest:.0f} seconds"
             )
-        done = False
         try:
-            provider = self._provider(choice)
+            provider = await self._provider(choice)
             if provider.thinks:
                 room = request.max_tokens + THINKING[request.effort or "medium"]
                 request = replace(request, max_tokens=room)
-            async with aclosing(self._charged(choice, provider, request)) as items:
-                async for item in items:
-                    if isinstance(item, Reply):
-                        # Its reader leaves now: how the stream is closed says nothing of the model.
-                        cut = item.finish == "cut"
-                        breaker.note(ProviderDown("the connection was cut") if cut else None)
-                        done = True
-                    yield item
+            today = datetime.now(UTC).date()
+            question = asked_tokens(provider, request)
+            usd = self.prices.most(
+                choice.label, choice.model, question, request.max_tokens, today
+            )
+            left = self.ledger.seconds_left(request.role)
+            charge = self.ledger.reserve(
+                request.role, question=question, answer=request.max_tokens, usd=usd,
+                what=choice.words,
+            )
         except BaseException as error:
-            if not done:
-                breaker.note(error)
+            breaker.note(error)
             raise
-
-    async def _charged(
-        self, choice: Choice, provider: Provider, request: Request
-    ) -> Stream:
-        """The answer with its charge, told when it starts and when it ends."""
-        today = datetime.now(UTC).date()
-        question = asked_tokens(provider, request)
-        usd = self.prices.most(
-            choice.label, choice.model, question, request.max_tokens, today
-        )
-        left = self.ledger.seconds_left(request.role)
-        charge = self.ledger.reserve(
-            request.role, question=question, answer=request.max_tokens, usd=usd, what=choice.words
-        )
-        seconds = request.deadline_s if left is None else min(left, request.deadline_s)
-        call, self._next = self._next, self._next + 1
+        number, self._next = self._next, self._next + 1
         self.tell(CallStarted(
-            call, request.role, choice.label, choice.model, request.prompt,
+            number, request.role, choice.label, choice.model, request.prompt,
             charge.amount.tokens, usd,
         ))
-        began = self.clock()
-        said: list[str] = []
-        attempts = _Attempts(call, began + seconds, seconds, self.clock, self.tell)
-        try:
-            async with aclosing(attempts.stream(provider, request)) as items:
-                async for item in items:
-                    if isinstance(item, str):
-                        said.append(item)
-                        yield item
-                        continue
-                    cost = self.prices.cost(choice.label, choice.model, item.usage, today)
-                    wall_s = self.clock() - began
-                    reply = replace(
-                        item, provider=choice.label, model=choice.model, attempts=attempts.made,
-                        cost_usd=0.0 if item.cached else cost, wall_s=wall_s,
-                    )
-                    self.ledger.settle(charge, item.usage, reply.cost_usd, wall_s)
-                    charge = replace(charge, open=False)
-                    self.tell(CallEnded(call, request.role, request.prompt, reply))
-                    yield reply
-                    return
-            raise ProviderDown(f"{choice.words} ended its stream without an end", started=True)
-        except BaseException as error:
-            if charge.open:
-                sent = not attempts.resting
-                self._broke(choice, request, call, charge, error, question, said, began, sent)
-            raise
-
-    def _broke(
-        self, choice: Choice, request: Request, call: int, charge: Charge, error: BaseException,
-        question: int, said: list[str], began: float, sent: bool,
-    ) -> None:
-        """Charges what a call without an end may have cost, and tells it."""
-        refused = isinstance(error, CallFailed) and not (error.started or said)
-        if not sent or refused or isinstance(error, NotRecorded):
-            usage = Usage()
-        else:
-            counted = error.usage if isinstance(error, CallFailed) else None
-            usage = counted or Usage(question, estimated_tokens("".join(said)), estimated=True)
-        today = datetime.now(UTC).date()
-        # Whatever the price is, what never began costs nothing, nor does what is replayed.
-        free = not usage.total or (isinstance(error, CallFailed) and error.replayed)
-        usd = 0.0 if free else self.prices.cost(choice.label, choice.model, usage, today)
-        wall_s = self.clock() - began
-        self.ledger.settle(charge, usage, usd, wall_s)
-        cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
-        self.tell(CallBroke(
-            call, request.role, choice.label, choice.model,
-            "Cancelled" if cancelled else type(error).__name__,
-            "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
-        ))
+        seconds = request.deadline_s if left is None else min(left, request.deadline_s)
+        return _Call(
+            self, choice, provider, request, breaker, charge, number, question, seconds,
+            self.clock(), today,
+        )
 
     async def models(self) -> tuple[str, ...]:
         """The models of the plan."""
@@ -253,67 +198,166 @@ class _Routed(Wrapped):
 
 
 @dataclass
-class _Attempts:
-    """The attempts at one call within its deadline."""
+class _Call:
+    """One call on its way: its attempts within its deadline, and how it ends."""
 
-    call: int
-    until: float
+    router: Router
+    choice: Choice
+    provider: Provider
+    request: Request
+    breaker: Breaker
+    charge: Charge
+    number: int
+    question: int
+    """Tokens of the question."""
     seconds: float
-    clock: Callable[[], float]
-    tell: Callable[[Occurrence], object]
-    made: int = 0
+    began: float
+    today: date
+    attempts: int = 0
     resting: bool = False
     """Nothing is under way: the last attempt was turned away, and the next has not begun."""
+    over: bool = False
+    said: list[str] = field(default_factory=list)
 
-    async def stream(self, provider: Provider, request: Request) -> Stream:
-        while True:
-            self.made += 1
-            said = False
-            try:
-                async with aclosing(self._within(provider, request)) as items:
-                    async for item in items:
-                        said = True
-                        yield item
-                return
-            except CallFailed as error:
-                wait_s = self._wait(error)
-                if said or error.started or not error.transient or wait_s is None:
-                    raise
-                self.tell(CallRetried(self.call, f"{type(error).__name__}: {error}", wait_s))
-            self.resting = True
-            await asyncio.sleep(wait_s)
-            self.resting = False
+    async def items(self) -> Stream:
+        """The answer of the first attempt that was not turned away."""
+        try:
+            while True:
+                self.attempts += 1
+                try:
+                    async with aclosing(self._attempt()) as items:
+                        async for item in items:
+                            yield item
+                    return
+                except CallFailed as error:
+                    wait_s = self._wait(error)
+                    if wait_s is None:
+                        raise
+                    why = f"{type(error).__name__}: {error}"
+                    self.router.tell(CallRetried(self.number, why, wait_s))
+                self.resting = True
+                await asyncio.sleep(wait_s)
+                self.resting = False
+        except BaseException as error:
+            if not self.over:
+                self.breaker.note(error)
+                self._broke(error)
+            raise
+
+    async def _attempt(self) -> Stream:
+        """The stream of one attempt, given up at the deadline."""
+        router = self.router
+        until = self.began + self.seconds
+        left = until - router.clock()
+        items = self.provider.stream(replace(self.request, deadline_s=max(left, 0.001)))
+        alarm = _Alarm(left)
+        try:
+            while True:
+                try:
+                    with alarm:
+                        item = await anext(items)
+                except StopAsyncIteration:
+                    raise ProviderDown(
+                        f"{self.choice.words} ended its stream without an end", started=True
+                    ) from None
+                except TimeoutError as error:
+                    raise TimedOut(
+                        f"{self.choice.words} did not end its answer within {self.seconds:g} "
+                        "seconds", started=True,  # it may still be at work on it, and charge for it
+                    ) from error
+                if isinstance(item, Reply):
+                    yield self._ended(item)
+                    return
+                self.said.append(item)
+                yield item
+        finally:
+            alarm.stop()
+            await items.aclose()
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` where none is made."""
-        if self.made > RETRIES or isinstance(error, TimedOut):
+        if self.said or error.started or not error.transient or self.attempts > RETRIES:
             return None
-        wait_s = FIRST_WAIT_S * 2 ** (self.made - 1)
+        if isinstance(error, TimedOut):
+            return None
+        wait_s = FIRST_WAIT_S * 2 ** (self.attempts - 1)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             wait_s = error.retry_after_s
-        return wait_s if self.clock() + wait_s < self.until else None
+        return wait_s if self.router.clock() + wait_s < self.began + self.seconds else None
 
-    async def _within(self, provider: Provider, request: Request) -> Stream:
-        """The stream, given up at the deadline; each item is waited for on its own, since a
-        timeout must not span a yield."""
-        left = self.until - self.clock()
-        items = provider.stream(replace(request, deadline_s=max(left, 0.001)))
-        try:
-            while True:
-                left = self.until - self.clock()
-                try:
-                    async with asyncio.timeout(left):
-                        item = await anext(items)
-                except StopAsyncIteration:
-                    return
-                except TimeoutError as error:
-                    raise TimedOut(
-                        f"{provider.name} did not end its answer within {self.seconds:g} seconds",
-                        started=True,  # it may still be at work on it, and charge for that
-                    ) from error
-                yield item
-        finally:
-            await items.aclose()
+    def _ended(self, reply: Reply) -> Reply:
+        """The reply with its cost, settled and told."""
+        router, choice = self.router, self.choice
+        cost = router.prices.cost(choice.label, choice.model, reply.usage, self.today)
+        wall_s = router.clock() - self.began
+        reply = replace(
+            reply, provider=choice.label, model=choice.model, attempts=self.attempts,
+            cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
+        )
+        self.over = True
+        cut = reply.finish == "cut"
+        self.breaker.note(ProviderDown("the connection was cut") if cut else None)
+        router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
+        router.tell(CallEnded(self.number, self.request.role, self.request.prompt, reply))
+        return reply
+
+    def _broke(self, error: BaseException) -> None:
+        """Charges what a call without an end may have cost, and tells it."""
+        router, choice = self.router, self.choice
+        failed = error if isinstance(error, CallFailed) else None
+        refused = failed is not None and not (failed.started or self.said)
+        if self.resting or refused or isinstance(error, NotRecorded):
+            usage = Usage()
+        else:
+            counted = failed.usage if failed is not None else None
+            answer = estimated_tokens("".join(self.said))
+            usage = counted or Usage(self.question, answer, estimated=True)
+        paid = router.prices.cost(choice.label, choice.model, usage, self.today)
+        # Whatever the price is, what never began costs nothing, nor does what is replayed.
+        free = not usage.total or (failed is not None and failed.replayed)
+        usd = 0.0 if free else paid
+        wall_s = router.clock() - self.began
+        router.ledger.settle(self.charge, usage, usd, wall_s)
+        cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
+        router.tell(CallBroke(
+            self.number, self.request.role, choice.label, choice.model,
+            "Cancelled" if cancelled else type(error).__name__,
+            "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
+        ))
+
+
+class _Alarm:
+    """One timer for many awaits: as `asyncio.timeout`, which must not span a yield and is too dear
+    for each piece of an answer. It rings within a `with` block only, else at the next one's door.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._rung = seconds <= 0
+        self._task: asyncio.Task[object] | None = None
+        self._handle = asyncio.get_running_loop().call_later(max(seconds, 0.0), self._ring)
+
+    def _ring(self) -> None:
+        self._rung = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def __enter__(self) -> None:
+        if self._rung:
+            raise TimeoutError
+        self._task = asyncio.current_task()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        task, self._task = self._task, None
+        if self._rung and task is not None and task.uncancel() == 0 and (
+            kind is asyncio.CancelledError
+        ):
+            raise TimeoutError from error
+
+    def stop(self) -> None:
+        """It rings no more."""
+        self._handle.cancel()
 
 
 def asked_tokens(provider: Provider, request: Request) -> int:

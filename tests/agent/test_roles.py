@@ -170,7 +170,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    def mind(self, role: str, *, free: bool = False) -> Model:
+    async def mind(self, role: str, *, free: bool = False) -> Model:
         return self.provider
 
 

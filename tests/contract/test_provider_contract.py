@@ -15,6 +15,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ import pytest
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
 from llm.cache import Answers, Cached
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
+from llm.providers.huggingface import HuggingFaceProvider
+from llm.providers.huggingface.host import Host
 from llm.records import Recording
 from llm.tracing import traced
 from tests.llm.fakes import anthropic, ollama, openai
@@ -121,7 +124,32 @@ def _ollama_knows_no_such_key(server: FakeServer) -> None:
     server.on("GET", ollama.TAGS, refused)
 
 
+@cache
+def _oracle_in_this_process() -> Host:
+    """A host whose model runs each forward, and says hello."""
+    import torch
+
+    from evaluation.measures import tiny_model
+    from evaluation.measures.local_model import made
+    from llm.providers.huggingface.chat import tokens_of
+
+    torch.set_num_threads(1)  # several, on a machine that is busy, wait for each other
+    words = tiny_model.tokenizer()
+    model = made(words, tiny_model.network(len(words)))
+    script = words("hello world", add_special_tokens=False).input_ids
+    oracle = tiny_model.Oracle(model.network)
+    oracle.say([*script, *model.ends], len(tokens_of(words, question())))
+    return Host(lambda name, key, four_bit: model)
+
+
 CASES = [
+    Case(
+        "huggingface",
+        lambda url, key: HuggingFaceProvider(
+            Connection("huggingface", "tiny", key), _oracle_in_this_process()
+        ),
+        hello=lambda server: None,
+    ),
     Case(
         "anthropic",
         connected("anthropic", anthropic.MODEL),

@@ -1,0 +1,134 @@
+"""Models without a model: what the router adds to a call, what importing costs, how a cap holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+from evaluation.measures.figure import figure
+from evaluation.measures.processes import ROOT, timed
+from llm import Message, Plan, Provider, Reply, Request, Usage
+from llm.budget import Caps, Ledger
+from llm.errors import OverBudget
+from llm.plan import Choice
+from llm.prices import our_prices
+from llm.router import Breaker, Router
+
+CALLS, PIECES, ROUNDS = 40, 50, 15
+QUESTION = Request("critic", "You review.", (Message("user", "x = 1\n" * 300),), max_tokens=500)
+CHOICE = Choice("critic", "anthropic", "claude-sonnet-5-5", "measured")
+
+
+class Instant:
+    """A provider that answers at once, and counts what it is told to count."""
+
+    name, model, thinks, exact, window = "instant", "none", False, False, None
+
+    def __init__(self, usage: Usage) -> None:
+        self.usage = usage
+        self.asked = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
+        self.asked += 1
+        for _ in range(PIECES):
+            yield "piece "
+        yield Reply("piece " * PIECES, "stop", self.name, self.model, self.usage)
+
+    async def models(self) -> tuple[str, ...]:
+        return ()
+
+    def count(self, text: str) -> int:
+        return len(text) // 3
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def models() -> Iterator[str]:
+    """The router's own time a call, the import of `llm`, and a cap under false counts."""
+    bare, routed = asyncio.run(_overhead())
+    extra = [(one - floor) / CALLS for one, floor in zip(sorted(routed), sorted(bare), strict=True)]
+    yield figure(
+        f"router's own time a call of {PIECES} pieces", extra, "the bare call",
+        [floor / CALLS for floor in bare], "ms",
+    )
+    env = dict(os.environ)
+    light = [timed([sys.executable, "-c", "import llm"], env, 0) for _ in range(ROUNDS)]
+    floors = [timed([sys.executable, "-c", "pass"], env, 0) for _ in range(ROUNDS)]
+    beyond = (sorted(light)[ROUNDS // 2] - sorted(floors)[ROUNDS // 2]) * 1e3
+    yield figure("import of llm, whole process", light, "python -c pass", floors, "ms") + (
+        f"; {beyond:.0f} ms beyond it, {_import_ms():.0f} ms by the interpreter's own count"
+    )
+    yield asyncio.run(_cap())
+
+
+async def _overhead() -> tuple[list[float], list[float]]:
+    """Seconds of rounds of calls, bare and through the router, turn by turn."""
+    provider = Instant(Usage(600, 60))
+    router = _router(provider, Caps(1e9, 10**12, 10**9))
+    bare, routed = [], []
+    for _ in range(ROUNDS):
+        router.ledger.charges.clear()
+        bare.append(await _round(provider))
+        routed.append(await _round(router))
+    return bare, routed
+
+
+async def _round(provider: Provider) -> float:
+    began = time.perf_counter()
+    for _ in range(CALLS):
+        async with aclosing(provider.stream(QUESTION)) as items:
+            async for _ in items:
+                pass
+    return time.perf_counter() - began
+
+
+async def _cap() -> str:
+    """How far a provider that counts a hundred times too much gets past a cap."""
+    provider = Instant(Usage(60_000, 50_000))
+    router = _router(provider, Caps(usd=0.05, tokens=20_000))
+    refused = 0
+    for _ in range(20):
+        try:
+            await _round_of_one(router)
+        except OverBudget:
+            refused += 1
+    spent = router.ledger.spent()
+    return (
+        f"cap of 20,000 tokens and $0.05 under a provider that counts 110,000 a call: "
+        f"{provider.asked} call made, {refused} refused, {spent.tokens:,} tokens charged"
+    )
+
+
+async def _round_of_one(router: Router) -> None:
+    async with aclosing(router.stream(QUESTION)) as items:
+        async for _ in items:
+            pass
+
+
+def _router(provider: Provider, caps: Caps) -> Router:
+    breaker = Breaker()
+    return Router(
+        Plan("anthropic", "measured", (CHOICE,)), lambda choice: provider, Ledger(caps),
+        our_prices(), lambda told: None, lambda choice: breaker,
+    )
+
+
+def _import_ms() -> float:
+    """Milliseconds of `import llm` by `-X importtime`, the median of some runs."""
+    found = []
+    for _ in range(ROUNDS):
+        seen = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", "import llm"], cwd=ROOT,
+            capture_output=True, text=True, check=True,
+        ).stderr
+        match = re.search(r"\|\s+(\d+) \| llm$", seen, re.MULTILINE)
+        assert match is not None, seen[-300:]
+        found.append(int(match[1]) / 1e3)
+    return sorted(found)[ROUNDS // 2]

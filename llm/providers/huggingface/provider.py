@@ -1,0 +1,145 @@
+"""A local model as a provider: what an event loop sees of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+
+from llm.errors import ProviderDown, TimedOut
+from llm.keys import Secret
+from llm.provider import Connection, estimated_tokens
+from llm.providers.huggingface.host import Host, Which, this_process
+from llm.providers.huggingface.status import Description
+from llm.types import Reply, Request, Stream, Usage
+
+NEEDED = ("torch", "transformers", "accelerate")
+
+
+class HuggingFaceProvider:
+    """Asks a model that runs in this process; providers of the same model share it.
+
+    The first call loads the model, within its deadline or beyond it: the next one then finds it. A
+    load that failed is tried again by the next call.
+    """
+
+    name = "huggingface"
+    thinks = False
+
+    def __init__(self, connection: Connection, host: Host | None = None) -> None:
+        for package in NEEDED:
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        self.model = connection.model
+        self._key = connection.key
+        self._which = Which(connection.model, connection.four_bit)
+        self._host = host if host is not None else this_process()
+        self._host.hold(self._which)
+        self._calls: set[threading.Event] = set()
+        self._closed = False
+
+    async def stream(self, request: Request) -> Stream:
+        loop = asyncio.get_running_loop()
+        started = time.monotonic()
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        cancelled = threading.Event()
+
+        def hand_over(piece: str | None) -> None:
+            try:
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+            except RuntimeError:  # the loop is closed, and nobody is there to listen
+                cancelled.set()
+
+        # The variables are for rules; they are not sent, and may be anything.
+        question = replace(request, variables={})
+        future = self._host.ask(self._which, self._key, question, hand_over, cancelled)
+        future.add_done_callback(lambda _: hand_over(None))
+        self._calls.add(cancelled)
+        text, first_s = "", None
+        try:
+            while True:
+                try:
+                    piece = await _next(pieces, request.deadline_s - (time.monotonic() - started))
+                except TimeoutError as error:
+                    loading = self.describe().state == "loading"
+                    doing = "is still being loaded" if loading else "did not finish"
+                    raise TimedOut(
+                        f"{self.model} {doing} after {request.deadline_s:g} s: ask again, or allow "
+                        "more",
+                        started=bool(text), usage=self._until_now(request, text),
+                    ) from error
+                if piece is None:
+                    break
+                if first_s is None:
+                    first_s = time.monotonic() - started
+                text += piece
+                yield piece
+            if future.cancelled() or (ended := future.result()).cancelled:
+                raise ProviderDown(
+                    f"{self.model} was closed while it answered",
+                    started=bool(text), usage=self._until_now(request, text),
+                )
+        finally:
+            cancelled.set()
+            future.cancel()
+            self._calls.discard(cancelled)
+        yield Reply(
+            text, ended.finish, self.name, self.model, ended.usage, ended.note,
+            wall_s=time.monotonic() - started, first_s=first_s,
+        )
+
+    async def models(self) -> tuple[str, ...]:
+        """This one, if it is loaded or can be found; raises what `load` would say of it. Only its
+        small configuration is read, never its weights."""
+        if self._host.model(self._which) is None:
+            await asyncio.to_thread(_find, self.model, self._key)
+        return (self.model,)
+
+    def count(self, text: str) -> int:
+        model = self._host.model(self._which)
+        if model is None:
+            return estimated_tokens(text)
+        return len(model.counting.encode(text, add_special_tokens=False).ids)
+
+    @property
+    def exact(self) -> bool:
+        return self._host.model(self._which) is not None
+
+    @property
+    def window(self) -> int | None:
+        model = self._host.model(self._which)
+        return None if model is None else model.window
+
+    def describe(self) -> Description:
+        """Where the model runs and how fast, or why it does not; for people."""
+        return self._host.describe(self._which)
+
+    async def close(self) -> None:
+        for cancelled in self._calls:
+            cancelled.set()
+        if not self._closed:
+            self._closed = True
+            self._host.release(self._which)
+
+    def _until_now(self, request: Request, text: str) -> Usage:
+        """Our own count of a call that did not end."""
+        if not text:
+            return Usage(estimated=True)
+        asked = [request.system, *(message.text for message in request.messages)]
+        return Usage(sum(map(self.count, asked)), self.count(text), estimated=True)
+
+
+async def _next(pieces: asyncio.Queue[str | None], left_s: float) -> str | None:
+    """The next piece, `None` at the end; raises `TimeoutError` where none comes in time."""
+    if left_s <= 0:
+        raise TimeoutError
+    async with asyncio.timeout(left_s):
+        return await pieces.get()
+
+
+def _find(model: str, key: Secret) -> None:
+    from llm.providers.huggingface.loading import found
+
+    found(model, key)

@@ -1,0 +1,50 @@
+"""The number format follows from the hardware."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm.providers.huggingface.hardware import (
+    Hardware,
+    dtype_for,
+    lookup_tokens,
+    needed_mib,
+)
+
+T4 = Hardware("cuda", (7, 5))
+A100 = Hardware("cuda", (8, 0))
+OLD_CPU = Hardware("cpu", flags=frozenset({"avx2", "avx512f"}))
+NEW_CPU = Hardware("cpu", flags=frozenset({"avx2", "amx_bf16"}))
+
+
+@pytest.mark.parametrize(
+    ("hardware", "dtype", "lookup"),
+    [
+        (T4, "float16", 10),
+        (A100, "bfloat16", 10),
+        (OLD_CPU, "float32", 5),
+        (NEW_CPU, "bfloat16", 10),
+        (Hardware("cpu", flags=frozenset({"avx512_bf16"})), "bfloat16", 10),
+        (Hardware("cpu"), "float32", 5),
+    ],
+)
+def test_the_format_is_what_the_hardware_computes_itself(
+    hardware: Hardware, dtype: str, lookup: int
+) -> None:
+    chosen = dtype_for(hardware)
+
+    assert chosen == dtype
+    assert lookup_tokens(hardware, chosen, four_bit=False) == lookup
+
+
+def test_four_bits_on_a_processor_make_verifying_dear() -> None:
+    assert lookup_tokens(NEW_CPU, "bfloat16", four_bit=True) == 5
+    assert lookup_tokens(T4, "float16", four_bit=True) == 10
+
+
+def test_the_memory_of_a_model_of_three_billion_parameters() -> None:
+    matrices, others = 2_818_572_288, 394_000_000
+
+    assert needed_mib(matrices, others, "float32", False) == 12_254
+    assert needed_mib(matrices, others, "float16", False) == 6_127
+    assert needed_mib(matrices, others, "float16", True) == 2_263

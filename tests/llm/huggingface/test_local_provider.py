@@ -1,0 +1,368 @@
+"""A local model as a provider: loaded once, asked in order, stopped at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from llm import Code, Message, NoProvider, Reply, Request, open_provider
+from llm.errors import LlmError, ProviderDown, TimedOut, UnknownModel, WrongKey
+from llm.keys import NO_KEY, Secret
+from llm.provider import Connection
+from llm.providers.huggingface import HuggingFaceProvider
+from llm.providers.huggingface.hardware import Hardware
+from llm.providers.huggingface.host import Host
+from llm.providers.huggingface.status import Ended, Fitted
+from llm.types import Usage
+
+HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
+
+
+class Slow:
+    """Stands for a loaded model: writes a token at each step until it is told to stop."""
+
+    fitted = Fitted("cpu", "float32", False, 1, 0.0)
+    counting = SimpleNamespace(
+        encode=lambda text, add_special_tokens: SimpleNamespace(ids=text.split())
+    )
+
+    def __init__(self, step_s: float = 0.002) -> None:
+        self._step_s = step_s
+        self.asked: list[str] = []
+        self.steps = 0
+        self.threads: set[int] = set()
+
+    def answer(
+        self, request: Request, emit: Callable[[str], None], cancelled: threading.Event
+    ) -> Ended:
+        self.asked.append(request.role)
+        self.threads.add(threading.get_ident())
+        for _ in range(request.max_tokens):
+            if cancelled.is_set():
+                break
+            time.sleep(self._step_s)
+            self.steps += 1
+            emit(f"{request.role} ")
+        usage = Usage(output=request.max_tokens)
+        return Ended("stop", usage, "", 1, 0.0, 0.1, cancelled=cancelled.is_set())
+
+
+def over(model: Any, name: str = "slow") -> tuple[HuggingFaceProvider, Host]:
+    pytest.importorskip("torch")
+    host = Host(lambda name, key, four_bit: model)
+    return HuggingFaceProvider(Connection("huggingface", name), host), host
+
+
+async def all_of(provider: HuggingFaceProvider, request: Request) -> tuple[list[str], Reply]:
+    *pieces, reply = [item async for item in provider.stream(request)]
+    assert isinstance(reply, Reply)
+    assert all(isinstance(piece, str) for piece in pieces)
+    return [str(piece) for piece in pieces], reply
+
+
+async def test_a_stream_is_pieces_and_then_their_reply(provider: HuggingFaceProvider) -> None:
+    pieces, reply = await all_of(provider, HELLO)
+
+    assert "".join(pieces) == reply.text
+    assert len(pieces) > 1
+    assert (reply.finish, reply.provider, reply.model) == ("length", "huggingface", provider.model)
+    assert reply.usage.output == 12
+    assert reply.first_s is not None and 0 < reply.first_s <= reply.wall_s
+
+
+async def test_it_counts_exactly_once_it_is_loaded(folder: Path) -> None:
+    from llm.providers.huggingface.loading import load
+
+    host = Host(partial(load, hardware=Hardware("cpu")))
+    made = HuggingFaceProvider(Connection("huggingface", str(folder)), host)
+    text = "def f(x):\n    return x"
+    before = (made.exact, made.window, made.describe().state, made.count(text))
+    _, reply = await all_of(made, replace(HELLO, messages=(Message("user", text),)))
+    alone = await all_of(made, replace(HELLO, messages=(Message("user", ""),)))
+
+    assert before == (False, None, "waiting", 8)
+    assert (made.exact, made.window, made.describe().state) == (True, 2_048, "loaded")
+    assert made.count(text) == reply.usage.input - alone[1].usage.input
+    assert made.count("<|end|>") > 1
+    assert await made.models() == (str(folder),)
+    assert "cpu, float32" in str(made.describe())
+
+
+async def test_a_model_is_loaded_once_and_warm_before_the_first_question() -> None:
+    loads, slow = [], Slow()
+
+    def load(name: str, key: Secret, four_bit: bool) -> Any:
+        loads.append((name, four_bit))
+        return slow
+
+    host = Host(load)
+    pytest.importorskip("torch")
+    one = HuggingFaceProvider(Connection("huggingface", "m"), host)
+    two = HuggingFaceProvider(Connection("huggingface", "m"), host)
+    await asyncio.gather(all_of(one, HELLO), all_of(two, HELLO))
+
+    assert loads == [("m", False)]
+    assert slow.asked == ["warming", "generator", "generator"]
+    assert len(slow.threads) == 1
+    assert [call.finish for call in one.describe().recent] == ["stop", "stop"]
+
+
+async def test_another_model_takes_the_place_of_one_that_nobody_holds() -> None:
+    loads: list[str] = []
+
+    def load(name: str, key: Secret, four_bit: bool) -> Any:
+        loads.append(name)
+        return Slow()
+
+    pytest.importorskip("torch")
+    host = Host(load)
+    one, two, again = (
+        HuggingFaceProvider(Connection("huggingface", name), host) for name in ("a", "b", "a")
+    )
+    await all_of(one, HELLO)
+    await all_of(two, HELLO)
+    await all_of(again, HELLO)
+    assert loads == ["a", "b"]
+
+    await one.close()
+    await again.close()
+    assert one.describe().state == "loaded"
+    three = HuggingFaceProvider(Connection("huggingface", "c"), host)
+    await all_of(three, HELLO)
+    assert loads == ["a", "b", "c"]
+    assert [p.describe().state for p in (one, two, three)] == ["waiting", "loaded", "loaded"]
+
+
+async def test_callers_are_answered_in_their_order_and_not_mixed() -> None:
+    slow = Slow()
+    provider, _ = over(slow)
+    roles = ["a", "b", "c", "d"]
+
+    answers = await asyncio.gather(*(all_of(provider, replace(HELLO, role=r)) for r in roles))
+
+    assert slow.asked == ["warming", *roles]
+    assert [reply.text for _, reply in answers] == [f"{role} " * 12 for role in roles]
+
+
+async def test_closing_the_stream_stops_the_model_within_a_step() -> None:
+    slow = Slow()
+    provider, _ = over(slow)
+    stream = provider.stream(replace(HELLO, max_tokens=100_000))
+    async for _ in stream:
+        break
+    await stream.aclose()
+    steps = slow.steps
+
+    await all_of(provider, replace(HELLO, max_tokens=1))
+
+    assert slow.steps - steps <= 3
+    assert len(provider.describe().recent) == 1
+
+
+async def test_a_real_model_stops_within_a_forward(provider: HuggingFaceProvider) -> None:
+    stream = provider.stream(replace(HELLO, max_tokens=1_900))
+    async for _ in stream:
+        break
+    await stream.aclose()
+    started = time.monotonic()
+
+    await all_of(provider, replace(HELLO, max_tokens=1))
+
+    assert time.monotonic() - started < 2  # the rest of the first answer would take longer
+
+
+async def test_what_is_cancelled_in_the_queue_is_never_begun() -> None:
+    slow = Slow()
+    provider, _ = over(slow)
+    first = asyncio.create_task(all_of(provider, replace(HELLO, role="first", max_tokens=40)))
+    second = asyncio.create_task(all_of(provider, replace(HELLO, role="second")))
+    await asyncio.sleep(0.02)
+    second.cancel()
+
+    await first
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    await all_of(provider, replace(HELLO, role="third"))
+
+    assert slow.asked == ["warming", "first", "third"]
+
+
+async def test_the_deadline_bounds_the_wait_in_the_queue() -> None:
+    slow = Slow()
+    provider, _ = over(slow)
+    first = asyncio.create_task(all_of(provider, replace(HELLO, role="first", max_tokens=100)))
+    await asyncio.sleep(0.01)
+
+    with pytest.raises(TimedOut) as late:
+        await all_of(provider, replace(HELLO, role="late", deadline_s=0.05))
+    with pytest.raises(TimedOut) as begun:
+        async for _ in provider.stream(replace(HELLO, deadline_s=0.3, max_tokens=10_000)):
+            pass
+    await first
+    await all_of(provider, HELLO)
+
+    assert not late.value.started
+    assert begun.value.started and begun.value.usage is not None
+    assert begun.value.usage.estimated and begun.value.usage.output > 0
+    assert "late" not in slow.asked
+
+
+async def test_the_end_of_the_process_ends_the_worker() -> None:
+    slow = Slow()
+    provider, host = over(slow)
+    call = asyncio.create_task(all_of(provider, replace(HELLO, max_tokens=100_000)))
+    waiting = asyncio.create_task(all_of(provider, HELLO))
+    await asyncio.sleep(0.05)
+    running = [thread for thread in threading.enumerate() if thread.ident in slow.threads]
+
+    host.stop()
+
+    assert running and not running[0].is_alive()
+    ends = await asyncio.gather(call, waiting, return_exceptions=True)
+    assert [type(end) for end in ends] == [ProviderDown, ProviderDown]
+    assert (await all_of(provider, HELLO))[1].finish == "stop"
+
+
+async def test_a_closed_provider_ends_its_calls_and_no_others() -> None:
+    slow = Slow()
+    one, host = over(slow)
+    two = HuggingFaceProvider(Connection("huggingface", "slow"), host)
+    calls = [
+        asyncio.create_task(all_of(provider, replace(HELLO, max_tokens=30)))
+        for provider in (one, two, one)
+    ]
+    await asyncio.sleep(0.02)
+    await one.close()
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(end) for end in ends] == [ProviderDown, tuple, ProviderDown]
+
+
+async def test_a_load_that_failed_says_the_next_step_and_is_tried_again() -> None:
+    outcomes: list[Any] = [NoProvider("set USE_4BIT=1"), Slow()]
+
+    def load(name: str, key: Secret, four_bit: bool) -> Any:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    pytest.importorskip("torch")
+    provider = HuggingFaceProvider(Connection("huggingface", "m"), Host(load))
+    with pytest.raises(NoProvider, match="set USE_4BIT=1"):
+        await all_of(provider, HELLO)
+    failed = provider.describe()
+    await all_of(provider, HELLO)
+
+    assert (failed.state, str(failed)) == ("failed", "m: failed (set USE_4BIT=1)")
+    assert provider.describe().state == "loaded"
+
+
+async def test_a_bug_reaches_the_caller_and_the_worker_goes_on() -> None:
+    class Broken(Slow):
+        def answer(self, request: Request, *rest: Any) -> Ended:
+            if request.role == "broken":
+                raise KeyError("a bug")
+            return super().answer(request, *rest)
+
+    provider, _ = over(Broken())
+    with pytest.raises(KeyError, match="a bug"):
+        await all_of(provider, replace(HELLO, role="broken"))
+
+    assert (await all_of(provider, HELLO))[1].finish == "stop"
+
+
+async def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm.providers.huggingface.provider.find_spec", lambda name: None)
+
+    with pytest.raises(NoProvider, match=r'needs torch.*pip install -e "\.\[local\]"'):
+        open_provider(Connection("huggingface", "m"))
+
+
+async def test_a_folder_without_a_model_is_an_unknown_model(
+    folder: Path, tmp_path: Path, host: Host
+) -> None:
+    provider = HuggingFaceProvider(Connection("huggingface", str(tmp_path)), host)
+
+    for asking in (provider.models(), all_of(provider, HELLO)):
+        with pytest.raises(UnknownModel, match="check HF_MODEL"):
+            await asking
+    assert provider.describe().state == "failed"
+
+
+async def test_a_model_that_was_never_downloaded_and_cannot_be_now(
+    folder: Path, host: Host
+) -> None:
+    provider = HuggingFaceProvider(Connection("huggingface", "nobody/nothing"), host)
+
+    with pytest.raises(ProviderDown, match="check the network, or set HF_MODEL to a folder"):
+        await provider.models()
+
+
+async def test_code_is_answered_through_the_same_door(provider: HuggingFaceProvider) -> None:
+    plain = await all_of(provider, HELLO)
+    code = await all_of(provider, replace(HELLO, output=Code()))
+
+    assert code[1].text == plain[1].text
+
+
+def test_what_the_hub_refuses_is_said_with_the_next_step(folder: Path) -> None:
+    import httpx
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    from llm.providers.huggingface.loading import explained
+
+    def said(error: Exception, key: Secret = NO_KEY) -> LlmError:
+        with pytest.raises(LlmError) as raised, explained("maker/model", key):
+            raise OSError("the library's own words") from error
+        return raised.value
+
+    def response(status: int) -> httpx.Response:
+        return httpx.Response(status, request=httpx.Request("GET", "http://127.0.0.1/"))
+
+    gated = said(GatedRepoError("gated", response=response(403)))
+    missing = said(RepositoryNotFoundError("missing", response=response(404)))
+    refused = said(HfHubHTTPError("bad token", response=response(401)), Secret("hf_canary"))
+    broken = said(HfHubHTTPError("broken", response=response(503)))
+
+    assert isinstance(gated, WrongKey) and "accept its licence" in str(gated)
+    assert isinstance(missing, UnknownModel) and "set HF_TOKEN" in str(missing)
+    assert isinstance(refused, WrongKey) and "check HF_TOKEN" in str(refused)
+    assert isinstance(broken, ProviderDown)
+    assert "hf_canary" not in str(refused)
+
+
+def test_without_a_key_not_even_this_machines_own_is_sent(folder: Path) -> None:
+    from llm.providers.huggingface.loading import token_of
+
+    # `None` would mean: whatever the machine is logged in with.
+    assert (token_of(NO_KEY), token_of(Secret("hf_x"))) == (False, "hf_x")
+
+
+def test_weights_that_do_not_fit_are_refused_before_they_are_read(folder: Path) -> None:
+    from llm.providers.huggingface.loading import load
+
+    with pytest.raises(NoProvider, match=r"needs about 1 MiB on the cpu.*set USE_4BIT=1"):
+        load(str(folder), NO_KEY, False, Hardware("cpu", free_mib=0))
+
+
+def test_weights_of_four_bits(folder: Path) -> None:
+    pytest.importorskip("bitsandbytes", reason="4-bit weights need bitsandbytes")
+    from llm.providers.huggingface.loading import load
+
+    model = load(str(folder), NO_KEY, True, Hardware("cpu"))
+    pieces: list[str] = []
+    ended = model.answer(HELLO, pieces.append, threading.Event())
+
+    assert (ended.usage.output, model.fitted.four_bit) == (12, True)
+    assert "".join(pieces)
+    assert type(model.network.model.layers[0].mlp.up_proj).__name__ == "Linear4bit"
