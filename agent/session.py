@@ -57,6 +57,7 @@ from llm import LlmError, NoProvider, Plan, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
+from llm.plan import Wishes, resolve
 from llm.redaction import redacted_logs
 from llm.router import Router
 from sandbox import Sandbox, SandboxError, open_sandbox
@@ -479,7 +480,7 @@ class Session:
 
     def _surroundings(self, run: str) -> Surroundings:
         options = self._options(run)
-        plan = options.plan.plan if options.plan is not None else self.plan(options.visitor)
+        plan = resolve(Wishes(provider="mock"), {}) if options.plan is None else options.plan.plan
         context = Context(
             task=self._store.get(self._store.run(run).task, Task),
             plan=plan,

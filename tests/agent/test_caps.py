@@ -112,6 +112,15 @@ async def test_a_person_may_end_it_there(tmp_path: Path) -> None:
     assert model.asked == []
 
 
+async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+    async with limited(tmp_path, budget_calls=0) as (_, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        await session.cancel(run)
+        assert [end.outcome for end in ends(session, run)] == ["cancelled"]
+        assert await session.answer(run, question, {}) is False
+
+
 async def test_what_is_no_extension_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     async with limited(tmp_path, budget_calls=0) as (_, session):
         run = await begun(session)
