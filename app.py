@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -17,14 +18,15 @@ from demo.strangers import Door, is_public
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
     from agent.intake import BadInput, NotFixable, paste
-    from agent.session import NoProvider, open_session
+    from agent.session import open_session
+    from llm import LlmError
     from sandbox import SandboxError
 
     return Engine(
         open=lambda: open_session(settings),
         paste=paste,
         refusals=(BadInput, NotFixable),
-        faults=(BadSettings, NoProvider, SandboxError),
+        faults=(BadSettings, LlmError, SandboxError),
     )
 
 
@@ -36,6 +38,12 @@ def address() -> tuple[str, int]:
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise BadSettings(f"the port {port!r} is no number from 1 to 65535")
     return name, int(port)
+
+
+def served(settings: Settings, *, public: bool) -> Settings:
+    """The settings of a page: on one that others can reach the host's own keys serve no visitor,
+    unless ALLOW_HOST_KEYS says so."""
+    return replace(settings, host_keys=settings.allow_host_keys or not public)
 
 
 def main() -> int:
@@ -53,6 +61,7 @@ def main() -> int:
     from demo.web import build, serve
 
     door = Door(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    settings = served(settings, public=door.public)
     host = Host(lambda: find_engine(settings), door)
     try:
         serve(build(host, max_iterations=settings.max_iterations), host, name, port)

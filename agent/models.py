@@ -34,6 +34,12 @@ KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
 ))))
 """The variables that hold keys of models."""
 
+MOST_VISITORS = 200
+"""Visitors whose keys are kept; the one who gave theirs longest ago is forgotten first. Every text
+that is logged is searched for all of them."""
+LONGEST_KEY = 1_000
+MOST_BREAKERS = 4_000
+
 
 def replayed(path: Path) -> Plan:
     """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
@@ -107,11 +113,13 @@ class Models:
         settings: Settings,
         opener: Callable[[Connection], Provider] = open_provider,
         answers: Answers | None = None,
+        most_visitors: int = MOST_VISITORS,
     ) -> None:
         """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
         self._open = opener
+        self._most_visitors = most_visitors
         self._host = {
             name: Secret(settings.environment[name])
             for name in KEY_NAMES if settings.environment.get(name, "").strip()
@@ -134,17 +142,22 @@ class Models:
             raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(KEY_NAMES)}")
         secret = Secret(key)
         if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
-                       or " " in secret.reveal()):
+                       or " " in secret.reveal() or len(secret.reveal()) > LONGEST_KEY):
             raise BadKey("A key is one line of plain characters without spaces: copy it again.")
-        mine = self._given.setdefault(visitor, {})
+        mine = self._given.pop(visitor, {})  # and put at the end: the first is the oldest
         mine.pop(variable, None)
         if secret:
             mine[variable] = secret
+        if mine:
+            self._given[visitor] = mine
+        while len(self._given) > self._most_visitors:
+            self.forget(next(one for one in self._given if one != OWNER))
         self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
         """Drops all keys that a visitor gave."""
         self._given.pop(visitor, None)
+        self.logs.redactor = self.redactor()
 
     def has(self, visitor: str) -> tuple[str, ...]:
         """The names of the keys that a visitor's runs can use."""
@@ -202,7 +215,10 @@ class Models:
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""
-        return self._breakers.setdefault((visitor, choice.words), Breaker())
+        whose = (visitor, choice.words)
+        if whose not in self._breakers and len(self._breakers) >= MOST_BREAKERS:
+            del self._breakers[next(iter(self._breakers))]
+        return self._breakers.setdefault(whose, Breaker())
 
     async def test(self, choice: Choice, visitor: str = OWNER) -> tuple[str, ...]:
         """The models that a provider lists, which shows that it is there and that the key is

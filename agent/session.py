@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 import aiosqlite
@@ -26,7 +27,7 @@ from pydantic import ValidationError
 
 from agent.bus import EventBus, Writer
 from agent.checks.witness import witnessed
-from agent.context import Context
+from agent.context import PROMPTS, Context
 from agent.domain import Jail, Task, Value
 from agent.events import (
     Answered,
@@ -49,7 +50,7 @@ from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
 from agent.settings import ANSWERS, BadSettings, Settings, data_folder
-from agent.spending import ledger, lost, told
+from agent.spending import Foreseen, ledger, lost, preview, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
@@ -257,12 +258,15 @@ class Session:
         state = await self._graph.aget_state(self._config(run))
         return None if state.values else {"iteration": 0}
 
-    async def settle(self, run: str, answer: str, *, run_id: str | None = None) -> str:
+    async def settle(
+        self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str:
         """Starts a run like this one, with the answer to the question it has left open among the
         tests, and returns its id.
 
-        An answer is a behaviour's label or the right value; see `answered_test`. Raises
-        `UnknownRun`, and `ValueError` for an answer that answers nothing.
+        An answer is a behaviour's label or the right value; see `answered_test`. Another `visitor`
+        than the run's own gets their own plan, and spends by their own keys. Raises `UnknownRun`,
+        and `ValueError` for an answer that answers nothing.
         """
         rivals = fold(self.log(run)).rivals
         if rivals is None:
@@ -273,12 +277,13 @@ class Session:
         row = self._store.run(run)
         task = self._store.get(row.task, Task)
         options = self._options(run)
+        own = visitor in (None, options.visitor)
         return await self.start(
             task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
             run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
             ask=options.ask, answered=(*options.answered, test.name),
-            plan=options.plan.plan if options.plan is not None else None,
-            visitor=options.visitor, pauses=options.pauses,
+            plan=options.plan.plan if own and options.plan is not None else None,
+            visitor=options.visitor if visitor is None else visitor, pauses=options.pauses,
         )
 
     async def cancel(self, run: str) -> None:
@@ -319,6 +324,15 @@ class Session:
         """Who would answer a visitor, where wanted with another provider, model or role than the
         settings have; raises `NoProvider` and `NeedsKey`."""
         return self.models.plan(visitor, self.models.wishes(provider, roles, model))
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+        """What one call of each role may come to, for a program and tests that were typed."""
+        return preview(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
+
+    def visitor(self, run: str) -> str:
+        """Whose keys a run uses; raises `UnknownRun`."""
+        self._known(run)
+        return self._options(run).visitor
 
     async def jail(self, task: Task | None = None) -> Jail:
         """What is seen to hold code back here, for a task where its judge will run.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import assert_never
 
 from agent.events import (
@@ -24,8 +25,12 @@ from agent.events import (
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
 from llm.calls import FellBack as TookOver
-from llm.plan import Plan
+from llm.plan import Choice, Plan
 from llm.prices import Prices
+from llm.prompts import load
+from llm.provider import PROVIDERS, estimated_tokens
+from llm.providers.presets import PRESETS
+from llm.router import MARGIN, THINKING
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
@@ -111,7 +116,7 @@ def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """The most that one call of a role may come to."""
+    """What one call of a role may come to."""
 
     role: str
     words: str
@@ -122,21 +127,31 @@ class Foreseen:
 
 
 def preview(
-    plan: Plan, prices: Prices, question: Mapping[str, int], answer: Callable[[str], int],
-    today: date,
+    plan: Plan, prices: Prices, prompts: Path, typed: str, today: date
 ) -> tuple[Foreseen, ...]:
-    """The most that one call of each role may come to, by the tokens of its question and of its
-    answer."""
+    """What one call of each role may come to, for what was typed: its question by an estimate
+    that is rather too high, and the longest answer with the longest thoughts."""
     found = []
     for choice in plan.choices:
-        if choice.provider == "mock" or choice.role not in question:
+        if choice.provider == "mock":
             continue
-        asked, said = question[choice.role], answer(choice.role)
+        prompt = load(prompts, choice.role)
+        longest = max(prompt.templates.values(), key=len)
+        asked = MARGIN + sum(map(estimated_tokens, (prompt.system, longest, typed)))
+        thought = THINKING[prompt.effort or "medium"] if _may_think(choice) else 0
+        said = prompt.max_tokens + thought
         found.append(Foreseen(
             choice.role, choice.words, asked + said,
             prices.most(choice.label, choice.model, asked, said, today),
         ))
     return tuple(found)
+
+
+def _may_think(choice: Choice) -> bool:
+    """Whether a model may think before it answers, as far as its name tells: nothing is opened."""
+    if choice.preset:
+        return PRESETS[choice.preset].thinks(choice.model)
+    return not PROVIDERS[choice.provider].local
 
 
 def call_words(call: ModelCalled) -> str:
@@ -154,4 +169,6 @@ def dollars(amount: float | None) -> str:
     """What was paid, or may be; unknown is not nothing."""
     if amount is None:
         return "cost unknown"
+    if 0 < amount < 0.0001:
+        return "under $0.0001"
     return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

@@ -15,7 +15,10 @@ from typing import Protocol
 
 from agent.domain import Jail, Task
 from agent.events import Stamped
+from agent.models import OWNER, Models
+from agent.spending import Foreseen
 from demo.strangers import Door
+from llm import Plan
 
 log = logging.getLogger(__name__)
 
@@ -23,26 +26,28 @@ _OWN_DOOR = Door()
 """Only this machine reaches the page."""
 
 
-class Plan(Protocol):
-    """Which provider heals, and why it was chosen."""
-
-    @property
-    def provider(self) -> str: ...
-
-    @property
-    def why(self) -> str: ...
-
-
 class Session(Protocol):
     """The part of `agent.session.Session` that the page uses."""
 
     @property
-    def plan(self) -> Plan: ...
+    def models(self) -> Models: ...
+
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan: ...
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]: ...
+
+    def visitor(self, run: str, /) -> str: ...
+
+    def can_go_on(self, run: str, /) -> bool: ...
 
     async def jail(self) -> Jail: ...
 
     async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
+        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None,
+        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
     ) -> str: ...
 
     def follow(self, run: str, /, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]: ...
@@ -51,7 +56,9 @@ class Session(Protocol):
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool: ...
 
-    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str: ...
+    async def settle(
+        self, run: str, answer: str, /, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str: ...
 
     async def recover(self) -> tuple[str, ...]: ...
 
@@ -106,14 +113,30 @@ class SavedRuns:
         self._why = why
 
     @property
-    def plan(self) -> Plan:
-        return self._session.plan
+    def models(self) -> Models:
+        return self._session.models
+
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan:
+        return self._session.plan(visitor, provider=provider, model=model, roles=roles)
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+        return ()
+
+    def visitor(self, run: str, /) -> str:
+        return self._session.visitor(run)
+
+    def can_go_on(self, run: str, /) -> bool:
+        return False
 
     async def jail(self) -> Jail:
         return await self._session.jail()
 
     async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
+        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None,
+        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
     ) -> str:
         raise Unavailable(self._why)
 
@@ -126,7 +149,9 @@ class SavedRuns:
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool:
         raise Unavailable(self._why)
 
-    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str:
+    async def settle(
+        self, run: str, answer: str, /, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str:
         raise Unavailable(self._why)
 
     async def recover(self) -> tuple[str, ...]:
@@ -186,7 +211,6 @@ class Host:
                 await leave.wait()
         except engine.faults as fault:
             raise Unavailable(str(fault)) from fault
-
 
     async def _admitted(self, engine: Engine, session: Session) -> Running:
         """The session where code may be run behind what holds here, else one that runs none."""

@@ -9,20 +9,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import date
 
+from agent.context import PROMPTS
 from agent.domain import File, Jail, Solution, Task
 from agent.events import Answered, Event, RunFinished, Stamped, Waiting
+from agent.models import OWNER, Models
+from agent.settings import Settings
+from agent.spending import Foreseen, preview
 from demo.host import Engine
+from llm import Plan
 
 Log = tuple[Stamped, ...]
-
-
-@dataclass(frozen=True)
-class RecordedPlan:
-    """A plan that says where its runs come from."""
-
-    provider: str = "mock"
-    why: str = "no model: memory and search only"
 
 
 NO_JAIL = Jail(words="none; this is a recording")
@@ -42,6 +40,7 @@ class RecordedRun:
     """A run being played."""
 
     played: list[Stamped] = field(default_factory=list)
+    visitor: str = OWNER
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     player: asyncio.Task[None] | None = None
 
@@ -50,23 +49,43 @@ class RecordedSession:
     """Plays, for each task, the log that `choose` gives, with a pause before each event."""
 
     def __init__(
-        self, choose: Callable[[Task], Log], pause_s: float = 0.0, jail: Jail = NO_JAIL
+        self, choose: Callable[[Task], Log], pause_s: float = 0.0, jail: Jail = NO_JAIL,
+        models: Models | None = None,
     ) -> None:
-        self.plan = RecordedPlan()
+        self.models = models or Models(Settings())
+        self.plans: dict[str, Plan] = {}
+        """The plan that each run was started with."""
         self._jail = jail
         self._choose = choose
         self._pause_s = pause_s
         self._runs: dict[str, RecordedRun] = {}
 
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan:
+        return self.models.plan(visitor, self.models.wishes(provider, roles, model))
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+        return preview(plan, self.models.prices, PROMPTS, typed, date(2026, 1, 1))
+
+    def visitor(self, run: str, /) -> str:
+        return self._runs[run].visitor
+
+    def can_go_on(self, run: str, /) -> bool:
+        return not self.models.lacks(self.plans[run], self.visitor(run))
+
     async def jail(self) -> Jail:
         return self._jail
 
     async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
+        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None,
+        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
     ) -> str:
         run = run_id or f"recorded-{len(self._runs)}"
         events = self._choose(task)
-        self._runs[run] = RecordedRun()
+        self.plans[run] = plan or self.plan(visitor)
+        self._runs[run] = RecordedRun(visitor=visitor)
         self._play(run, events)
         return run
 
@@ -104,8 +123,11 @@ class RecordedSession:
         self._play(run, rest)
         return True
 
-    async def settle(self, run: str, answer: str, /, *, run_id: str | None = None) -> str:
-        return await self.start(Task(text=f"answered {answer}"), run_id=run_id)
+    async def settle(
+        self, run: str, answer: str, /, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str:
+        whose = self.visitor(run) if visitor is None else visitor
+        return await self.start(Task(text=f"answered {answer}"), run_id=run_id, visitor=whose)
 
     async def recover(self) -> tuple[str, ...]:
         return ()

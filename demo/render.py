@@ -1,12 +1,11 @@
 """The workbench of a run as HTML, from its view; pure.
 
-Everything that code, a test or a model may have written passes through `_text`, which
-escapes it. Nothing here is a template: the page inserts the finished string as it is.
+Everything that code, a test or a model may have written passes through `escaped`. Nothing here is
+a template: the page inserts the finished string as it is.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -16,21 +15,18 @@ from agent.domain import (
     Diagnosis,
     Ending,
     Evidence,
-    Jail,
     Origin,
     Rivals,
     Status,
     Verdict,
 )
-from agent.events import PartialFound, Step
+from agent.events import ModelCalled, PartialFound, Step, Waiting
 from agent.repair.question import said
-from agent.spending import call_words
+from demo.escape import escaped
 from demo.patch import DiffLine, diff_lines
-from demo.view import Column, Moment, Row, View, headline, meaning, told
-from sandbox.levels import FIT_FOR_STRANGERS
+from demo.place import place, who
+from demo.view import Column, Moment, Row, View, headline, meaning, model_words, told
 
-LONGEST_TEXT = 4_000
-"""Characters of one untrusted text that are shown; the log holds all of it."""
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
@@ -70,20 +66,6 @@ OUTCOME_MARKS = {
     "BUDGET": "⏱", "CANCELLED": "■", "FAULT OF OURS": "!", "WAITING": "?", "RUNNING": "●",
     "READY": "○",
 }
-_UNSEEN = {
-    code: f"\\u{code:04x}"
-    for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F, *range(0x200B, 0x2010),
-                 *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-}
-"""Characters that are not seen, or that turn the reading order: shown as their escapes."""
-
-
-def _text(text: str, limit: int = LONGEST_TEXT) -> str:
-    """Untrusted text, safe inside an element or a quoted attribute."""
-    if len(text) > limit:
-        text = f"{text[:limit]}… {len(text) - limit:,} more characters"
-    visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
-    return html.escape(visible, quote=True)
 
 
 def workbench(view: View) -> str:
@@ -91,7 +73,7 @@ def workbench(view: View) -> str:
     if view.phase == "empty":
         return empty()
     word, facts = headline(view)
-    announced = _text(f"{word.capitalize()}. {', '.join(facts)}")
+    announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
     parts = (
         _status(view, word, facts),
         _notices(view),
@@ -104,6 +86,7 @@ def workbench(view: View) -> str:
         _proof(view),
         _learned(view),
         _program(view),
+        _calls(view),
         _where(view),
     )
     slug = word.lower().replace(" ", "-")
@@ -126,69 +109,36 @@ def empty() -> str:
 
 def sentence(text: str) -> str:
     """A sentence for a person, where something cannot be done as asked."""
-    return (
-        f'<div class="sentence" role="alert"><b aria-hidden="true">!</b><p>{_text(text)}</p></div>'
-        if text else ""
-    )
-
-
-def place(provider: str, why: str, jail: Jail) -> str:
-    """Which plan heals here, and the jail that runs the code: the level seen to hold, and
-    behind it what was seen of each layer."""
-    badge = why if provider == "mock" else f"{provider}: {why}"
-    return (
-        f'<div class="place"><span class="badge">{_text(badge, 400)}</span>{_jail(jail)}</div>'
-    )
-
-
-def _jail(jail: Jail) -> str:
-    words = f'<span class="sandbox">sandbox: {_text(jail.words, 400)}</span>'
-    if not jail.level:
-        return words
-    strength = "fit" if jail.level in FIT_FOR_STRANGERS else "weak"
-    layers = [
-        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
-        for layer in jail.layers
-    ]
-    tip = _text("\n".join(layers))
-    listed = "".join(f"<li>{_text(layer, 600)}</li>" for layer in layers)
-    return (
-        f'<details class="jail" data-key="jail"><summary title="{tip}">'
-        f'<span class="badge level {strength}">{_text(jail.level, 10)}</span> {words}</summary>'
-        f"<ul>{listed}</ul></details>"
-    )
-
-
-def banner(warning: str, refusal: str = "") -> str:
-    """What every page must say of a weak jail: that it runs code, or that it does not."""
-    if warning:
-        return f'<div class="banner weak" role="alert">{_text(warning)}</div>'
-    return f'<div class="banner" role="alert">{_text(refusal)}</div>' if refusal else ""
+    mark = '<b aria-hidden="true">!</b>'
+    shown = f'<div class="sentence" role="alert">{mark}<p>{escaped(text)}</p></div>'
+    return shown if text else ""
 
 
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
     mark = OUTCOME_MARKS.get(word, "●")
-    rest = "".join(f"<span>{_text(fact, 300)}</span>" for fact in facts)
+    rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
     if view.phase == "running":
         elapsed = max(0.0, view.last_at - view.began_at)
         rest += f'<span class="clock" data-elapsed="{elapsed:.1f}"></span>'
     reason = view.finish.reason if view.finish is not None else ""
-    line = f'<p class="reason">{_text(reason)}</p>' if reason else ""
+    line = f'<p class="reason">{escaped(reason)}</p>' if reason else ""
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
-        f"<strong>{_text(word)}</strong>{rest}</p>{line}{_downloads(view)}</header>"
+        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{_downloads(view)}</header>"
     )
 
 
 def _where(view: View) -> str:
     start = view.start
-    return "" if start is None else place(start.provider, start.provider_why, start.jail)
+    if start is None:
+        return ""
+    return place(start.provider, start.provider_why, start.jail, who(start.roles, key="who-run"))
 
 
 def _downloads(view: View) -> str:
     if view.phase not in ("finished", "failed"):
         return ""
-    run = _text(view.run)
+    run = escaped(view.run)
     patch = (
         f'<a class="download" href="gradio_api/heal/{run}/patch" download>Download patch</a>'
         if patch_of(view) else ""
@@ -207,7 +157,7 @@ def patch_of(view: View) -> str:
 def _notices(view: View) -> str:
     texts = (notice.text for notice in view.notices if notice.level != "info")
     return "".join(
-        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{_text(text)}</p></div>'
+        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{escaped(text)}</p></div>'
         for text in texts
     )
 
@@ -233,7 +183,7 @@ def _moment(moment: Moment, now: bool) -> str:
     turn = f' <small class="turn">{moment.iteration}</small>' if moment.iteration else ""
     lines = [
         f'<li class="tone-{remark.tone}"><b aria-hidden="true">{TONE_MARKS[remark.tone]}</b> '
-        f"{_text(remark.text, 600)}</li>"
+        f"{escaped(remark.text, 600)}</li>"
         for remark in moment.remarks
     ]
     if moment.search is not None:
@@ -242,12 +192,12 @@ def _moment(moment: Moment, now: bool) -> str:
             f"candidates screened, {moment.search.plausible:,} plausible; the best passes "
             f"{moment.search.best_passed} of {moment.search.total}"
             f"{_cut(moment.search.cut_after)}"
-            f"{'; ' + _text(moment.search.note, 300) if moment.search.note else ''}</li>"
+            f"{'; ' + escaped(moment.search.note, 300) if moment.search.note else ''}</li>"
         )
     said = '<span class="sr">running</span>' if now else ""
     return (
         f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
-        f'<div><p>{_text(STEP_WORDS[moment.step])}{turn}{said}<time>{took}</time></p>'
+        f'<div><p>{escaped(STEP_WORDS[moment.step])}{turn}{said}<time>{took}</time></p>'
         f"<ul>{''.join(lines)}</ul></div></li>"
     )
 
@@ -261,7 +211,7 @@ def _matrix(view: View) -> str:
     if not rows and not endings:
         return ""
     columns = view.columns
-    head = "".join(f'<span>{_text(column.label)}</span>' for column in columns)
+    head = "".join(f'<span>{escaped(column.label)}</span>' for column in columns)
     body = "".join(
         f'<h3>{ORIGIN_WORDS[origin]}</h3>{"".join(_row(row, columns) for row in group)}'
         for origin, group in groupby(rows, key=lambda row: row.origin)
@@ -306,20 +256,20 @@ def _row(row: Row, columns: tuple[Column, ...]) -> str:
     cells = "".join(
         _cell(cell, row.regressed_at(index)) for index, cell in enumerate(row.cells)
     )
-    key = _text(f"row-{row.origin}-{row.name}", 200)
+    key = escaped(f"row-{row.origin}-{row.name}", 200)
     details = "".join(
         _verdict(cell, column.label)
         for cell, column in zip(row.cells, columns, strict=True)
         if cell is not None
     )
-    source = f'<pre class="source">{_text(row.code)}</pre>' if row.code else ""
+    source = f'<pre class="source">{escaped(row.code)}</pre>' if row.code else ""
     latest = row.latest
     alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
     shown = (latest.call if latest is not None else "") or alone or row.name
     shown = shown.removeprefix("assert ")
     return (
         f'<details class="row" data-key="{key}"><summary class="line">'
-        f'<span class="name">{_text(shown, 200)}</span>{cells}</summary>'
+        f'<span class="name">{escaped(shown, 200)}</span>{cells}</summary>'
         f'<div class="inside">{source}{details}</div></details>'
     )
 
@@ -359,8 +309,8 @@ def _verdict(verdict: Verdict, label: str) -> str:
         ("message", verdict.message),
     )
     return (
-        f'<div class="seen {verdict.status}"><p><b>{mark}</b> {_text(label)}: {word}'
-        f"<small>{_text('; '.join(notes), 400)}</small></p>{facts}</div>"
+        f'<div class="seen {verdict.status}"><p><b>{mark}</b> {escaped(label)}: {word}'
+        f"<small>{escaped('; '.join(notes), 400)}</small></p>{facts}</div>"
     )
 
 
@@ -376,10 +326,10 @@ def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) ->
         mark, word = STATUS_MARKS[status]
         cells.append(f'<span class="cell {status}">{mark}<i class="sr">{word}</i></span>')
         output = ending.traceback or ending.stderr
-        trace = f"<pre>{_text(output)}</pre>" if output and ending.crashed else ""
+        trace = f"<pre>{escaped(output)}</pre>" if output and ending.crashed else ""
         told_of.append(
-            f'<div class="seen {status}"><p><b>{mark}</b> {_text(column.label)}: '
-            f"{_text(told(ending), 600)}</p>{trace}</div>"
+            f'<div class="seen {status}"><p><b>{mark}</b> {escaped(column.label)}: '
+            f"{escaped(told(ending), 600)}</p>{trace}</div>"
         )
     return (
         '<h3>The program</h3><details class="row" data-key="row-program">'
@@ -406,8 +356,8 @@ def question(rivals: Rivals | None) -> str:
         return ""
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
-        f"What should <code>{_text(rivals.call, 400)}</code> give? The answer becomes a test, and "
-        "the program is healed again with it.</p></div>"
+        f"What should <code>{escaped(rivals.call, 400)}</code> give? The answer becomes a test, "
+        "and the program is healed again with it.</p></div>"
     )
 
 
@@ -420,27 +370,27 @@ def _rivals(rivals: Rivals) -> str:
     shown = "".join(map(_rival, rivals.behaviours))
     return _pane(
         "rivals", "Behaviours that fit the tests",
-        f'<p class="call"><code>{_text(rivals.call, 400)}</code></p>{shown}',
+        f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>{shown}',
         f" <small>{len(rivals.behaviours)}; A is the patch</small>",
     )
 
 
 def _rival(one: Behaviour) -> str:
     raises = one.gives.startswith("raises ")
-    gives = _text(one.gives.removeprefix("raises "), 400)
+    gives = escaped(one.gives.removeprefix("raises "), 400)
     return (
-        f'<div class="rival"><p><b>{_text(one.label, 10)}</b> {"raises" if raises else "gives"} '
+        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {"raises" if raises else "gives"} '
         f"<code>{gives}</code>{_small(one.note)}</p>{diff(one.diff)}</div>"
     )
 
 
 def _small(text: str) -> str:
-    return f" <small>{_text(text, 200)}</small>" if text else ""
+    return f" <small>{escaped(text, 200)}</small>" if text else ""
 
 
 def _partial(partial: PartialFound) -> str:
     told = partial.note.removeprefix("not a fix: ")
-    note = f" {_text(told)}" if told else ""
+    note = f" {escaped(told)}" if told else ""
     return (
         f'<p class="note">With it {partial.passed} of {partial.total} checks pass. '
         f"This is not a fix: use it as a hint.{note}</p>{diff(partial.diff)}"
@@ -463,7 +413,7 @@ def _diff_line(line: DiffLine) -> str:
     sign, said = _SIGNS.get(line.kind, ("", ""))
     words = f'<i class="sr">{said}</i>' if said else ""
     content = "".join(
-        f"<mark>{_text(piece.text)}</mark>" if piece.changed else _text(piece.text)
+        f"<mark>{escaped(piece.text)}</mark>" if piece.changed else escaped(piece.text)
         for piece in line.pieces
     )
     old = "" if line.old is None else str(line.old)
@@ -483,42 +433,42 @@ def _smallest(view: View) -> str:
     )
     return _pane(
         "smallest", "The smallest failing check",
-        f'<p class="call"><code>{_text(verdict.call or verdict.name)}</code></p>{facts}',
+        f'<p class="call"><code>{escaped(verdict.call or verdict.name)}</code></p>{facts}',
     )
 
 
 def _facts(*pairs: tuple[str, str]) -> str:
     shown = "".join(
-        f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in pairs if value
+        f"<dt>{name}</dt><dd>{escaped(value)}</dd>" for name, value in pairs if value
     )
     return f"<dl>{shown}</dl>" if shown else ""
 
 
 def _diagnosis(diagnosis: Diagnosis, seen_before: tuple[str, ...]) -> str:
-    evidence = "".join(f"<li>{_text(item, 600)}</li>" for item in diagnosis.evidence)
+    evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in diagnosis.evidence)
     blamed = "".join(
         f'<div class="blamed"><span class="number">{line.line}</span>'
-        f"<code>{_text(line.text.strip(), 300)}</code>"
+        f"<code>{escaped(line.text.strip(), 300)}</code>"
         f'<meter min="0" max="1" value="{line.suspicion:.2f}" '
         f'aria-label="suspicion of line {line.line}">{line.suspicion:.0%}</meter>'
         f"{_values(line.values)}</div>"
         for line in diagnosis.blamed
     )
-    before = "".join(f"<li>seen before: {_text(lesson, 1_000)}</li>" for lesson in seen_before)
+    before = "".join(f"<li>seen before: {escaped(lesson, 1_000)}</li>" for lesson in seen_before)
     fixable = "" if diagnosis.fixable else '<p class="note">No edit of this program could help.</p>'
     return _pane(
         "diagnosis", "Diagnosis",
-        f'<p class="cause">{_text(diagnosis.cause, 1_000)}</p>{fixable}'
+        f'<p class="cause">{escaped(diagnosis.cause, 1_000)}</p>{fixable}'
         f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}"
         f"{f'<ul>{before}</ul>' if before else ''}",
-        f" <small>{_text(diagnosis.category.replace('_', ' '))}, "
+        f" <small>{escaped(diagnosis.category.replace('_', ' '))}, "
         f"{diagnosis.confidence:.0%} sure</small>",
     )
 
 
 def _values(values: Iterable[tuple[str, str]]) -> str:
     shown = "".join(
-        f"<span><i>{_text(name, 80)}</i> = {_text(value, 160)}</span>" for name, value in values
+        f"<span><i>{escaped(name, 80)}</i> = {escaped(value, 160)}</span>" for name, value in values
     )
     return f'<p class="values">{shown}</p>' if shown else ""
 
@@ -532,11 +482,11 @@ def _proof(view: View) -> str:
     reached = PROOF_ORDER.index(level)
     steps = "".join(
         f'<li class="{"reached" if index <= reached else "open"}">'
-        f'<b>{step}</b><span>{_text(meaning(step))}</span></li>'
+        f'<b>{step}</b><span>{escaped(meaning(step))}</span></li>'
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
-    why = f'<p class="note">{_text(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
+    why = f'<p class="note">{escaped(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
     seen = _evidence(view.proof.evidence) if view.proof is not None else ""
     return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>{seen}", f" <small>{level}</small>")
 
@@ -557,21 +507,52 @@ def _evidence(seen: Evidence | None) -> str:
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]
-    listed = "".join(f"<li>{_text(line, 400)}</li>" for line in against)
+    listed = "".join(f"<li>{escaped(line, 400)}</li>" for line in against)
     return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
 
 
 def _learned(view: View) -> str:
     items = [
-        f"<li>{_text(lesson.text, 1_000)}"
+        f"<li>{escaped(lesson.text, 1_000)}"
         f"{' <small>the edit was stored</small>' if lesson.stored_fix else ''}</li>"
         for lesson in view.lessons
     ]
     if view.recalled is not None and view.recalled.replayed:
-        items.insert(0, f"<li>{_text(view.recalled.note, 600)}</li>")
+        items.insert(0, f"<li>{escaped(view.recalled.note, 600)}</li>")
     if not items:
         return ""
     return _pane("learned", "Learning log", f"<ul>{''.join(items)}</ul>")
+
+
+def _calls(view: View) -> str:
+    """What models were asked, what came of it, and what it cost so far."""
+    if not view.models:
+        return ""
+    lines = "".join(
+        f'<li class="{"" if isinstance(one, ModelCalled) else "tone-warning"}">'
+        f"{escaped(model_words(one), 600)}</li>"
+        for one in view.models
+    )
+    spent = f"<small>{escaped(view.spent)}</small>"
+    return (
+        '<section class="program"><details data-key="calls">'
+        f"<summary>Model calls {spent}</summary><ul>{lines}</ul></details></section>"
+    )
+
+
+def paused(waiting: Waiting, *, own: bool) -> str:
+    """What a run waits for that has reached a cap or lacks a key, above its buttons."""
+    title = "A cap is reached" if waiting.needs == "budget" else "A key is needed"
+    if not own:
+        how = "Only whoever started this run can let it go on."
+    elif waiting.needs == "budget":
+        how = "Nothing more is spent unless you add to it."
+    else:
+        how = "Give it under “Models and keys”, then let the run go on."
+    return (
+        f'<div class="question"><h2>{title}</h2><p>{escaped(waiting.question)}</p>'
+        f"<p>{how}</p></div>"
+    )
 
 
 def _program(view: View) -> str:
@@ -582,17 +563,12 @@ def _program(view: View) -> str:
         parts.append(
             '<details data-key="healed-code"><summary>The program with the patch</summary>'
             '<button type="button" class="copy">Copy</button>'
-            f"<pre>{_text(view.finish.code, 60_000)}</pre></details>"
+            f"<pre>{escaped(view.finish.code, 60_000)}</pre></details>"
         )
     if view.finish.stdout:
         parts.append(
             '<details data-key="stdout"><summary>What it prints</summary>'
-            f"<pre>{_text(view.finish.stdout)}</pre></details>"
-        )
-    if view.calls:
-        calls = "".join(f"<li>{_text(call_words(call))}</li>" for call in view.calls)
-        parts.append(
-            f'<details data-key="calls"><summary>Model calls</summary><ul>{calls}</ul></details>'
+            f"<pre>{escaped(view.finish.stdout)}</pre></details>"
         )
     return f'<section class="program">{"".join(parts)}</section>' if parts else ""
 

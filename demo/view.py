@@ -135,8 +135,8 @@ class View:
     critique: Critiqued | None = None
     proof: Proved | None = None
     lessons: tuple[LessonLearned, ...] = ()
-    calls: tuple[ModelCalled, ...] = ()
-    failed_calls: tuple[ModelFailed, ...] = ()
+    models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
+    """What came of asking models, in order."""
     notices: tuple[Notice, ...] = ()
     waiting: Waiting | None = None
     finish: RunFinished | None = None
@@ -153,6 +153,18 @@ class View:
         if self.waiting is not None:
             return "waiting"
         return "running" if self.run else "empty"
+
+    @property
+    def spent(self) -> str:
+        """What models have cost so far, calls without an answer too; empty before the first."""
+        charged = [one for one in self.models if not isinstance(one, FellBack)]
+        if not charged:
+            return ""
+        costs = [one.cost_usd for one in charged]
+        known = [one for one in costs if one is not None]
+        return cost(
+            sum(one.tokens for one in charged), sum(known) if len(known) == len(costs) else None
+        )
 
     @property
     def current(self) -> Moment | None:
@@ -257,18 +269,15 @@ def _after(view: View, stamped: Stamped) -> View:
             view = replace(view, lessons=(*view.lessons, event))
             return _noted(view, stamped, event.text)
         case ModelCalled():
-            view = replace(view, calls=(*view.calls, event))
-            return _noted(view, stamped, call_words(event))
+            view = replace(view, models=(*view.models, event))
+            return _noted(view, stamped, model_words(event))
         case ModelAsked():
             return view
-        case ModelFailed():
-            view = replace(view, failed_calls=(*view.failed_calls, event))
-            return _noted(view, stamped, f"{event.role} got no answer: {event.why}", "warning")
-        case FellBack():
-            text = f"{event.role} is answered by {event.to}, not {event.provider}: {event.why}"
-            return _noted(view, stamped, text, "warning")
+        case ModelFailed() | FellBack():
+            view = replace(view, models=(*view.models, event))
+            return _noted(view, stamped, model_words(event), "warning")
         case Extended():
-            return _noted(view, stamped, "the caps were raised")
+            return _noted(view, stamped, f"the caps were raised by {_raised(event)}")
         case Notice():
             tone = "plain" if event.level == "info" else "warning"
             view = replace(view, notices=(*view.notices, event))
@@ -396,12 +405,32 @@ def _rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[
 
 
 def cost(tokens: int, cost_usd: float | None) -> str:
-    """Dollars, where they are known; nothing asked costs nothing."""
-    if tokens == 0:
-        return "$0.00"
-    if cost_usd is None:
-        return f"{tokens:,} tokens, cost unknown"
-    return dollars(cost_usd)
+    """Tokens and dollars, where they are known; nothing asked costs nothing."""
+    return "$0.00" if tokens == 0 else f"{tokens:,} tokens, {dollars(cost_usd)}"
+
+
+def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
+    """What came of asking a model, in one line."""
+    match event:
+        case ModelCalled():
+            return call_words(event)
+        case ModelFailed():
+            by = f"{event.role}: {event.provider}/{event.model}"
+            return f"{by} gave no answer: {event.why} ({cost(event.tokens, event.cost_usd)})"
+        case FellBack():
+            return f"{event.role}: {event.to} answers instead of {event.provider}: {event.why}"
+        case _:
+            assert_never(event)
+
+
+def _raised(event: Extended) -> str:
+    said = (
+        dollars(event.usd) if event.usd else "",
+        f"{event.tokens:,} tokens" if event.tokens else "",
+        f"{event.calls:,} calls" if event.calls else "",
+        f"{event.seconds:g} s" if event.seconds else "",
+    )
+    return ", ".join(filter(None, said))
 
 
 def headline(view: View) -> tuple[str, tuple[str, ...]]:
@@ -411,7 +440,7 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.finish is not None:
         return _ended(view.finish)
     if view.waiting is not None:
-        return "WAITING", (view.waiting.question,)
+        return "WAITING", tuple(filter(None, (view.waiting.question, view.spent)))
     if not view.run:
         return "READY", ()
     facts: list[str] = []
@@ -420,6 +449,8 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
         facts.append(current.step)
         if current.search is not None:
             facts.append(f"{current.search.candidates:,} candidates")
+    if view.spent:
+        facts.append(view.spent)
     return "RUNNING", tuple(facts)
 
 

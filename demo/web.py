@@ -12,44 +12,32 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import gradio as gr
 from starlette.applications import Starlette
 
 from agent.domain import Rivals
-from agent.events import Stamped
+from agent.events import Stamped, Waiting
 from agent.repair.question import BadAnswer, answered_test, choices
 from agent.repair.rivals import MOST
 from demo import examples, render, theme
 from demo.downloads import download_route
 from demo.host import Host, Session, Unavailable
+from demo.kept import NOBODY, NOTHING, Kept, Visit, wishing
 from demo.pace import paced
+from demo.panel import Panel
+from demo.place import banner
 from demo.strangers import is_loopback
 from demo.view import View, fold
+from demo.wanted import NO_MODEL, BadWish, keyed
+from demo.wanted import offered as providers_offered
+from llm import NoProvider
 
 ASSETS = Path(__file__).with_name("assets")
 LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
-
-
-class Kept(TypedDict):
-    """What the browser keeps: the run it follows, and what was typed."""
-
-    run: str
-    interrupt: str
-    asked: str
-    """The run whose open question the present one answers, until that is begun."""
-    answer: str
-    code: str
-    tests: str
-    words: str
-
-
-NOTHING: Kept = {
-    "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
-}
 
 
 class Begun(NamedTuple):
@@ -66,10 +54,12 @@ class Begun(NamedTuple):
     wrong: Any = gr.skip()
     asking: tuple[Any, ...] = (gr.skip(),) * (2 + MOST)
     """The row of a question, its words and its buttons, as `_question` has them."""
+    pausing: tuple[Any, ...] = (gr.skip(),) * 4
+    """The row of a run that waits for caps or a key, as `_paused` has it."""
 
     def flat(self) -> tuple[Any, ...]:
         """All of them in one row, as Gradio takes them."""
-        return (*self[:-1], *self.asking)
+        return (*self[:-2], *self.asking, *self.pausing)
 
 
 class Page:
@@ -77,18 +67,21 @@ class Page:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self.panel = Panel(host)
         self._unborn: set[str] = set()
         """Runs that were stopped before they began."""
 
     async def arrive(
-        self, kept: Kept | None, code: str, tests: str, words: str, request: gr.Request
+        self, kept: Kept | None, code: str, tests: str, words: str, visit: Visit | None,
+        request: gr.Request,
     ) -> tuple[Any, ...]:
-        """A page was opened or reloaded: says what heals here and finds the run to follow.
+        """A page was opened or reloaded: says who heals here and finds the run to follow.
 
         What somebody has typed meanwhile is left alone.
         """
         asked = request.query_params.get("run", "")
         kept = {**NOTHING, **kept} if kept else NOTHING
+        visit = self.panel.known({**NOBODY, **visit} if visit else NOBODY)
         run = asked or kept["run"]
         typed: tuple[Any, ...] = (kept["code"], kept["tests"], kept["words"])
         if any((code, tests, words)) or not any(typed):
@@ -97,10 +90,11 @@ class Page:
             running = await self._host.running()
         except Unavailable as fault:
             kept = {**kept, "run": "", "interrupt": ""}
-            return (kept, "", render.sentence(str(fault)), *typed, *_buttons(running=False), "")
+            told = render.sentence(str(fault))
+            return (kept, "", told, *typed, visit, *_buttons(running=False), "")
         session = running.session
-        plan = render.place(session.plan.provider, session.plan.why, running.jail)
-        banner = render.banner(running.warning, running.refusal)
+        plan = (await self.panel.shown(visit)).plan
+        warned = banner(running.warning, running.refusal)
         said = ""
         if run and _known(session, run) is None:
             said = (
@@ -110,7 +104,25 @@ class Page:
             run = ""
         kept = {**kept, "run": run, "interrupt": ""}
         buttons = _buttons(running=bool(run), closed=bool(running.refusal))
-        return (kept, plan, render.sentence(said), *typed, *buttons, banner)
+        return (kept, plan, render.sentence(said), *typed, visit, *buttons, warned)
+
+    async def offer(self, visit: Visit, *typed: str) -> tuple[Any, ...]:
+        """What the visitor wanted of models when the page was left, and what that may cost."""
+        try:
+            shown = await self.panel.shown(visit, *typed)
+        except Unavailable:  # `arrive` has said why
+            return (gr.skip(),) * 5
+        return (visit["provider"], visit["model"], visit["roles"], shown.spending, shown.keys)
+
+    async def foresee(
+        self, visit: Visit, provider: str | None, model: str, roles: str, *typed: str
+    ) -> Any:
+        """What a run may cost for what is typed now."""
+        try:
+            shown = await self.panel.shown(wishing(visit, provider, model, roles), *typed)
+        except Unavailable:
+            return gr.skip()
+        return shown.spending
 
     def begin(self, code: str, tests: str, words: str) -> tuple[Any, ...]:
         """Gives the browser the run's identifier before the run exists."""
@@ -121,7 +133,8 @@ class Page:
         })
 
     async def heal(
-        self, kept: Kept, code: str, tests: str, words: str, iterations: float | None
+        self, kept: Kept, code: str, tests: str, words: str, iterations: float | None,
+        visit: Visit = NOBODY, provider: str | None = "", model: str = "", roles: str = "",
     ) -> AsyncIterator[tuple[Any, Any]]:
         """Starts the run and follows it."""
         try:
@@ -142,7 +155,17 @@ class Page:
             return
         limit = int(iterations) if iterations else None
         if _known(running.session, kept["run"]) is None:
-            await running.session.start(intake.task, run_id=kept["run"], max_iterations=limit)
+            try:
+                plan = self.panel.plan(
+                    running.session, wishing(visit, provider, model, roles)
+                )
+            except (NoProvider, BadWish) as error:
+                yield render.empty(), render.sentence(str(error))
+                return
+            await running.session.start(
+                intake.task, run_id=kept["run"], max_iterations=limit, plan=plan,
+                visitor=self.panel.visitor(visit), pauses=True,
+            )
         if kept["run"] in self._unborn:  # stopped while it was being started
             await running.session.cancel(kept["run"])
         yield gr.skip(), "".join(map(render.sentence, intake.notices))
@@ -171,7 +194,7 @@ class Page:
             return Begun(kept, wrong=render.sentence(str(error))).flat()
         return _begun(_answering(kept, written))
 
-    async def answer(self, kept: Kept) -> AsyncIterator[tuple[Any, Any]]:
+    async def answer(self, kept: Kept, visit: Visit = NOBODY) -> AsyncIterator[tuple[Any, Any]]:
         """Gives the chosen answer, if there is one, and follows the run that it leads to."""
         if not kept["answer"]:
             yield gr.skip(), gr.skip()
@@ -179,10 +202,13 @@ class Page:
         try:
             session = await self._host.session()
             if kept["asked"]:
-                await session.settle(kept["asked"], kept["answer"], run_id=kept["run"])
+                await session.settle(
+                    kept["asked"], kept["answer"], run_id=kept["run"],
+                    visitor=self.panel.visitor(visit),
+                )
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
-        except (Unavailable, ValueError) as fault:
+        except (Unavailable, NoProvider, ValueError) as fault:
             yield render.empty(), render.sentence(str(fault))
             return
         async for shown in self.watch(kept):
@@ -205,33 +231,40 @@ class Page:
             if view.waiting is not None:
                 return
 
-    async def settle(self, kept: Kept) -> tuple[Any, ...]:
+    async def settle(self, kept: Kept, visit: Visit = NOBODY) -> tuple[Any, ...]:
         """The run ended, waits or never began: gives the buttons back."""
         self._unborn.discard(kept["run"])
         try:
             view = await self._view(kept["run"])
         except Unavailable:  # `heal` has said why
             hidden = gr.update(visible=False)
-            return (kept, *_buttons(running=False), hidden, *_question(None))
+            return (kept, *_buttons(running=False), hidden, *_question(None), *_paused(None))
         waiting = view.waiting
         kept = {
             **kept, "interrupt": waiting.interrupt if waiting is not None else "",
             "asked": "", "answer": "",
         }
         running = view.phase in ("running", "waiting")
-        closed = bool((await self._host.running()).refusal)
+        here = await self._host.running()
+        closed = bool(here.refusal)
         buttons = _buttons(running=running, closed=closed)
-        review = waiting is not None and waiting.rivals is None
+        review = waiting is not None and waiting.rivals is None and waiting.needs == "answer"
         asked = None if closed else view.question
-        return (kept, *buttons, gr.update(visible=review), *_question(asked))
+        paused = None
+        if waiting is not None and waiting.needs != "answer" and not closed:
+            paused = waiting
+        own = paused is not None and self.panel.owns(here.session, kept["run"], visit)
+        return (
+            kept, *buttons, gr.update(visible=review), *_question(asked), *_paused(paused, own=own)
+        )
 
-    async def settle_answer(self, kept: Kept) -> tuple[Any, ...]:
+    async def settle_answer(self, kept: Kept, visit: Visit = NOBODY) -> tuple[Any, ...]:
         """As `settle`, once an answer was given. Where what was written answered nothing, the page
         stays as it is: by now another answer may be on its way."""
         if not kept["answer"]:
-            told = (kept, *_buttons(running=False), None, *_question(None))
+            told = (kept, *_buttons(running=False), None, *_question(None), *_paused(None))
             return tuple(gr.skip() for _ in told)
-        return await self.settle(kept)
+        return await self.settle(kept, visit)
 
     async def choose(self, kept: Kept, typed: tuple[str, str, str]) -> tuple[Any, ...]:
         """Fills an example in, unless that would put it beside another program's run."""
@@ -264,6 +297,23 @@ class Page:
             return render.sentence(str(refusal))
         return ""
 
+    async def go_on(self, kept: Kept, visit: Visit = NOBODY, *, end: bool = False) -> str:
+        """Lets a run go on that has reached a cap or lacked a key, or ends it there; only whoever
+        started it may have more spent."""
+        session = await self._host.session()
+        view = await self._view(kept["run"])
+        if view.waiting is None or view.waiting.interrupt != kept["interrupt"]:
+            return render.sentence("That question is closed.")
+        if not self.panel.owns(session, kept["run"], visit):
+            return render.sentence("Only whoever started this run can let it go on.")
+        if view.waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
+            return render.sentence("That key is still missing: give it under “Models and keys”.")
+        try:
+            await session.answer(kept["run"], kept["interrupt"], {"end": True} if end else {})
+        except Unavailable as refusal:
+            return render.sentence(str(refusal))
+        return ""
+
     async def _view(self, run: str) -> View:
         session = await self._host.session()
         return fold(_known(session, run) or ()) if run else View()
@@ -288,6 +338,7 @@ def _begun(kept: Kept) -> tuple[Any, ...]:
     return Begun(
         kept, said="", bench=render.starting(), heal=heal, stop=stop,
         review=gr.update(visible=False), written="", wrong="", asking=_question(None),
+        pausing=_paused(None),
     ).flat()
 
 
@@ -318,6 +369,17 @@ def _question(rivals: Rivals | None) -> tuple[Any, ...]:
     )
 
 
+def _paused(waiting: Waiting | None, *, own: bool = False) -> tuple[Any, ...]:
+    """The row of a run that waits for caps or a key, its words, and its two buttons."""
+    budget = waiting is not None and waiting.needs == "budget"
+    go_on = "Add as much again and go on" if budget else "Go on"
+    return (
+        gr.update(visible=waiting is not None),
+        render.paused(waiting, own=own) if waiting is not None else "",
+        gr.update(visible=own, value=go_on), gr.update(visible=own),
+    )
+
+
 class Look(gr.themes.Base):
     """The theme that `demo.theme` describes."""
 
@@ -337,12 +399,17 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
     """The page, not served yet."""
     page = Page(host)
     shown = examples.load()
+    at_choice = providers_offered(public=host.door.public)
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
         kept = gr.BrowserState(
             dict(NOTHING), storage_key="self-healing-code-agent", secret="kept-in-your-browser"
         )
-        banner = gr.HTML("", elem_id="banner")
+        visit = gr.BrowserState(
+            dict(NOBODY), storage_key="self-healing-code-agent-visit",
+            secret="kept-in-your-browser",
+        )
+        warned = gr.HTML("", elem_id="banner")
         gr.HTML(render.masthead(), elem_id="masthead")
         plan = gr.HTML("", elem_id="plan")
         with gr.Row(elem_id="shell"):
@@ -368,6 +435,43 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                     )
                     stop = gr.Button("Stop", elem_id="stop", interactive=False, min_width=80)
                 gr.HTML(render.keys(), elem_id="keys")
+                spending = gr.HTML("", elem_id="spending")
+                with gr.Accordion("Models and keys", open=False, elem_id="models"):
+                    with gr.Row(elem_classes="pair"):
+                        provider = gr.Dropdown(
+                            [("as planned", ""), ("no model", NO_MODEL),
+                             *((name, name) for name in at_choice)],
+                            value="", label="Who answers", elem_id="provider", min_width=120,
+                        )
+                        model = gr.Textbox(
+                            label="Its model", placeholder="its usual one", max_lines=1,
+                            elem_id="model", min_width=120,
+                        )
+                    roles = gr.Textbox(
+                        label="Roles given to others", max_lines=1, elem_id="roles",
+                        placeholder="debugger=anthropic, generator=groq/MODEL",
+                    )
+                    with gr.Row(elem_classes="pair"):
+                        whose = gr.Dropdown(
+                            list(keyed(public=host.door.public)), label="Key for",
+                            elem_id="whose", min_width=120,
+                        )
+                        key = gr.Textbox(
+                            label="Key", type="password", max_lines=1, elem_id="key",
+                            min_width=120, html_attributes=gr.InputHTMLAttributes(
+                                autocomplete="off", spellcheck=False,
+                            ),
+                        )
+                    with gr.Row(elem_classes="trio"):
+                        use_key, test_key, forget = (
+                            gr.Button(text, elem_id=name, min_width=80, size="sm")
+                            for text, name in (
+                                ("Use this key", "use-key"), ("Test key", "test-key"),
+                                ("Forget my keys", "forget-keys"),
+                            )
+                        )
+                    at_hand = gr.HTML("", elem_id="at-hand")
+                    came = gr.HTML("", elem_id="came")
                 with gr.Accordion("Options", open=False, elem_id="options"):
                     iterations = gr.Slider(
                         1, 10, value=max_iterations, step=1, label="Repair attempts at most",
@@ -377,6 +481,11 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                 with gr.Row(visible=False, elem_id="review") as review:
                     approve = gr.Button("Approve the patch", variant="primary", elem_id="approve")
                     reject = gr.Button("Reject it", elem_id="reject")
+                with gr.Column(visible=False, elem_id="paused") as pause:
+                    needed = gr.HTML("", elem_id="needed")
+                    with gr.Row(elem_id="pause-buttons"):
+                        more = gr.Button("Go on", variant="primary", elem_id="go-on")
+                        end = gr.Button("End here", elem_id="end-here")
                 with gr.Column(visible=False, elem_id="question") as question:
                     asked = gr.HTML("", elem_id="asked")
                     with gr.Row(elem_id="choices"):
@@ -409,10 +518,13 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                     ]
 
         inputs = [code, tests, words]
+        wishes = [visit, provider, model, roles]
         asking = [question, asked, *offered]
-        settled = [kept, heal, stop, review, *asking]
+        pausing = [pause, needed, more, end]
+        settled = [kept, heal, stop, review, *asking, *pausing]
         begun = Begun(
-            kept, said, bench, heal, stop, review, written, wrong, asking=tuple(asking)
+            kept, said, bench, heal, stop, review, written, wrong, asking=tuple(asking),
+            pausing=tuple(pausing),
         ).flat()
         quick: dict[str, Any] = {
             "queue": False, "show_progress": "hidden", "api_visibility": "private",
@@ -423,34 +535,51 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         heal.click(
             page.begin, inputs, begun, **quick
         ).then(None, kept, None, js=_ADDRESS, **quick).then(
-            page.heal, [kept, *inputs, iterations], [bench, said], **streamed
-        ).then(page.settle, kept, settled, **quick)
+            page.heal, [kept, *inputs, iterations, *wishes], [bench, said], **streamed
+        ).then(page.settle, [kept, visit], settled, **quick)
         stop.click(page.stop, kept, said, **quick)
-        for button, answer in ((approve, True), (reject, False)):
-            button.click(_deciding(page, answer), kept, said, **quick).then(
+        deciding = ((approve, _deciding(page, True)), (reject, _deciding(page, False)),
+                    (more, page.go_on), (end, _ending(page)))
+        for button, decide in deciding:
+            button.click(decide, [kept, visit], said, **quick).then(
                 page.watch, kept, bench, **streamed
-            ).then(page.settle, kept, settled, **quick)
+            ).then(page.settle, [kept, visit], settled, **quick)
         answers = [
             button.click(_choosing_behaviour(page, place), kept, begun, **quick)
             for place, button in enumerate(offered)
         ]
         answers += [
-            told(page.write_behaviour, [kept, written], begun, **quick)
-            for told in (write.click, written.submit)
+            given(page.write_behaviour, [kept, written], begun, **quick)
+            for given in (write.click, written.submit)
         ]
         for answered in answers:
             answered.then(
                 None, kept, None, js=_ADDRESS, **quick
-            ).then(page.answer, kept, [bench, said], **streamed).then(
-                page.settle_answer, kept, settled, **quick
+            ).then(page.answer, [kept, visit], [bench, said], **streamed).then(
+                page.settle_answer, [kept, visit], settled, **quick
             )
         for button, typed in cards:
             button.click(_choosing(page, typed), kept, [*inputs, said], **quick).then(
                 None, None, None, js=_PRESS, **quick
             )
-        ui.load(
-            page.arrive, [kept, *inputs], [kept, plan, said, *inputs, heal, stop, banner], **quick
-        ).then(page.watch, kept, bench, **streamed).then(page.settle, kept, settled, **quick)
+        told = [visit, plan, spending, at_hand, came, key]
+        for chosen in (provider.input, model.blur, model.submit, roles.blur, roles.submit):
+            chosen(page.panel.want, [*wishes, *inputs], told[:-1], **quick)
+        for button, done in ((use_key, page.panel.use_key), (test_key, page.panel.test_key),
+                             (forget, page.panel.forget_keys)):
+            button.click(done, [*wishes, whose, key, *inputs], told, **quick)
+        for left in (code.blur, tests.blur, words.blur):
+            left(page.foresee, [*wishes, *inputs], spending, **quick)
+        arrived = ui.load(
+            page.arrive, [kept, *inputs, visit],
+            [kept, plan, said, *inputs, visit, heal, stop, warned], **quick,
+        )
+        arrived.then(
+            page.offer, [visit, *inputs], [provider, model, roles, spending, at_hand], **quick
+        )
+        arrived.then(page.watch, kept, bench, **streamed).then(
+            page.settle, [kept, visit], settled, **quick
+        )
     ui.queue(default_concurrency_limit=None, max_size=256)
     return ui
 
@@ -477,8 +606,15 @@ def _choosing_behaviour(page: Page, place: int) -> Callable[[Kept], Any]:
     return choose
 
 
-def _deciding(page: Page, approve: bool) -> Callable[[Kept], Any]:
-    async def decide(kept: Kept) -> str:
+def _ending(page: Page) -> Callable[[Kept, Visit], Any]:
+    async def end(kept: Kept, visit: Visit) -> str:
+        return await page.go_on(kept, visit, end=True)
+
+    return end
+
+
+def _deciding(page: Page, approve: bool) -> Callable[[Kept, Visit], Any]:
+    async def decide(kept: Kept, visit: Visit) -> str:
         return await page.decide(kept, approve)
 
     return decide

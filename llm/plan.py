@@ -188,10 +188,9 @@ class _Homes:
 
     def all(self, name: str) -> dict[str, Choice]:
         """Every role at one provider."""
-        found = {role: self.named(role, name, f"every role runs on {name}") for role in ROLES}
-        if self.wishes.model and self.wishes.provider == name:
-            return {role: replace(one, model=self.wishes.model) for role, one in found.items()}
-        return found
+        wanted = self.wishes.model if self.wishes.provider == name else ""
+        target = f"{name}/{wanted}" if wanted else name
+        return {role: self.named(role, target, f"every role runs on {name}") for role in ROLES}
 
     def named(self, role: str, target: str, why: str) -> Choice:
         """A choice from `provider` or `provider/model`."""

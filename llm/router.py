@@ -312,9 +312,9 @@ class _Call:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
             usage = counted or Usage(self.question, answer, estimated=True)
-        paid = router.prices.cost(choice.label, choice.model, usage, self.today)
         # Whatever the price is, what never began costs nothing, nor does what is replayed.
         free = not usage.total or (failed is not None and failed.replayed)
+        paid = router.prices.cost(choice.label, choice.model, usage, self.today)
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)

@@ -52,9 +52,13 @@ WITHOUT_IO = [
     "agent/repair/",
     "agent/result.py",
     "agent/nodes/prove.py",
-    "demo/view.py",
+    "demo/escape.py",
+    "demo/kept.py",
+    "demo/place.py",
     "demo/render.py",
     "demo/strangers.py",
+    "demo/view.py",
+    "demo/wanted.py",
 ]
 IO_MODULES = {
     "asyncio", "os", "pathlib", "shutil", "socket", "sqlite3", "subprocess", "tempfile",

@@ -15,10 +15,14 @@
     console.info("the theme is not kept:", error.message);
   }
 
-  const restore = (bench) => {
-    for (const item of bench.querySelectorAll("details[data-key]")) {
+  const reopen = (part) => {
+    for (const item of part.querySelectorAll("details[data-key]")) {
       if (opened.has(item.dataset.key)) item.open = true;
     }
+  };
+
+  const restore = (bench) => {
+    reopen(bench);
     for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
       const place = scrolled.get(pane.dataset.key);
       const follows = pane.dataset.key === "timeline" && (!place || place.atEnd);
@@ -113,6 +117,10 @@
     root.lang = root.lang || "en";
     new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
     restore(bench);
+    for (const name of ["plan", "spending"]) {
+      const part = document.getElementById(name);
+      new MutationObserver(() => reopen(part)).observe(part, { childList: true, subtree: true });
+    }
   };
   attach();
 }

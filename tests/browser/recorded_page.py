@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from agent.domain import Task
 from agent.events import Stamped, from_jsonl
@@ -33,12 +34,10 @@ def chosen(task: Task) -> tuple[Stamped, ...]:
 class Session(RecordedSession):
     """Pauses only where a task's words ask for it."""
 
-    async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None
-    ) -> str:
+    async def start(self, task: Task, **given: Any) -> str:
         pauses = {"very slowly": 2.0, "slowly": 0.4}
         self._pause_s = next((s for words, s in pauses.items() if words in task.text), 0.01)
-        return await super().start(task, run_id=run_id, max_iterations=max_iterations)
+        return await super().start(task, **given)
 
 
 if __name__ == "__main__":

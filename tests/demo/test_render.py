@@ -27,14 +27,17 @@ from agent.events import (
     Critiqued,
     Diagnosed,
     Event,
+    FellBack,
     Judged,
     LessonLearned,
     ModelCalled,
+    ModelFailed,
     Notice,
     PartialFound,
     PatchProposed,
     Proved,
     Recalled,
+    RoleChoice,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -45,7 +48,8 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from demo.render import banner, choice, empty, place, question, sentence, workbench
+from demo.place import banner, place
+from demo.render import choice, empty, question, sentence, workbench
 from demo.view import fold
 
 Log = tuple[Stamped, ...]
@@ -117,7 +121,8 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         )
     events: list[Event] = [
         RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text,
-                   level=text, layers=(JailLayer(name=text, holds=False, seen=text),)),
+                   level=text, layers=(JailLayer(name=text, holds=False, seen=text),),
+                   roles=(RoleChoice(role=text, provider=text, model=text, why=text),)),
         StepStarted(step="execute", iteration=1),
         TestsFrozen(tests=(TestInfo(name=text, origin="user", code=text),)),
         CodeWritten(iteration=0, solution=solution),
@@ -139,6 +144,9 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         )),
         LessonLearned(text=text, category=text),
         ModelCalled(role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0),
+        ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
+                    cost_usd=None, wall_s=1.0),
+        FellBack(role=text, provider=text, to=text, why=text),
         Notice(level="error", text=text),
         Waiting(interrupt=text, question=text, diff=diff),
         end,

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from agent.domain import Ending, Report, RunOutcome, Verdict
 from agent.events import (
     Event,
+    Extended,
+    FellBack,
     Judged,
+    ModelCalled,
+    ModelFailed,
     Notice,
     RunFailed,
     RunFinished,
@@ -189,8 +193,9 @@ def test_a_search_that_was_cut_says_so_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(("tokens", "dollars", "said"), [
-    (0, None, "$0.00"), (1_500, None, "1,500 tokens, cost unknown"), (10, 0.5, "$0.50"),
-    (10, 0.0004, "$0.0004"), (10, 0.0, "$0.00"),
+    (0, None, "$0.00"), (1_500, None, "1,500 tokens, cost unknown"),
+    (10, 0.5, "10 tokens, $0.50"), (10, 0.0004, "10 tokens, $0.0004"),
+    (10, 0.0, "10 tokens, $0.00"),
 ])
 def test_a_cost_is_told_only_where_it_is_known(
     tokens: int, dollars: float | None, said: str
@@ -211,3 +216,40 @@ def test_what_a_program_says_of_its_end_is_told_whole(message: str, said: str) -
     raised = Ending(kind="raised", exception="ValueError", message=message, line=2)
     assert told(exited) == f"the program ended itself with exit code 1{said}"
     assert told(raised) == f"ValueError on line 2{said}"
+
+
+CALLED = ModelCalled(role="critic", provider="anthropic", model="m", tokens=300, cost_usd=0.02,
+                     wall_s=1.0)
+FAILED = ModelFailed(call=1, role="critic", provider="anthropic", model="m", error="TimedOut",
+                     why="no answer within 9 seconds", tokens=200, cost_usd=0.01, wall_s=9.0)
+
+
+def test_what_models_cost_so_far_stands_beside_the_running_step() -> None:
+    events = [StepStarted(step="critique", iteration=1), FAILED, CALLED]
+    assert headline(fold(log_of(*events))) == (
+        "RUNNING", ("critique", "500 tokens, $0.03")
+    )
+    unpriced = CALLED.model_copy(update={"cost_usd": None})
+    assert fold(log_of(*events, unpriced)).spent == "800 tokens, cost unknown"
+    assert fold(log_of(*events[:1])).spent == ""
+
+
+def test_calls_without_an_answer_and_stand_ins_are_listed_with_the_others() -> None:
+    fell = FellBack(role="critic", provider="anthropic/m", to="groq/n", why="overloaded")
+    shown = workbench(fold(log_of(
+        StepStarted(step="critique", iteration=1), FAILED, fell, CALLED,
+    )))
+    listed = shown[shown.index("Model calls"):]
+    for words in (
+        "critic: anthropic/m gave no answer: no answer within 9 seconds (200 tokens, $0.01)",
+        "critic: groq/n answers instead of anthropic/m: overloaded",
+        "critic: anthropic/m, 300 tokens, $0.02, 1.0 s",
+    ):
+        assert words in listed
+
+
+def test_raised_caps_are_told_in_the_timeline() -> None:
+    shown = workbench(fold(log_of(
+        StepStarted(step="repair", iteration=1), Extended(usd=0.5, calls=40, seconds=60.0),
+    )))
+    assert "the caps were raised by $0.50, 40 calls, 60 s" in shown

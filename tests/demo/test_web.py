@@ -16,14 +16,18 @@ from starlette.applications import Starlette
 
 from agent.domain import Jail, Task
 from agent.events import Ambiguous, RunStarted, Stamped, Waiting, from_jsonl
+from agent.models import OWNER, Models
+from agent.settings import Settings
 from demo.downloads import download_route
 from demo.host import Host
+from demo.kept import NOBODY, NOTHING, Kept, Visit
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door
-from demo.web import NOTHING, Begun, Kept, Page, build
+from demo.web import Begun, Page, build
 from sandbox import SandboxUnavailable
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
+STRONG = Jail(words="jail", level="L2")
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -122,9 +126,9 @@ async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back(
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
     kept = begun(page, "code", words="healed")
     await healed(page, kept)
-    by_browser = await page.arrive(kept, "", "", "", asked(""))
+    by_browser = await page.arrive(kept, "", "", "", NOBODY, asked(""))
     by_address = await page.arrive(
-        dict(NOTHING), "", "", "", asked(kept["run"])  # type: ignore[arg-type]
+        NOTHING, "", "", "", NOBODY, asked(kept["run"])
     )
     assert by_browser[0]["run"] == by_address[0]["run"] == kept["run"]
     assert by_browser[3] == "code"
@@ -133,13 +137,13 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
 
 async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
     kept = begun(page, "old code")
-    assert (await page.arrive(kept, "", "", "", asked("")))[3] == "old code"
-    assert (await page.arrive(kept, "new", "", "", asked("")))[3] == gr.skip()
+    assert (await page.arrive(kept, "", "", "", NOBODY, asked("")))[3] == "old code"
+    assert (await page.arrive(kept, "new", "", "", NOBODY, asked("")))[3] == gr.skip()
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
-    arrived = await page.arrive(None, "", "", "", asked(run))
+    arrived = await page.arrive(None, "", "", "", NOBODY, asked(run))
     assert arrived[0]["run"] == ""
     assert "not known here" in arrived[2]
     assert "<script>" not in arrived[2]
@@ -291,7 +295,7 @@ async def closed(chosen: Chosen) -> AsyncIterator[Page]:
 
 
 async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(closed: Page) -> None:
-    arrived = await closed.arrive(None, "", "", "", asked(SAVED))
+    arrived = await closed.arrive(None, "", "", "", NOBODY, asked(SAVED))
     kept = begun(closed, words="healed")
     tried = [pair async for pair in closed.heal(kept, "", "", "healed", 5)]
     shown = [shown async for shown in closed.watch(arrived[0])]
@@ -326,14 +330,14 @@ async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Ch
     async with host.serving():
         page = Page(host)
         for run in ("", UNKNOWN):
-            arrived = await page.arrive(None, "", "", "", asked(run))
+            arrived = await page.arrive(None, "", "", "", NOBODY, asked(run))
             assert 'class="banner weak"' in arrived[-1]
             assert arrived[-3]["interactive"] is True
         assert "HEALED" in (await healed(page, begun(page, words="healed")))[-1]
 
 
 async def test_a_page_of_this_machine_carries_no_banner(page: Page) -> None:
-    assert (await page.arrive(None, "", "", "", asked("")))[-1] == ""
+    assert (await page.arrive(None, "", "", "", NOBODY, asked("")))[-1] == ""
 
 
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
@@ -356,7 +360,7 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
         Task(text="rivals" if task.text == "rivals" else "healed")
     )
     await healed(page, kept)
-    kept, *_, asking, words, first, second, third = await page.settle(kept)
+    kept, *_, asking, words, first, second, third = (await page.settle(kept))[:-4]
     assert asking["visible"] is True
     assert "What should" in words
     assert [first["value"], second["value"], third["visible"]] == [
@@ -462,3 +466,150 @@ async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
         picked = (await page.choose_behaviour(kept, 0))[0]
         (told,) = [pair async for pair in page.answer(picked)]
         assert "No code is run here" in told[1]
+
+
+OWN_KEY = ("ANTHROPIC_API_KEY", "sk-ant-of-the-owner-0123456789")
+
+
+def pausing(chosen: Chosen, needs: str) -> Chosen:
+    """The healed run, with a wait for caps or a key in its middle."""
+    log = [*chosen(Task(text="healed"))]
+    place = next(n for n, entry in enumerate(log) if entry.event.kind == "diagnosed")
+    wait = Waiting(interrupt="wait-1", question=f"more {needs} is needed", needs=needs)  # type: ignore[arg-type]
+    log[place] = log[place].model_copy(update={"event": wait})
+    return lambda task: tuple(log)
+
+
+async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on(chosen: Chosen) -> None:
+    session = RecordedSession(pausing(chosen, "budget"))
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        assert "WAITING" in (await healed(page, kept))[-1]
+        settled = await page.settle(kept)
+        row, words, go_on, end = settled[-4:]
+        assert (row["visible"], settled[3]["visible"], settled[4]["visible"]) == (
+            True, False, False
+        )
+        assert "more budget is needed" in words
+        assert (go_on["value"], end["visible"]) == ("Add as much again and go on", True)
+        assert "closed" in await page.go_on({**settled[0], "interrupt": "stale"})
+        assert await page.go_on(settled[0]) == ""
+        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
+        assert (await page.settle(kept))[-4]["visible"] is False
+        said = [entry.event.answer for entry in session.log(kept["run"])
+                if entry.event.kind == "answered"]
+        assert said == ["{}"]
+
+
+async def test_a_run_that_reached_a_cap_can_be_ended_there(chosen: Chosen) -> None:
+    session = RecordedSession(pausing(chosen, "budget"))
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        await healed(page, kept)
+        assert await page.go_on((await page.settle(kept))[0], end=True) == ""
+        assert "{'end': True}" in [entry.event.answer for entry in session.log(kept["run"])
+                                   if entry.event.kind == "answered"]
+
+
+async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) -> None:
+    session = RecordedSession(pausing(chosen, "key"))
+    host = Host(lambda: recorded_engine(session))
+    async with host.serving():
+        page = Page(host)
+        session.models.give(OWNER, *OWN_KEY)
+        kept = begun(page, words="healed")
+        await healed(page, kept)
+        session.models.forget(OWNER)  # as a restart does
+        settled = await page.settle(kept)
+        assert "more key is needed" in settled[-3]
+        assert settled[-2]["value"] == "Go on"
+        assert "still missing" in await page.go_on(settled[0])
+        session.models.give(OWNER, *OWN_KEY)
+        assert await page.go_on(settled[0]) == ""
+        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
+
+
+async def test_only_whoever_started_a_run_lets_it_spend_more(chosen: Chosen) -> None:
+    session = RecordedSession(pausing(chosen, "budget"), jail=STRONG)
+    host = Host(lambda: recorded_engine(session), Door(public=True))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="healed")
+        mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
+        async for _ in page.heal(kept, "", "", "healed", 5, mine):
+            pass
+        theirs = await page.settle(kept, other)
+        assert [part["visible"] for part in theirs[-2:]] == [False, False]
+        for visit in (other, NOBODY):
+            assert "Only whoever started" in await page.go_on(theirs[0], visit)
+        assert (await page.settle(kept, mine))[-2]["visible"] is True
+        assert await page.go_on(theirs[0], mine) == ""
+
+
+async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it(chosen: Chosen) -> None:
+    session = RecordedSession(chosen, jail=STRONG)
+    host = Host(lambda: recorded_engine(session), Door(public=True))
+    async with host.serving():
+        page = Page(host)
+        kept = begun(page, words="rivals")
+        mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
+        async for _ in page.heal(kept, "", "", "rivals", 5, mine):
+            pass
+        session._choose = lambda task: chosen(Task(text="healed"))
+        answered = (await page.choose_behaviour((await page.settle(kept, other))[0], 1))[0]
+        async for _ in page.answer(answered, other):
+            pass
+        assert session.visitor(kept["run"]) == page.panel.visitor(mine)
+        assert session.visitor(answered["run"]) == page.panel.visitor(other)
+
+
+async def test_a_run_is_started_with_the_plan_that_the_fields_say(
+    page: Page, session: RecordedSession
+) -> None:
+    session.models.give(OWNER, *OWN_KEY)
+    kept = begun(page, words="healed")
+    async for _ in page.heal(kept, "", "", "healed", 5, NOBODY, "", "", "critic=mock"):
+        pass
+    plan = session.plans[kept["run"]]
+    assert (plan.provider, plan.of("critic")) == ("anthropic", None)
+
+
+@pytest.mark.parametrize(("provider", "roles", "said"), [
+    ("anthropic", "", "anthropic needs a key: set ANTHROPIC_API_KEY, or give one on the page"),
+    ("", "critic", "The roles cannot be read"),
+])
+async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(
+    page: Page, session: RecordedSession, provider: str, roles: str, said: str
+) -> None:
+    kept = begun(page, words="healed")
+    shown = [pair async for pair in page.heal(
+        kept, "", "", "healed", 5, NOBODY, provider, "", roles
+    )]
+    assert len(shown) == 1
+    assert said in shown[0][1]
+    assert not begun_in(session, kept)
+    assert (await page.settle(kept))[1]["interactive"] is True
+
+
+async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there(
+    chosen: Chosen,
+) -> None:
+    models = Models(Settings(provider="anthropic"))
+    host = Host(lambda: recorded_engine(RecordedSession(chosen, models=models)))
+    async with host.serving():
+        page = Page(host)
+        arrived = await page.arrive(None, "", "", "", None, asked(""))
+        assert "anthropic needs a key" in arrived[1]
+        assert arrived[-3]["interactive"] is True
+        assert (await page.offer(NOBODY))[-1] == '<p class="hint">Keys at hand: none.</p>'
+
+
+async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
+    visit: Visit = {**NOBODY, "provider": "mock", "roles": "critic=mock"}
+    arrived = await page.arrive(None, "", "", "", visit, asked(""))
+    assert arrived[6] == visit
+    assert (await page.offer(arrived[6], ""))[:3] == ("mock", "", "critic=mock")

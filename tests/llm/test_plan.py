@@ -53,6 +53,11 @@ def test_without_a_key_for_claude_the_local_model_thinks_too_and_that_is_told(lo
     assert "There is no key for Claude" in found.notes[0]
 
 
+def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() -> None:
+    found = plan("GROQ_API_KEY", provider="groq", model="openai/gpt-oss-20b")
+    assert by_role(found) == dict.fromkeys(ROLES, "groq/openai/gpt-oss-20b")
+
+
 def test_anthropic_takes_every_role() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="anthropic", configured=frozenset({"ollama"}))
     assert by_role(found) == claude(*ROLES)

@@ -1,0 +1,23 @@
+"""Untrusted text made safe for a page; pure."""
+
+from __future__ import annotations
+
+import html
+
+LONGEST_TEXT = 4_000
+"""Characters of one untrusted text that are shown; the log holds all of it."""
+
+_UNSEEN = {
+    code: f"\\u{code:04x}"
+    for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F, *range(0x200B, 0x2010),
+                 *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+}
+"""Characters that are not seen, or that turn the reading order: shown as their escapes."""
+
+
+def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
+    """Untrusted text, safe inside an element or a quoted attribute."""
+    if len(text) > limit:
+        text = f"{text[:limit]}… {len(text) - limit:,} more characters"
+    visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
+    return html.escape(visible, quote=True)

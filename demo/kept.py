@@ -1,0 +1,45 @@
+"""What the browser keeps of a visit; no key is ever among it.
+
+The run and the wishes are kept apart, since they change at the same time: a field that is left by
+the click on Heal tells its wish while the run begins.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Kept(TypedDict):
+    """The run it follows, and what was typed."""
+
+    run: str
+    interrupt: str
+    asked: str
+    """The run whose open question the present one answers, until that is begun."""
+    answer: str
+    code: str
+    tests: str
+    words: str
+
+
+class Visit(TypedDict):
+    """Who visits, and who is to answer them."""
+
+    visitor: str
+    """A random word by which a public page knows its visitors' keys apart."""
+    provider: str
+    """A provider's name, `mock` for no model, or empty for whoever is planned."""
+    model: str
+    roles: str
+    """Roles given to others, as they were typed."""
+
+
+NOTHING: Kept = {
+    "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
+}
+NOBODY: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
+
+
+def wishing(visit: Visit, provider: str | None, model: str, roles: str) -> Visit:
+    """The visit with what its fields say now."""
+    return {**visit, "provider": provider or "", "model": model.strip(), "roles": roles.strip()}

@@ -1,0 +1,127 @@
+"""Who heals here, what that may cost, and the jail that runs the code, as HTML; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.domain import Jail
+from agent.events import RoleChoice
+from agent.spending import Foreseen, dollars
+from demo.escape import escaped
+from llm import Plan
+from llm.budget import Caps
+from sandbox.levels import FIT_FOR_STRANGERS
+
+NOWHERE = "mock"
+"""The provider of a plan, or a role, that no model answers."""
+
+
+def place(provider: str, why: str, jail: Jail, answering: str = "") -> str:
+    """Which plan heals here, and the jail that runs the code: the level seen to hold, and
+    behind it what was seen of each layer. `answering` is the HTML of who answers."""
+    badge = why if provider == NOWHERE else f"{provider}: {why}" if why else provider
+    shown = f'<span class="badge">{escaped(badge, 400)}</span>'
+    return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
+
+
+def planned(plan: Plan, jail: Jail) -> str:
+    """The plan of a visitor with who answers each role, and the jail."""
+    roles = tuple(
+        RoleChoice(role=one.role, provider=one.label, model=one.model, why=one.why)
+        for one in plan.choices
+    )
+    others = tuple(one.words for one in plan.fallbacks)
+    return place(plan.provider, plan.why, jail, who(roles, others, plan.notes))
+
+
+def unplanned(why: str, jail: Jail) -> str:
+    """The jail, and why there is no plan: it asks for what cannot be had."""
+    mark = '<b aria-hidden="true">!</b>'
+    trouble = f'<div class="sentence" role="note">{mark}<p>{escaped(why)}</p></div>'
+    return place("no plan", "", jail, trouble)
+
+
+def who(
+    roles: Iterable[RoleChoice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
+    *, key: str = "who",
+) -> str:
+    """Who answers each role and why; nothing where no model answers any."""
+    rows = [
+        (_spaced(one.role), _by(one), one.why) for one in roles
+    ] + [("stands in", words, "where another cannot be reached") for words in fallbacks]
+    if not rows:
+        return ""
+    listed = "".join(
+        f"<li><b>{escaped(role, 60)}</b> <code>{escaped(by, 200)}</code> "
+        f"<span>{escaped(why, 400)}</span></li>"
+        for role, by, why in rows
+    )
+    said = "".join(f'<p class="note">{escaped(note, 600)}</p>' for note in notes)
+    return (
+        f'{said}<details class="who" data-key="{key}"><summary>Who answers</summary>'
+        f"<ul>{listed}</ul></details>"
+    )
+
+
+def spending(caps: Caps, foreseen: Iterable[Foreseen]) -> str:
+    """What a run may spend at most, and what one call of each role may come to."""
+    rows = "".join(
+        f"<li><b>{escaped(_spaced(one.role), 60)}</b> "
+        f"<span>{one.tokens:,} tokens, {escaped(dollars(one.usd))}</span></li>"
+        for one in foreseen
+    )
+    if not rows:
+        return ""
+    return (
+        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a run; '
+        "nothing is spent while memory and search suffice.</summary>"
+        f"<p>For what is typed now, one call may come to:</p><ul>{rows}</ul></details>"
+    )
+
+
+def keys_at_hand(variables: Iterable[str]) -> str:
+    """Which keys a visitor's runs can use, by their names."""
+    listed = ", ".join(variables)
+    return f'<p class="hint">Keys at hand: {escaped(listed or "none", 400)}.</p>'
+
+
+def _caps(caps: Caps) -> str:
+    said = (
+        "" if caps.usd is None else dollars(caps.usd),
+        "" if caps.tokens is None else f"{caps.tokens:,} tokens",
+        "" if caps.calls is None else f"{caps.calls:,} calls",
+    )
+    return ", ".join(filter(None, said))
+
+
+def _by(one: RoleChoice) -> str:
+    return "no model" if one.provider == NOWHERE else f"{one.provider}/{one.model}"
+
+
+def _spaced(role: str) -> str:
+    return role.replace("_", " ")
+
+
+def _jail(jail: Jail) -> str:
+    words = f'<span class="sandbox">sandbox: {escaped(jail.words, 400)}</span>'
+    if not jail.level:
+        return words
+    strength = "fit" if jail.level in FIT_FOR_STRANGERS else "weak"
+    layers = [
+        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
+        for layer in jail.layers
+    ]
+    tip = escaped("\n".join(layers))
+    listed = "".join(f"<li>{escaped(layer, 600)}</li>" for layer in layers)
+    return (
+        f'<details class="jail" data-key="jail"><summary title="{tip}">'
+        f'<span class="badge level {strength}">{escaped(jail.level, 10)}</span> {words}</summary>'
+        f"<ul>{listed}</ul></details>"
+    )
+
+
+def banner(warning: str, refusal: str = "") -> str:
+    """What every page must say of a weak jail: that it runs code, or that it does not."""
+    if warning:
+        return f'<div class="banner weak" role="alert">{escaped(warning)}</div>'
+    return f'<div class="banner" role="alert">{escaped(refusal)}</div>' if refusal else ""
