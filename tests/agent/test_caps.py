@@ -14,9 +14,10 @@ import pytest
 from agent.events import Extended, ModelAsked, ModelFailed, RunFinished
 from agent.exits import BUDGET, exit_code
 from agent.intake import paste
-from agent.session import BadExtension, Session, open_session
+from agent.session import Session, open_session
 from agent.settings import Settings
 from agent.spending import ledger
+from agent.waiting import BadExtension
 from llm.budget import Caps
 from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude, fenced
 from tests.agent.model_runs import (
