@@ -14,9 +14,10 @@ import pytest
 from agent.events import Extended, ModelAsked, ModelFailed, RunFinished
 from agent.exits import BUDGET, exit_code
 from agent.intake import paste
-from agent.session import BadExtension, Session, open_session
+from agent.session import Session, open_session
 from agent.settings import Settings
 from agent.spending import ledger
+from agent.waiting import BadExtension
 from llm.budget import Caps
 from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude, fenced
 from tests.agent.model_runs import (
@@ -110,6 +111,15 @@ async def test_a_person_may_end_it_there(tmp_path: Path) -> None:
         assert [end.outcome for end in ends(session, run)] == ["budget"]
         assert ends(session, run)[0].reason.startswith("ended by the user")
     assert model.asked == []
+
+
+async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+    async with limited(tmp_path, budget_calls=0) as (_, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        await session.cancel(run)
+        assert [end.outcome for end in ends(session, run)] == ["cancelled"]
+        assert await session.answer(run, question, {}) is False
 
 
 async def test_what_is_no_extension_is_refused_and_changes_nothing(tmp_path: Path) -> None:
