@@ -54,7 +54,7 @@ from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
 from agent.waiting import extension, pending
-from llm import LlmError, NoProvider, Plan, rules_provider
+from llm import LlmError, NoProvider, Plan, Reply, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
@@ -123,6 +123,8 @@ class Session:
         self._graph = build_graph().compile(checkpointer=saver)
         self._rules = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._answered: dict[str, dict[str, Reply]] = {}
+        """What models have answered runs that wait: a step that is run again pays for it once."""
         self._warning = warning
         self._steps = steps
         self._news = [memory.notice] if memory.notice else []
@@ -411,7 +413,10 @@ class Session:
             emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
         finally:
-            await surroundings.context.router.close()
+            router = surroundings.context.router
+            if self.waiting(run) is not None:
+                self._answered[run] = router.before | router.given
+            await router.close()
 
     async def _steps_of(
         self, run: str, given: State | Command[Any] | None, surroundings: Surroundings,
@@ -503,6 +508,7 @@ class Session:
             prices=self.models.prices,
             tell=lambda occurrence: voice(told(occurrence, first, redactor.text)),
             breaker=lambda choice: self.models.breaker(choice, options.visitor),
+            before=self._answered.pop(run, {}),
         )
 
 

@@ -30,6 +30,8 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
+from llm.questions import fingerprint
+from llm.questions import question as question_of
 from llm.types import Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
 
@@ -87,6 +89,11 @@ class Router:
     tell: Callable[[Occurrence], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
+    before: dict[str, Reply] = field(default_factory=dict)
+    """Answers by the hash of their question that were paid for before the run paused: the step that
+    is run again gets each once more, for nothing."""
+    given: dict[str, Reply] = field(default_factory=dict)
+    """The answers of this router, for `before` of the next one."""
     name: str = field(default="router", init=False)
     model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
@@ -115,6 +122,11 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
+        known = self.before.pop(_key(first, request), None)
+        if known is not None:
+            yield known.text
+            yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
+            return
         ways = [first, *(replace(one, role=request.role) for one in self.plan.fallbacks)]
         for place, choice in enumerate(ways):
             said = False
@@ -123,8 +135,9 @@ class Router:
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply) and place:
-                            yield replace(item, instead_of=first.words)
+                        if isinstance(item, Reply):
+                            self.given[_key(first, request)] = item
+                            yield replace(item, instead_of=first.words if place else "")
                         else:
                             yield item
                 return
@@ -358,6 +371,10 @@ class _Alarm:
     def stop(self) -> None:
         """It rings no more."""
         self._handle.cancel()
+
+
+def _key(choice: Choice, request: Request) -> str:
+    return fingerprint(question_of(choice.label, choice.model, request))
 
 
 def asked_tokens(provider: Provider, request: Request) -> int:
