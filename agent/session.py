@@ -415,7 +415,7 @@ class Session:
         finally:
             router = surroundings.context.router
             if self.waiting(run) is not None:
-                self._answered[run] = router.before | router.given
+                self._answered[run] = router.kept
             await router.close()
 
     async def _steps_of(

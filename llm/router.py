@@ -92,8 +92,7 @@ class Router:
     before: dict[str, Reply] = field(default_factory=dict)
     """Answers by the hash of their question that were paid for before the run paused: the step that
     is run again gets each once more, for nothing."""
-    given: dict[str, Reply] = field(default_factory=dict)
-    """The answers of this router, for `before` of the next one."""
+    given: list[tuple[Choice, Request, Reply]] = field(default_factory=list, init=False)
     name: str = field(default="router", init=False)
     model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
@@ -122,7 +121,7 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        known = self.before.pop(_key(first, request), None)
+        known = self.before.pop(_key(first, request), None) if self.before else None
         if known is not None:
             yield known.text
             yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
@@ -136,7 +135,7 @@ class Router:
                     async for item in items:
                         said = True
                         if isinstance(item, Reply):
-                            self.given[_key(first, request)] = item
+                            self.given.append((first, request, item))
                             yield replace(item, instead_of=first.words if place else "")
                         else:
                             yield item
@@ -185,6 +184,11 @@ class Router:
             self, choice, provider, request, breaker, charge, number, question, seconds,
             self.clock(), today,
         )
+
+    @property
+    def kept(self) -> dict[str, Reply]:
+        """What the next router of the run takes as `before`."""
+        return self.before | {_key(choice, asked): reply for choice, asked, reply in self.given}
 
     async def models(self) -> tuple[str, ...]:
         """The models of the plan."""
