@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -18,12 +20,19 @@ from demo.strangers import Door, is_public
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
     from agent.intake import BadInput, NotFixable, paste
-    from agent.session import open_session
+    from agent.session import NoProvider, Session, open_session
     from llm import LlmError
     from sandbox import SandboxError
 
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Session]:
+        async with open_session(settings) as session:
+            with suppress(NoProvider):  # the page says so where it shows the plan
+                await session.models.warm()
+            yield session
+
     return Engine(
-        open=lambda: open_session(settings),
+        open=opened,
         paste=paste,
         refusals=(BadInput, NotFixable),
         faults=(BadSettings, LlmError, SandboxError),
@@ -63,6 +72,11 @@ def main() -> int:
     door = Door(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
     settings = served(settings, public=door.public)
     host = Host(lambda: find_engine(settings), door)
+    if "SPACES_ZERO_GPU" in os.environ:
+        # Such a space must see, before it starts, that a GPU will be borrowed.
+        from llm.providers.huggingface.host import this_process
+
+        this_process()
     try:
         serve(build(host, max_iterations=settings.max_iterations), host, name, port)
     except OSError as error:

@@ -110,4 +110,17 @@ def memory_app(conclude: Conclude) -> typer.Typer:
             as_json=as_json, verbose=False,
         )
 
+    @app.command()
+    def answers(
+        clear: Annotated[bool, typer.Option("--clear", help="Forget them all.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Say how many answers of models are kept to be given again (HEAL_CACHE)."""
+        from agent import memory_commands
+
+        conclude(
+            lambda face: memory_commands.answers(face, clear=clear), as_json=as_json,
+            verbose=False,
+        )
+
     return app

@@ -27,9 +27,10 @@ from agent.memory_shown import (
     lesson_table,
     patch_of,
 )
-from agent.settings import Settings, data_folder
+from agent.settings import ANSWERS, Settings, data_folder
 from agent.terminal import printable
 from agent.writeback import write_new
+from llm.cache import Answers
 
 WHERE_TOKENS = "https://huggingface.co/settings/tokens"
 
@@ -173,6 +174,26 @@ def share(face: Face, *, with_fixes: bool) -> int:
         "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }
     return _told(face, document, f"{shared}. {import_words(done.pulled)}")
+
+
+def answers(face: Face, *, clear: bool) -> int:
+    """How many answers of models are kept, or how many there were."""
+    folder, _ = data_folder(Settings.from_env())
+    path = folder / ANSWERS
+    count, octets = 0, 0
+    if path.exists():
+        kept = Answers(path)
+        try:
+            count, octets = kept.size()
+            if clear:
+                kept.clear()
+        finally:
+            kept.close()
+    told = "forgotten" if clear else "kept to be given again"
+    return _told(
+        face, {"answers": count, "bytes": octets, "cleared": clear, "error": None},
+        f"{count} answers of models, {octets:,} bytes, are {told}.",
+    )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ its log or a file. A visitor is known by the hash of a random word that only the
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -109,6 +110,9 @@ class Described(Protocol):
     def describe(self) -> object:
         """Where it runs and how fast, or why it does not; its text is for people."""
 
+    def warm(self) -> None:
+        """Begins to load it."""
+
 
 class BadKey(ValueError):
     """What was given cannot be a key; the message says why."""
@@ -210,15 +214,17 @@ class Models:
         if self.settings.replay is not None:
             return Replaying(self.settings.replay, choice.label, choice.model, redactor)
         provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
-        if self.settings.record is not None:
-            provider = Recording(provider, self.settings.record, redactor)
-        if self._answers is not None and (
-            self.settings.cache == "all" or choice.provider != "anthropic"
-        ):  # Claude takes no temperature, so it never gives the same answer for sure
+        # A model that thinks takes no temperature, nor does Claude: none of them surely gives the
+        # same answer again.
+        samples = provider.thinks or choice.provider == "anthropic"
+        if self._answers is not None and (self.settings.cache == "all" or not samples):
             provider = Cached(
                 provider, self._answers, everything=self.settings.cache == "all",
                 redactor=redactor,
             )
+        if self.settings.record is not None:
+            # Around the cache: a record without the answers from there could not be replayed.
+            provider = Recording(provider, self.settings.record, redactor)
         return traced(provider, content=self.settings.trace_content, redactor=redactor)
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
@@ -264,6 +270,18 @@ class Models:
             finally:
                 await provider.close()
         return tuple(found)
+
+    async def warm(self) -> None:
+        """Begins to load the model in this process that the settings name, so that the first to
+        ask need not wait for it; what is wrong with it, its first call says."""
+        plan = self.plan()
+        for choice in plan.choices:
+            if choice.provider == "huggingface" and self.settings.replay is None:
+                wanted = connection(choice, self.settings.wishes, self.keys(OWNER))
+                provider = await asyncio.to_thread(self._open, wanted)
+                if isinstance(provider, Described):
+                    provider.warm()
+                return
 
     def lacks(self, plan: Plan, visitor: str) -> str:
         """Which key of a plan is not at hand, in words; empty where none lacks."""

@@ -20,6 +20,10 @@ Autonomy = Literal["full_auto", "review_repairs"]
 Cache = Literal["off", "deterministic", "all"]
 
 
+ANSWERS = "answers.db"
+"""The file in the data folder with the answers of models that are given again."""
+
+
 class BadSettings(Exception):
     """A setting has a value that cannot be used; the message names it."""
 

@@ -85,6 +85,8 @@ class CallFailed(LlmError):
 
     transient = False
     """Whether the same call may succeed a little later."""
+    replayed = False
+    """It comes from a record: nothing is paid for it now."""
 
     def __init__(self, message: str, *, started: bool = False, usage: Usage | None = None) -> None:
         super().__init__(message)

@@ -17,8 +17,6 @@ class Provider(Protocol):
 
     name: str
     model: str
-    thinks: bool
-    """It thinks before it answers, and what it thinks counts as tokens of the answer."""
 
     def stream(self, request: Request) -> Stream:
         """Yields the answer's text piece by piece, and as its last item the `Reply`, once.
@@ -35,6 +33,11 @@ class Provider(Protocol):
     def count(self, text: str) -> int:
         """Tokens of a text: the model's own count where `exact`, else an estimate that is rather
         too high."""
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers, and what it thinks counts as tokens of the answer;
+        of some models that is known once they have answered."""
 
     @property
     def exact(self) -> bool:

@@ -21,6 +21,7 @@ from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, 
 from llm.errors import (
     CallFailed,
     NoModel,
+    NotRecorded,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -29,6 +30,8 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
+from llm.questions import fingerprint
+from llm.questions import question as question_of
 from llm.types import Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
 
@@ -86,6 +89,10 @@ class Router:
     tell: Callable[[Occurrence], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
+    before: dict[str, Reply] = field(default_factory=dict)
+    """Answers by the hash of their question that were paid for before the run paused: the step that
+    is run again gets each once more, for nothing."""
+    given: list[tuple[Choice, Request, Reply]] = field(default_factory=list, init=False)
     name: str = field(default="router", init=False)
     model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
@@ -114,6 +121,11 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
+        known = self.before.pop(_key(first, request), None) if self.before else None
+        if known is not None:
+            yield known.text
+            yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
+            return
         ways = [first, *(replace(one, role=request.role) for one in self.plan.fallbacks)]
         for place, choice in enumerate(ways):
             said = False
@@ -122,8 +134,9 @@ class Router:
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply) and place:
-                            yield replace(item, instead_of=first.words)
+                        if isinstance(item, Reply):
+                            self.given.append((first, request, item))
+                            yield replace(item, instead_of=first.words if place else "")
                         else:
                             yield item
                 return
@@ -171,6 +184,11 @@ class Router:
             self, choice, provider, request, breaker, charge, number, question, seconds,
             self.clock(), today,
         )
+
+    @property
+    def kept(self) -> dict[str, Reply]:
+        """What the next router of the run takes as `before`."""
+        return self.before | {_key(choice, asked): reply for choice, asked, reply in self.given}
 
     async def models(self) -> tuple[str, ...]:
         """The models of the plan."""
@@ -304,15 +322,17 @@ class _Call:
         """Charges what a call without an end may have cost, and tells it."""
         router, choice = self.router, self.choice
         failed = error if isinstance(error, CallFailed) else None
-        if self.resting or (failed is not None and not (failed.started or self.said)):
+        refused = failed is not None and not (failed.started or self.said)
+        if self.resting or refused or isinstance(error, NotRecorded):
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
             usage = counted or Usage(self.question, answer, estimated=True)
-        # Whatever the price is, what never began costs nothing.
+        # Whatever the price is, what never began costs nothing, nor does what is replayed.
+        free = not usage.total or (failed is not None and failed.replayed)
         paid = router.prices.cost(choice.label, choice.model, usage, self.today)
-        usd = paid if usage.total else 0.0
+        usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
@@ -355,6 +375,10 @@ class _Alarm:
     def stop(self) -> None:
         """It rings no more."""
         self._handle.cancel()
+
+
+def _key(choice: Choice, request: Request) -> str:
+    return fingerprint(question_of(choice.label, choice.model, request))
 
 
 def asked_tokens(provider: Provider, request: Request) -> int:

@@ -12,13 +12,16 @@ class Wrapped:
         self.provider = provider
         self.name = provider.name
         self.model = provider.model
-        self.thinks = provider.thinks
 
     async def models(self) -> tuple[str, ...]:
         return await self.provider.models()
 
     def count(self, text: str) -> int:
         return self.provider.count(text)
+
+    @property
+    def thinks(self) -> bool:
+        return self.provider.thinks
 
     @property
     def exact(self) -> bool:

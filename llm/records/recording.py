@@ -34,6 +34,8 @@ class Recording(Wrapped):
 
     async def stream(self, request: Request) -> Stream:
         began = time.monotonic()
+        # What the question was made by; the answer may teach the provider better.
+        known = {"exact": self.exact, "window": self.window, "thinks": self.thinks}
         pieces: list[str] = []
         offsets: list[float] = []
         end: dict[str, object] = {"left": "before its end"}
@@ -54,7 +56,7 @@ class Recording(Wrapped):
             end = {"error": write_error(error)}
             raise
         finally:
-            self._write(request, pieces, offsets, end)
+            self._write(request, pieces, offsets, {**end, **known})
         yield reply
 
     def count(self, text: str) -> int:
@@ -79,9 +81,6 @@ class Recording(Wrapped):
             "request": asked_for,
             "deltas": [list(pair) for pair in zip(offsets, clean, strict=True)],
             **end,
-            "exact": self.exact,
-            "window": self.window,
-            "thinks": self.thinks,
         })
 
     def _line(self, kind: str, content: Mapping[str, object]) -> None:

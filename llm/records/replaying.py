@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from llm.errors import NotRecorded
+from llm.errors import CallFailed, NotRecorded
 from llm.provider import estimated_tokens
 from llm.questions import Question, clean_question, fingerprint, text_address
 from llm.records.calls import VERSION, Call, read_call
@@ -49,9 +49,25 @@ class Replaying:
         self._counts = {
             text: tokens for (whose, text), tokens in counts.items() if whose == (name, model)
         }
-        self.exact = bool(mine) and mine[0].exact
-        self.window = mine[0].window if mine else None
-        self.thinks = bool(mine) and mine[0].thinks
+        self._mine = mine
+        self._served = 0
+
+    @property
+    def _coming(self) -> Call | None:
+        """The call that comes next, if all are asked as they were then."""
+        return self._mine[min(self._served, len(self._mine) - 1)] if self._mine else None
+
+    @property
+    def exact(self) -> bool:
+        return self._coming is not None and self._coming.exact
+
+    @property
+    def window(self) -> int | None:
+        return None if self._coming is None else self._coming.window
+
+    @property
+    def thinks(self) -> bool:
+        return self._coming is not None and self._coming.thinks
 
     @property
     def paid_usd(self) -> float | None:
@@ -65,6 +81,8 @@ class Replaying:
         call = self._next(clean_question(self.name, self.model, request, self._redactor))
         for piece in call.pieces:
             yield piece
+        if isinstance(call.error, CallFailed):
+            call.error.replayed = True
         if call.error is not None:
             raise call.error
         if call.reply is None:
@@ -80,6 +98,7 @@ class Replaying:
         turn = self._asked[place]
         if turn < len(known):
             self._asked[place] += 1
+            self._served += 1
             return known[turn]
         role = wanted["role"]
         if known:

@@ -94,7 +94,12 @@ async def heard(
         async for item in provider.stream(request):
             items.append(item)
     except LlmError as error:
-        items.append((type(error), str(error), vars(error)))
+        told = {**vars(error)}
+        # All but that nothing is paid for it now.
+        assert told.pop("replayed", False) == (
+            isinstance(provider, Replaying) and isinstance(error, CallFailed)
+        )
+        items.append((type(error), str(error), told))
     return items
 
 
@@ -377,3 +382,19 @@ async def test_a_cost_that_was_unknown_stays_so(path: Path) -> None:
     scripted.cost_usd = None
     await whole(Recording(scripted, path), asks())
     assert Replaying(path).paid_usd is None
+
+
+async def test_what_a_provider_learns_by_answering_is_learned_again(path: Path) -> None:
+    class Learning(Scripted):
+        thinks = False
+
+    learning = Learning("one", "two")
+    live = Recording(learning, path)
+    for known in (False, True):
+        assert live.thinks == known
+        await heard(live, asks())
+        learning.thinks = True
+    replaying = Replaying(path)
+    for known in (False, True):
+        assert replaying.thinks == known
+        await heard(replaying, asks())

@@ -323,3 +323,14 @@ async def test_closing_the_router_closes_what_it_opened() -> None:
     await house.ask()
     await house.router.close()
     assert house.first.closed
+
+
+async def test_what_was_paid_for_before_a_pause_is_given_again_once_and_for_nothing() -> None:
+    before, after = House(), House((Answer(("another",)),))
+    _, paid = await before.ask()
+    after.router.before = before.router.kept
+    pieces, again = await after.ask()
+    assert (pieces, again.text, again.cached) == (["hello world"], paid.text, True)
+    assert (again.cost_usd, again.usage, after.spent.calls) == (0.0, Usage(), 0)
+    _, fresh = await after.ask()
+    assert (fresh.text, fresh.cached) == ("another", False)

@@ -112,6 +112,11 @@ class Host:
         self._jobs.put(job)
         return future
 
+    def warm(self, which: Which, key: Secret) -> None:
+        """Loads a model before it is asked; what goes wrong is told by `describe`, and raised for
+        whoever asks next, who tries again."""
+        self.ask(which, key, HELLO, lambda piece: None, threading.Event())
+
     def stop(self) -> None:
         """Ends all calls, and the worker. A thread that is in the midst of torch when the process
         ends makes it abort."""

@@ -116,6 +116,10 @@ class HuggingFaceProvider:
         """Where the model runs and how fast, or why it does not; for people."""
         return self._host.describe(self._which)
 
+    def warm(self) -> None:
+        """Begins to load the model. Whoever asks first waits for it, and learns of its faults."""
+        self._host.warm(self._which, self._key)
+
     async def close(self) -> None:
         for cancelled in self._calls:
             cancelled.set()

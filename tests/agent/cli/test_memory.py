@@ -13,6 +13,9 @@ from typer.testing import CliRunner, Result
 from agent.cli import app
 from agent.domain import Lesson
 from agent.memory import Failure, Fix, Memory
+from agent.settings import ANSWERS
+from llm import Reply, Usage
+from llm.cache import Answers
 
 BEFORE = "def f(a, b):\n    return a + b\n"
 FAILURE = Failure(
@@ -179,3 +182,13 @@ def test_sharing_without_its_settings_says_which_and_how(
     assert f"{missing} not set" in result.stderr
     assert "settings/tokens" in result.stderr
     assert "hf_secret" not in result.output
+
+
+def test_kept_answers_of_models_are_counted_and_forgotten(folder: Path) -> None:
+    kept = Answers(folder / ANSWERS)
+    kept.put("question", Reply("an answer", "stop", "p", "m", Usage(1, 1)))
+    kept.close()
+
+    assert "1 answers of models" in invoke("answers").stderr
+    assert "are forgotten" in invoke("answers", "--clear").stderr
+    assert "0 answers of models" in invoke("answers").stderr

@@ -247,6 +247,25 @@ async def test_a_closed_provider_ends_its_calls_and_no_others() -> None:
     assert [type(end) for end in ends] == [ProviderDown, tuple, ProviderDown]
 
 
+async def test_a_model_can_be_loaded_before_it_is_asked() -> None:
+    loads = []
+
+    def load(name: str, key: Secret, four_bit: bool) -> Any:
+        loads.append(name)
+        return Slow()
+
+    host = Host(load)
+    provider = HuggingFaceProvider(Connection("huggingface", "m"), host)
+    provider.warm()
+    deadline = time.monotonic() + 30
+    while provider.describe().state != "loaded" and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    assert loads == ["m"]
+    assert provider.exact
+    await provider.close()
+    host.stop()
+
+
 async def test_a_load_that_failed_says_the_next_step_and_is_tried_again() -> None:
     outcomes: list[Any] = [NoProvider("set USE_4BIT=1"), Slow()]
 

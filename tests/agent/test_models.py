@@ -1,0 +1,111 @@
+"""Plans, keys and providers of a session, without any of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.models import BadKey, Models, RunPlan, replayed, visitor_of
+from agent.settings import Settings
+from llm import Connection, NoProvider, Reply, Usage
+from llm.errors import NeedsKey
+from llm.plan import ROLES
+from llm.records import BadRecord, Recording
+from tests.llm.scripted import REQUEST, Scripted
+
+ANNA, BEN = visitor_of("anna's word"), visitor_of("ben's word")
+
+
+def models(opened: list[Connection] | None = None, **env: str) -> Models:
+    def opener(connection: Connection) -> Any:
+        if opened is not None:
+            opened.append(connection)
+        return Scripted(name=connection.provider, model=connection.model)
+
+    return Models(Settings.from_env(env), opener)
+
+
+def test_a_visitor_is_known_by_a_hash_and_the_owner_by_none() -> None:
+    assert visitor_of("") == ""
+    assert "anna" not in ANNA
+    assert ANNA != BEN
+
+
+def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> None:
+    for host_keys, expected in ((True, ("ANTHROPIC_API_KEY", "GROQ_API_KEY")),
+                                (False, ("GROQ_API_KEY",))):
+        settings = Settings.from_env({"ANTHROPIC_API_KEY": "host"}, host_keys=host_keys)
+        found = Models(settings)
+        found.give(ANNA, "GROQ_API_KEY", "hers")
+        assert found.has(ANNA) == expected
+        assert found.has(BEN) == expected[:-1]
+        assert "ANTHROPIC_API_KEY" in found.has("")
+
+
+@pytest.mark.parametrize("text", ["two words", "line\nbreak", "ключ", "tab\there"])
+def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(BadKey) as caught:
+        models().give(ANNA, "GROQ_API_KEY", text)
+    assert text not in str(caught.value)
+
+
+def test_only_keys_of_models_are_kept() -> None:
+    with pytest.raises(BadKey, match="PATH is no key of a model"):
+        models().give(ANNA, "PATH", "x")
+
+
+def test_a_key_that_is_gone_is_named() -> None:
+    found = models()
+    found.give(ANNA, "ANTHROPIC_API_KEY", "hers")
+    plan = found.plan(ANNA)
+    assert (plan.provider, found.lacks(plan, ANNA)) == ("anthropic", "")
+    found.forget(ANNA)
+    assert "ANTHROPIC_API_KEY" in found.lacks(plan, ANNA)
+    with pytest.raises(NeedsKey):
+        found.provider(plan.choices[0], ANNA)
+
+
+def test_a_runs_plan_is_kept_as_it_was() -> None:
+    plan = models(ANTHROPIC_API_KEY="k", OLLAMA_MODEL="m", LLM_FALLBACK="ollama/n").plan()
+    kept = RunPlan.of(plan)
+    assert RunPlan.from_json(kept.to_json()).plan == plan
+
+
+async def test_a_key_is_tested_by_listing_models() -> None:
+    opened: list[Connection] = []
+    assert await models(opened, GROQ_API_KEY="k").test_key("", "groq") == ("any",)
+    assert [(one.provider, one.preset) for one in opened] == [("openai", "groq")]
+    with pytest.raises(NoProvider, match="set GEMINI_API_KEY"):
+        await models().test_key("", "gemini")
+
+
+async def test_only_a_model_of_this_process_is_warmed() -> None:
+    opened: list[Connection] = []
+    await models(opened, ANTHROPIC_API_KEY="k", OLLAMA_MODEL="m").warm()
+    assert opened == []
+    await models(opened, HF_MODEL="tiny").warm()
+    assert [one.model for one in opened] == ["tiny"]
+
+
+async def test_a_record_answers_as_whom_it_was_made_with(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    provider = Recording(Scripted(name="groq", model="some/model"), path)
+    async for item in provider.stream(REQUEST):
+        assert isinstance(item, str | Reply)
+
+    found = Models(Settings.from_env({"HEAL_REPLAY": str(path)}))
+    plan = found.plan()
+    assert {choice.words for choice in plan.choices} == {"groq/some/model"}
+    assert {choice.role for choice in plan.choices} == {*ROLES}
+    again = found.provider(plan.choices[0], "")
+    (*_, reply) = [item async for item in again.stream(REQUEST)]
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.cached, reply.usage) == ("hello world", True, Usage(10, 5))
+
+
+def test_an_empty_record_is_no_plan(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(BadRecord, match="holds no call"):
+        replayed(tmp_path / "empty.jsonl")
