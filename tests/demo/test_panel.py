@@ -40,6 +40,9 @@ class Listing(Scripted):
     def describe(self) -> str:
         return f"{self.connection and self.connection.model}: loaded, <cpu>, 6,100 MiB"
 
+    def warm(self) -> None:
+        raise AssertionError("to look at a model is not to load it")
+
     async def models(self) -> tuple[str, ...]:
         assert self.connection is not None
         if self.connection.key.reveal() == "sk-ant-wrong-0123456789":
