@@ -32,15 +32,12 @@ from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
 from llm.questions import fingerprint
 from llm.questions import question as question_of
+from llm.room import answer_tokens, question_tokens
 from llm.types import Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
-MARGIN = 64
-"""Tokens that a question is longer than its texts: roles, separators, a template."""
-THINKING = {"low": 2_048, "medium": 4_096, "high": 8_192}
-"""Tokens beside the answer that a model which thinks is given, by effort."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
@@ -158,11 +155,12 @@ class Router:
             )
         try:
             provider = await self._provider(choice)
-            if provider.thinks:
-                room = request.max_tokens + THINKING[request.effort or "medium"]
-                request = replace(request, max_tokens=room)
+            request = replace(request, max_tokens=answer_tokens(
+                request.max_tokens, provider.thinks, request.effort
+            ))
             today = datetime.now(UTC).date()
-            question = asked_tokens(provider, request)
+            texts = (request.system, *(message.text for message in request.messages))
+            question = question_tokens(provider.count, texts)
             usd = self.prices.most(
                 choice.label, choice.model, question, request.max_tokens, today
             )
@@ -379,9 +377,3 @@ class _Alarm:
 
 def _key(choice: Choice, request: Request) -> str:
     return fingerprint(question_of(choice.label, choice.model, request))
-
-
-def asked_tokens(provider: Provider, request: Request) -> int:
-    """Tokens of a question, rather too many."""
-    texts = [request.system, *(message.text for message in request.messages)]
-    return sum(provider.count(text) for text in texts) + MARGIN

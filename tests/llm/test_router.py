@@ -25,13 +25,14 @@ from llm.errors import (
 )
 from llm.plan import Choice, Plan
 from llm.prices import Price, Prices, Rates
-from llm.router import MARGIN, THINKING, Breaker, Router
+from llm.room import THINKING, TURN
+from llm.router import Breaker, Router
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
 PRICES = Prices(
     {("scripted", "m"): (Price(date(2026, 1, 1), Rates(1.0, 10.0, 0.1, 2.0)),)}, frozenset({"free"})
 )
-QUESTION = len("system") + len("user") + MARGIN
+QUESTION = len("system") + len("user") + 2 * TURN
 SOON = replace(REQUEST, deadline_s=5.0)
 
 
