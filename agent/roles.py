@@ -29,6 +29,9 @@ from llm.trimming import fit
 
 T = TypeVar("T", bound=Value)
 
+ANSWER_SHARE = 2
+"""The part of a window that an answer takes is one of so many at most: the rest is the question's,
+also where a small window would not hold the role's longest answer."""
 MOST_CALLS, MOST_STEPS, MOST_LINES = 12, 8, 5
 
 Expression = Annotated[str, Field(max_length=200)]
@@ -224,6 +227,13 @@ async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     return await ask_edits(mind, request, variables["code"])
 
 
+async def share_of_an_answer(ctx: Context, program: str) -> float:
+    """How much of the generator's longest answer a whole program takes, by its model's count; above
+    1 it does not fit. Raises an `LlmError`."""
+    mind = await ctx.mind(GENERATOR)
+    return mind.count(program) / _most_said(load(ctx.prompts, GENERATOR), mind)
+
+
 @cache
 def schema_of(answer: type[Value]) -> dict[str, object]:
     """The JSON Schema of an answer's type, in one piece."""
@@ -246,9 +256,16 @@ def _request(
     return Request(
         role, system, (Message("user", text),),
         variables={**(known or {}), **variables},
-        max_tokens=prompt.max_tokens, deadline_s=prompt.deadline_s,
+        max_tokens=_most_said(prompt, mind), deadline_s=prompt.deadline_s,
         temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
     )
+
+
+def _most_said(prompt: Prompt, provider: Provider) -> int:
+    """Tokens that an answer may have."""
+    if provider.window is None:
+        return prompt.max_tokens
+    return min(prompt.max_tokens, provider.window // ANSWER_SHARE)
 
 
 def _fitted(
@@ -259,7 +276,7 @@ def _fitted(
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
-    answer = answer_tokens(prompt.max_tokens, provider.thinks, prompt.effort)
+    answer = answer_tokens(_most_said(prompt, provider), provider.thinks, prompt.effort)
     room = provider.window - answer - REASON
 
     def tokens(texts: Mapping[str, str]) -> int:

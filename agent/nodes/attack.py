@@ -21,6 +21,7 @@ async def attack(state: State, ctx: Context) -> State:
         QA_ADVERSARY,
         {
             "code": solution.text,
+            "task": ctx.task.text,
             "tests": tests(suite.visible),
         },
         {"test_cases": suite.visible},
