@@ -91,9 +91,8 @@ class Ledger:
             ("run", self.run, self.spent()),
             (role, self.roles.get(role, Caps()), self.spent(role)),
         ):
-            if usd is None and caps.usd is not None and caps.tokens is None and (
-                self.run.tokens is None
-            ):
+            bounded = caps.tokens is not None or self.run.tokens is not None
+            if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
                     "cap in tokens too, or list its price in HEAL_PRICES.", f"{whose} usd",
@@ -130,8 +129,9 @@ class Ledger:
         return min(left, default=None)
 
     def settle(self, charge: Charge, usage: Usage, usd: float | None, seconds: float) -> None:
-        """Replaces what was reserved by what the call came to."""
-        amount = Spent(usd or 0.0, usage.total, 1, seconds)
+        """Replaces what was reserved by what the call came to; nothing that a provider counts
+        lowers what others have spent."""
+        amount = Spent(max(usd or 0.0, 0.0), max(usage.total, 0), 1, seconds)
         self.charges[charge.id] = replace(charge, amount=amount, open=False)
 
 

@@ -115,6 +115,16 @@ def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
     """
     homes = _Homes(wishes, keys)
     wanted = wishes.provider
+    if wishes.openai_preset and wishes.openai_preset not in PRESETS:
+        raise NoProvider(
+            f"OPENAI_PRESET={wishes.openai_preset!r} is no preset; there are {', '.join(PRESETS)}"
+        )
+    if wishes.model and wanted in ("auto", "mock"):
+        raise NoProvider(
+            f"The model {wishes.model!r} needs its provider: set LLM_PROVIDER (or --provider)"
+        )
+    if any(name.partition("/")[0].strip() == "mock" for name in wishes.fallbacks):
+        raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
     notes: tuple[str, ...] = ()
     if wanted == "mock":
         base, why = None, f"LLM_PROVIDER=mock: {NOTHING}"
@@ -138,7 +148,8 @@ def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
         )
     used = list(dict.fromkeys(one.label for one in choices if one.provider != "mock"))
     if not used:
-        return Plan("mock", why)
+        lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
+        return Plan("mock", why, notes=(lone,) if wishes.fallbacks else ())
     if base is not None and homes.note:
         notes = (homes.note,)
     fallbacks = tuple(

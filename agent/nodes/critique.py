@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import VETOING_ORIGINS, Report, Solution
+from agent.domain import Report, Solution
 from agent.events import Critiqued
 from agent.roles import CRITIC, Critique, ask_if_it_answers
 from agent.state import State, Suite
@@ -18,17 +18,16 @@ async def critique(state: State, ctx: Context) -> State:
     after = ctx.store.get(state["solution_id"], Solution)
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    trusted = [test for test in suite.visible if test.origin in VETOING_ORIGINS]
     answer = await ask_if_it_answers(
         ctx,
         CRITIC,
         {
-            "task": ctx.task.text, "tests": tests(trusted), "code": after.text,
+            "task": ctx.task.text, "tests": tests(suite.oracle), "code": after.text,
             "repair": after.diff(before),
         },
         {
             "before_solution": before, "after_solution": after,
-            "crash_only": not report.trusted,
+            "crash_only": not report.oracle,
         },
         free=ctx.free(state),
         without="A repair that nobody reviewed is not kept.",

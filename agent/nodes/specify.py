@@ -15,7 +15,7 @@ from agent.events import Notice, TestInfo, TestsFrozen
 from agent.intake import calls_made, fixes_a_value
 from agent.roles import SPEC_TESTER, SpecTest, ask
 from agent.state import State, Suite
-from agent.trees import expression, is_literal
+from agent.trees import expression, is_literal, plain
 
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
@@ -57,12 +57,10 @@ async def _from_words(
             f"{len(answer.examples) - len(usable)} examples of the spec tester are left out: they "
             "have no literal value, or call what the words do not name."
         )))
+    written = [(plain(example.call), plain(example.expected)) for example in usable]
     examples = (
-        Example(
-            name=f"{example.call} == {example.expected}", origin="spec",
-            call=example.call, expected=example.expected,
-        )
-        for example in usable
+        Example(name=f"{call} == {value}", origin="spec", call=call, expected=value)
+        for call, value in written
     )
     return tuple(example for example in examples if example.code not in codes)
 

@@ -161,3 +161,19 @@ def test_roles_are_read_from_words() -> None:
     assert parse_roles(" a=b , c=d/e/f:1,") == {"a": "b", "c": "d/e/f:1"}
     with pytest.raises(ValueError, match="'a': write it as"):
         parse_roles("a")
+
+
+@pytest.mark.parametrize(("wishes", "words"), [
+    ({"openai_preset": "nope"}, "OPENAI_PRESET='nope' is no preset"),
+    ({"openai_preset": "nope", "provider": "openai"}, "OPENAI_PRESET='nope' is no preset"),
+    ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
+    ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
+    ({"model": "m", "provider": "mock"}, "needs its provider"),
+])
+def test_what_is_set_and_could_not_be_done_is_refused(wishes: Any, words: str) -> None:
+    with pytest.raises(NoProvider, match=words):
+        plan("ANTHROPIC_API_KEY", **{"configured": frozenset(), **wishes})
+
+
+def test_a_fallback_without_a_model_is_told() -> None:
+    assert "no model that it could stand in for" in plan(fallbacks=("ollama",)).notes[0]
