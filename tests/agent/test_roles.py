@@ -61,6 +61,8 @@ def rendering(role: str, template: str) -> str:
     values = {name: VALUES[name] for name in prompt.variables(template)}
     if role == DEBUGGER.name:
         values["code"] = numbered(values["code"])
+    elif role == CRITIC.name:
+        values["code"] = values["code"].replace("return a", "return a + 1")
     return (
         f"system:\n\n{prompt.instructions(FORMS.get(role, ''))}\n\n"
         f"user:\n\n{prompt.render(template, values)}"
