@@ -214,15 +214,17 @@ class Models:
         if self.settings.replay is not None:
             return Replaying(self.settings.replay, choice.label, choice.model, redactor)
         provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
-        if self.settings.record is not None:
-            provider = Recording(provider, self.settings.record, redactor)
-        if self._answers is not None and (
-            self.settings.cache == "all" or choice.provider != "anthropic"
-        ):  # Claude takes no temperature, so it never gives the same answer for sure
+        # A model that thinks takes no temperature, nor does Claude: none of them surely gives the
+        # same answer again.
+        samples = provider.thinks or choice.provider == "anthropic"
+        if self._answers is not None and (self.settings.cache == "all" or not samples):
             provider = Cached(
                 provider, self._answers, everything=self.settings.cache == "all",
                 redactor=redactor,
             )
+        if self.settings.record is not None:
+            # Around the cache: a record without the answers from there could not be replayed.
+            provider = Recording(provider, self.settings.record, redactor)
         return traced(provider, content=self.settings.trace_content, redactor=redactor)
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:

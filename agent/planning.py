@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agent.commands import Face, OpenSession, Who
-from agent.context import PROMPTS
 from agent.domain import Jail
 from agent.exits import HEALED, NOT_FIXABLE
 from agent.models import OWNER
@@ -17,15 +15,13 @@ from agent.spending import dollars
 from agent.terminal import NO_MODEL
 from llm import LlmError
 from llm.plan import Choice, Plan
-from llm.prices import Prices
-from llm.prompts import load
-from llm.router import THINKING
 
 if TYPE_CHECKING:
     from agent.session import Session
 
-QUESTION = 2_000
-"""Tokens of a question that prices are shown for: a program of some hundred lines."""
+LINES = 100
+TYPED = f"{'x' * 39}\n" * LINES
+"""As long as the program that prices are shown for."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +30,10 @@ class Look:
 
     plan: Plan
     jail: Jail
-    prices: Prices
+    most_usd: dict[str, float | None]
+    """Dollars that one call of a role may come to; `None` is unknown."""
     reached: dict[str, str]
     """What is wrong with a model by its name, or what its provider said when it was tested."""
-    thinkers: frozenset[str]
-    """Models that think before they answer, which is paid for too."""
     good: bool
 
 
@@ -51,10 +46,9 @@ def plan(opener: OpenSession, who: Who, face: Face, *, test: bool = False) -> in
     async def look() -> Look:
         async with opener(settings) as session:
             found = session.plan()
-            reached, thinkers, good = await _reached(session, found, test)
-            return Look(
-                found, await session.jail(), session.models.prices, reached, thinkers, good
-            )
+            reached, good = await _reached(session, found, test)
+            most_usd = {one.role: one.usd for one in session.foreseen(found, TYPED)}
+            return Look(found, await session.jail(), most_usd, reached, good)
 
     seen = asyncio.run(look())
     if face.json:
@@ -71,11 +65,10 @@ def plan(opener: OpenSession, who: Who, face: Face, *, test: bool = False) -> in
 
 async def _reached(
     session: Session, found: Plan, test: bool
-) -> tuple[dict[str, str], frozenset[str], bool]:
-    """What is wrong with each model of the plan, and which of them think; where it is to be
-    tested, also what its provider says when it is asked for its models."""
+) -> tuple[dict[str, str], bool]:
+    """What is wrong with each model of the plan; where it is to be tested, also what its provider
+    says when it is asked for its models."""
     told: dict[str, str] = {}
-    thinkers: set[str] = set()
     good = True
     for choice in {one.words: one for one in (*found.choices, *found.fallbacks)}.values():
         if choice.provider == "mock":
@@ -83,8 +76,6 @@ async def _reached(
         try:
             provider = session.models.provider(choice, OWNER)
             try:
-                if provider.thinks:
-                    thinkers.add(choice.words)
                 models = await provider.models() if test else None
             finally:
                 await provider.close()
@@ -97,7 +88,7 @@ async def _reached(
                 "" if listed else f", and {choice.model} is not among them"
             )
             good = good and listed
-    return told, frozenset(thinkers), good
+    return told, good
 
 
 def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
@@ -108,7 +99,7 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
         rows += [("fallback", one.words) for one in found.fallbacks]
         rows += list(seen.reached.items())
         rows += [
-            ("prices", f"the most for one call with a question of {QUESTION:,} tokens"),
+            ("prices", f"the most for one call about a program of {LINES} lines"),
             ("caps", f"a run may spend {dollars(caps.usd)}, {caps.tokens:,} tokens and "
              f"{caps.calls} calls on models; nothing while memory and search suffice"),
         ]
@@ -124,17 +115,7 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
 def _price_words(choice: Choice, seen: Look) -> str:
     if choice.provider == "mock":
         return f"no model: {choice.why}"
-    return f"{choice.words}, {dollars(_most(choice, seen))}: {choice.why}"
-
-
-def _most(choice: Choice, seen: Look) -> float | None:
-    """Dollars that one call can come to; `None` is unknown."""
-    today = datetime.now(UTC).date()
-    prompt = load(PROMPTS, choice.role)
-    thought = THINKING[prompt.effort or "medium"] if choice.words in seen.thinkers else 0
-    return seen.prices.most(
-        choice.label, choice.model, QUESTION, prompt.max_tokens + thought, today
-    )
+    return f"{choice.words}, {dollars(seen.most_usd[choice.role])}: {choice.why}"
 
 
 def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict[str, object]:
@@ -143,7 +124,7 @@ def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict
         "provider": found.provider, "why": found.why,
         "roles": [
             {"role": one.role, "provider": one.label, "model": one.model, "why": one.why,
-             "most_usd": None if one.provider == "mock" else _most(one, seen)}
+             "most_usd": seen.most_usd.get(one.role)}
             for one in found.choices
         ],
         "fallbacks": [one.words for one in found.fallbacks],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.attempts import Attempt, Proposal, reserved_s
+from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase
 from agent.events import Notice, Recalled
@@ -16,6 +16,8 @@ from llm.provider import PROVIDERS
 
 MOST_TRIES = 3
 """Answers of the generator in one iteration."""
+LEAST_S = 5.0
+"""Seconds of a run below which no further answer is asked for: it would not be judged in time."""
 MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
 MOST_REWRITTEN = 0.5
@@ -35,7 +37,7 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     tried: list[str] = []
     seen = {attempt.solution.text}
     note = "no time was left to ask the generator"
-    while len(tried) < MOST_TRIES and ctx.seconds_left > reserved_s(ctx.seconds_left):
+    while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
             text = await _repaired(attempt, ctx, tried)
         except (OverBudget, NeedsKey):
@@ -110,7 +112,7 @@ async def _repaired(attempt: Attempt, ctx: Context, tried: list[str]) -> str:
 def _lessons(ctx: Context) -> tuple[str, ...]:
     """What earlier failures like this one have taught, as this run was told."""
     told = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
-    return tuple(lesson for event in told for lesson in event.lessons)[:5]
+    return tuple(dict.fromkeys(lesson for event in told for lesson in event.lessons))[:5]
 
 
 def _model(ctx: Context) -> str:

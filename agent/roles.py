@@ -23,14 +23,12 @@ from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
 from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
-from llm.router import THINKING
+from llm.room import REASON, answer_tokens, question_tokens
 from llm.schemas import in_words, inlined
 from llm.trimming import fit
 
 T = TypeVar("T", bound=Value)
 
-MARGIN = 256
-"""Tokens of a window that no question takes: the marks of turns, and the reason of a re-ask."""
 ANSWER_SHARE = 2
 """The part of a window that an answer takes is one of so many at most: the rest is the question's,
 also where a small window would not hold the role's longest answer."""
@@ -278,11 +276,11 @@ def _fitted(
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
-    thinking = THINKING[prompt.effort or "medium"] if provider.thinks else 0
-    room = provider.window - _most_said(prompt, provider) - thinking - MARGIN
+    answer = answer_tokens(_most_said(prompt, provider), provider.thinks, prompt.effort)
+    room = provider.window - answer - REASON
 
     def tokens(texts: Mapping[str, str]) -> int:
-        return provider.count(system) + provider.count(prompt.render(template, texts))
+        return question_tokens(provider.count, (system, prompt.render(template, texts)))
 
     fitted = fit(prompt.laid_out(template, variables), room, tokens)
     if not fitted.cuts:

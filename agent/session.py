@@ -23,7 +23,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
-from pydantic import ValidationError
 
 from agent.bus import EventBus, Writer
 from agent.checks.witness import witnessed
@@ -54,10 +53,12 @@ from agent.spending import Foreseen, ledger, lost, preview, told
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
-from llm import LlmError, NoProvider, Plan, rules_provider
+from agent.waiting import extension, pending
+from llm import LlmError, NoProvider, Plan, Reply, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
+from llm.plan import Wishes, resolve
 from llm.redaction import redacted_logs
 from llm.router import Router
 from sandbox import Sandbox, SandboxError, open_sandbox
@@ -83,9 +84,13 @@ class Options(Value):
     budget_tokens: int | None = None
     budget_calls: int | None = None
 
-
-class BadExtension(ValueError):
-    """Caps cannot be raised by what was given; the message says how they can."""
+    @property
+    def again(self) -> Extended:
+        """As much again as the run was started with."""
+        return Extended(
+            usd=self.budget_usd or 0.0, tokens=self.budget_tokens or 0,
+            calls=self.budget_calls or 0, seconds=self.budget_s,
+        )
 
 
 class UnknownRun(KeyError):
@@ -118,6 +123,8 @@ class Session:
         self._graph = build_graph().compile(checkpointer=saver)
         self._rules = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._answered: dict[str, dict[str, Reply]] = {}
+        """What models have answered runs that wait: a step that is run again pays for it once."""
         self._warning = warning
         self._steps = steps
         self._news = [memory.notice] if memory.notice else []
@@ -209,10 +216,11 @@ class Session:
         raises `BadExtension` for caps that cannot be.
         """
         self._known(run)
-        asked = self._asked(run)
+        asked = pending(self._bus.log(run))
         if asked is None or asked.interrupt != interrupt:
             return False
-        more = self._more(run, value) if asked.needs == "budget" else None
+        again = self._options(run).again
+        more = extension(value, again) if asked.needs == "budget" else None
         if self._running(run):
             # The question is out, and the task that asked it is at its last line.
             await asyncio.wait({self._tasks[run]})
@@ -230,27 +238,6 @@ class Session:
                 emit(more)
             self._launch(run, await self._next(run))
         return True
-
-    def _more(self, run: str, value: Mapping[str, object]) -> Extended | None:
-        """What an answer adds to the caps of a run: as much again where it names nothing, and
-        `None` where it ends the run. Raises `BadExtension`."""
-        if value == {"end": True} and value["end"] is True:
-            return None
-        if not value:
-            options = self._options(run)
-            return Extended(
-                usd=options.budget_usd or 0.0, tokens=options.budget_tokens or 0,
-                calls=options.budget_calls or 0, seconds=options.budget_s,
-            )
-        try:
-            more = Extended.model_validate(dict(value), strict=True)
-        except ValidationError as error:
-            raise BadExtension("Caps are raised by numbers of usd, tokens, calls and seconds, as "
-                               '{"usd": 0.5, "seconds": 60}.') from error
-        numbers = (more.usd, more.tokens, more.calls, more.seconds)
-        if not all(0 <= number < float("inf") for number in numbers) or not any(numbers):
-            raise BadExtension("Caps are raised by numbers above 0.")
-        return more
 
     async def _next(self, run: str) -> State | None:
         """What the graph is given to go on: nothing, or its start where it did not begin."""
@@ -356,20 +343,8 @@ class Session:
 
     def waiting(self, run: str) -> str | None:
         """The id of the question the run waits with, if it does."""
-        asked = self._asked(run)
+        asked = pending(self._bus.log(run))
         return None if asked is None else asked.interrupt
-
-    def _asked(self, run: str) -> Waiting | None:
-        pending: Waiting | None = None
-        for entry in self._bus.log(run):
-            match entry.event:
-                case Waiting() as pending:
-                    pass
-                case Answered() | Resumed():
-                    pending = None
-                case _ if entry.final:
-                    pending = None
-        return pending
 
     async def close(self) -> None:
         """Stops driving; runs still going are left to be taken up by `recover`."""
@@ -438,7 +413,10 @@ class Session:
             emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
         finally:
-            await surroundings.context.router.close()
+            router = surroundings.context.router
+            if self.waiting(run) is not None:
+                self._answered[run] = router.kept
+            await router.close()
 
     async def _steps_of(
         self, run: str, given: State | Command[Any] | None, surroundings: Surroundings,
@@ -493,7 +471,7 @@ class Session:
 
     def _surroundings(self, run: str) -> Surroundings:
         options = self._options(run)
-        plan = options.plan.plan if options.plan is not None else self.plan(options.visitor)
+        plan = resolve(Wishes(provider="mock"), {}) if options.plan is None else options.plan.plan
         context = Context(
             task=self._store.get(self._store.run(run).task, Task),
             plan=plan,
@@ -530,6 +508,7 @@ class Session:
             prices=self.models.prices,
             tell=lambda occurrence: voice(told(occurrence, first, redactor.text)),
             breaker=lambda choice: self.models.breaker(choice, options.visitor),
+            before=self._answered.pop(run, {}),
         )
 
 

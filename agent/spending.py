@@ -25,12 +25,11 @@ from agent.events import (
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
 from llm.calls import FellBack as TookOver
-from llm.plan import Choice, Plan
+from llm.plan import Plan
 from llm.prices import Prices
 from llm.prompts import load
-from llm.provider import PROVIDERS, estimated_tokens
-from llm.providers.presets import PRESETS
-from llm.router import MARGIN, THINKING
+from llm.provider import estimated_tokens
+from llm.room import answer_tokens, question_tokens
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
@@ -137,21 +136,13 @@ def preview(
             continue
         prompt = load(prompts, choice.role)
         longest = max(prompt.templates.values(), key=len)
-        asked = MARGIN + sum(map(estimated_tokens, (prompt.system, longest, typed)))
-        thought = THINKING[prompt.effort or "medium"] if _may_think(choice) else 0
-        said = prompt.max_tokens + thought
+        asked = question_tokens(estimated_tokens, (prompt.system, longest + typed))
+        said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
         found.append(Foreseen(
             choice.role, choice.words, asked + said,
             prices.most(choice.label, choice.model, asked, said, today),
         ))
     return tuple(found)
-
-
-def _may_think(choice: Choice) -> bool:
-    """Whether a model may think before it answers, as far as its name tells: nothing is opened."""
-    if choice.preset:
-        return PRESETS[choice.preset].thinks(choice.model)
-    return not PROVIDERS[choice.provider].local
 
 
 def call_words(call: ModelCalled) -> str:

@@ -17,21 +17,13 @@ from llm.answers import code_of, edited, edits_of, json_of
 from llm.errors import BadReply, Refused, Truncated
 from llm.prompts import fenced, mark_for
 from llm.provider import Provider
+from llm.room import answer_tokens, question_tokens
 from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
-TURN = 16
-"""Tokens around the text of a turn."""
 MOST_TOLD = 400
 """Characters of the reason why an answer was refused."""
-
-
-async def ask_json(
-    provider: Provider, request: Request, schema: Mapping[str, object]
-) -> object:
-    """The answer as a JSON value that is valid under `schema`."""
-    return await ask_typed(provider, request, schema, lambda value: value)
 
 
 async def ask_typed(
@@ -115,7 +107,8 @@ def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Re
 
 def _tokens(provider: Provider, request: Request) -> int:
     texts = (request.system, *(message.text for message in request.messages))
-    return sum(provider.count(text) + TURN for text in texts) + request.max_tokens
+    answer = answer_tokens(request.max_tokens, provider.thinks, request.effort)
+    return question_tokens(provider.count, texts) + answer
 
 
 async def whole(provider: Provider, request: Request) -> Reply:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from llm.errors import NeedsKey, NoProvider
 from llm.keys import NO_KEY, Secret
-from llm.provider import PROVIDERS, Connection
+from llm.provider import PROVIDERS, Connection, thinks_unasked
 from llm.providers.presets import PRESETS
 
 GENERATOR = "generator"
@@ -71,6 +71,13 @@ class Choice:
     def label(self) -> str:
         """The provider as users and price tables name it."""
         return self.preset or self.provider
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model thinks before it answers, as far as its name tells."""
+        if self.preset:
+            return PRESETS[self.preset].thinks(self.model)
+        return self.provider != "mock" and thinks_unasked(self.provider, self.model)
 
     @property
     def words(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -102,11 +103,15 @@ class Row:
     """The optional dependency set that brings what it imports."""
     local: bool = False
     """It runs on this machine: the default home of the generator."""
+    unthinking: str = r""
+    """A pattern of the models that do not think unless they are told to; all of them by default."""
 
 
 PROVIDERS: dict[str, Row] = {
     "anthropic": Row(
-        "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic"
+        "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
+        # Those since the fifth think unasked; some of them cannot be told not to.
+        unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
     "ollama": Row("llm.providers.ollama:OllamaProvider", extra="ollama", local=True),
     "huggingface": Row(
@@ -115,6 +120,11 @@ PROVIDERS: dict[str, Row] = {
     "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai"),
 }
 """Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
+
+
+def thinks_unasked(provider: str, model: str) -> bool:
+    """Whether a model thinks where nothing is said of it, as far as its name tells."""
+    return not re.search(PROVIDERS[provider].unthinking, model)
 
 
 def open_provider(connection: Connection) -> Provider:
@@ -127,8 +137,8 @@ def open_provider(connection: Connection) -> Provider:
         make: Callable[[Connection], Provider] = getattr(import_module(module), factory)
         return make(connection)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("llm", "agent"):
-            raise
+        if (error.name or "").partition(".")[0] == __package__:
+            raise  # not one that the extra brings: this package itself is not whole
         raise NoProvider(
             f"The provider {connection.provider} needs {error.name}, which is not installed: "
             f'pip install -e ".[{row.extra}]"'

@@ -30,15 +30,14 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
+from llm.questions import fingerprint
+from llm.questions import question as question_of
+from llm.room import answer_tokens, question_tokens
 from llm.types import Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
-MARGIN = 64
-"""Tokens that a question is longer than its texts: roles, separators, a template."""
-THINKING = {"low": 2_048, "medium": 4_096, "high": 8_192}
-"""Tokens beside the answer that a model which thinks is given, by effort."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
@@ -87,6 +86,10 @@ class Router:
     tell: Callable[[Occurrence], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
+    before: dict[str, Reply] = field(default_factory=dict)
+    """Answers by the hash of their question that were paid for before the run paused: the step that
+    is run again gets each once more, for nothing."""
+    given: list[tuple[Choice, Request, Reply]] = field(default_factory=list, init=False)
     name: str = field(default="router", init=False)
     model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
@@ -115,6 +118,11 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
+        known = self.before.pop(_key(first, request), None) if self.before else None
+        if known is not None:
+            yield known.text
+            yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
+            return
         ways = [first, *(replace(one, role=request.role) for one in self.plan.fallbacks)]
         for place, choice in enumerate(ways):
             said = False
@@ -123,8 +131,9 @@ class Router:
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply) and place:
-                            yield replace(item, instead_of=first.words)
+                        if isinstance(item, Reply):
+                            self.given.append((first, request, item))
+                            yield replace(item, instead_of=first.words if place else "")
                         else:
                             yield item
                 return
@@ -146,11 +155,12 @@ class Router:
             )
         try:
             provider = await self._provider(choice)
-            if provider.thinks:
-                room = request.max_tokens + THINKING[request.effort or "medium"]
-                request = replace(request, max_tokens=room)
+            request = replace(request, max_tokens=answer_tokens(
+                request.max_tokens, provider.thinks, request.effort
+            ))
             today = datetime.now(UTC).date()
-            question = asked_tokens(provider, request)
+            texts = (request.system, *(message.text for message in request.messages))
+            question = question_tokens(provider.count, texts)
             usd = self.prices.most(
                 choice.label, choice.model, question, request.max_tokens, today
             )
@@ -172,6 +182,11 @@ class Router:
             self, choice, provider, request, breaker, charge, number, question, seconds,
             self.clock(), today,
         )
+
+    @property
+    def kept(self) -> dict[str, Reply]:
+        """What the next router of the run takes as `before`."""
+        return self.before | {_key(choice, asked): reply for choice, asked, reply in self.given}
 
     async def models(self) -> tuple[str, ...]:
         """The models of the plan."""
@@ -360,7 +375,5 @@ class _Alarm:
         self._handle.cancel()
 
 
-def asked_tokens(provider: Provider, request: Request) -> int:
-    """Tokens of a question, rather too many."""
-    texts = [request.system, *(message.text for message in request.messages)]
-    return sum(provider.count(text) for text in texts) + MARGIN
+def _key(choice: Choice, request: Request) -> str:
+    return fingerprint(question_of(choice.label, choice.model, request))

@@ -17,18 +17,11 @@ from agent.state import State, Suite
 from agent.wording import failures, numbered, suspects, tests
 
 
-def shown(report: Report, suite: Suite) -> Report:
-    """What may be told to whoever repairs: of the tests held out, not even how they fail."""
-    held = {test.name for test in suite.held_out}
-    verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
-    return report.model_copy(update={"verdicts": verdicts})
-
-
 async def diagnose(state: State, ctx: Context) -> State:
     """Classifies the failure, blames lines by coverage, and asks the debugger."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    report = shown(ctx.store.get(state["report_id"], Report), suite)
+    report = suite.seen_of(ctx.store.get(state["report_id"], Report))
     failing = {verdict.test for verdict in report.failing}
     if state["iteration"] > 0 and failing and failing <= {*suite.flaky}:
         names = [name for name in suite.flaky if name in failing]
@@ -62,7 +55,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         if answer is not None:
             found = combined(found, answer, solution.text)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
-    if state["iteration"] == 0:
+    if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:

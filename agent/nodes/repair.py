@@ -31,7 +31,7 @@ async def repair(branch: Branch, ctx: Context) -> State:
             test for test in suite.visible
             if test.origin in VETOING_ORIGINS and test.name not in suite.flaky
         ),
-        report=ctx.store.get(branch["report_id"], Report),
+        report=suite.seen_of(ctx.store.get(branch["report_id"], Report)),
         diagnosis=ctx.store.get(branch["diagnosis_id"], Diagnosis),
         iteration=branch["iteration"],
     )

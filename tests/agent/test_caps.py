@@ -14,15 +14,17 @@ import pytest
 from agent.events import Extended, ModelAsked, ModelFailed, RunFinished
 from agent.exits import BUDGET, exit_code
 from agent.intake import paste
-from agent.session import BadExtension, Session, open_session
+from agent.session import Session, open_session
 from agent.settings import Settings
 from agent.spending import ledger
+from agent.waiting import BadExtension
 from llm.budget import Caps
 from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude, fenced
 from tests.agent.model_runs import (
     HARD,
     HARD_TESTS,
     SOLVED,
+    WRONG,
     events,
     followed,
     healed,
@@ -102,6 +104,18 @@ async def test_a_run_that_pauses_waits_there_and_goes_on_with_as_much_again(
     assert model.asked[:3] == ALL[:3]
 
 
+async def test_a_step_that_is_run_again_pays_for_no_answer_twice(tmp_path: Path) -> None:
+    tries: dict[str, Said | list[Said]] = {"generator": [fenced(WRONG), fenced(SOLVED)]}
+    async with limited(tmp_path, tries, budget_calls=2) as (model, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        assert model.asked == ["debugger", "generator"]
+        await session.answer(run, question, {"calls": 10})
+        result = await followed(session, run)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
+
+
 async def test_a_person_may_end_it_there(tmp_path: Path) -> None:
     async with limited(tmp_path, budget_calls=0) as (model, session):
         run = await begun(session)
@@ -110,6 +124,15 @@ async def test_a_person_may_end_it_there(tmp_path: Path) -> None:
         assert [end.outcome for end in ends(session, run)] == ["budget"]
         assert ends(session, run)[0].reason.startswith("ended by the user")
     assert model.asked == []
+
+
+async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+    async with limited(tmp_path, budget_calls=0) as (_, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        await session.cancel(run)
+        assert [end.outcome for end in ends(session, run)] == ["cancelled"]
+        assert await session.answer(run, question, {}) is False
 
 
 async def test_what_is_no_extension_is_refused_and_changes_nothing(tmp_path: Path) -> None:

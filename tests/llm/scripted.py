@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from llm import Message, Reply, Request, Stream, Usage
+from llm import Message, Provider, Reply, Request, Stream, Usage
+from llm.ask import ask_typed
 from llm.types import Finish
 
 REQUEST = Request("critic", "system", (Message("user", "user"),), max_tokens=100)
@@ -64,3 +65,10 @@ class Scripted:
 
     async def close(self) -> None:
         self.closed = True
+
+
+async def ask_any(
+    provider: Provider, request: Request, schema: Mapping[str, object]
+) -> object:
+    """The answer as any JSON value that is valid under a schema."""
+    return await ask_typed(provider, request, schema, lambda value: value)

@@ -17,9 +17,10 @@ from llm import (
     Usage,
     rules_provider,
 )
-from llm.ask import ask_code, ask_edits, ask_json, ask_typed
+from llm.ask import ask_code, ask_edits, ask_typed
 from llm.errors import Refused, Truncated
 from llm.types import Finish
+from tests.llm.scripted import ask_any
 
 SCHEMA = {
     "type": "object",
@@ -35,6 +36,7 @@ class Scripted:
     name = "scripted"
     model = "none"
     exact = False
+    thinks = False
 
     def __init__(
         self, *answers: str, finish: Finish = "stop", note: str = "", window: int | None = None
@@ -69,19 +71,19 @@ REQUEST = Request("critic", "system", (Message("user", "user"),))
 
 async def test_a_valid_answer_is_returned_at_once() -> None:
     provider = Scripted('{"text": "a b"}')
-    assert await ask_json(provider, REQUEST, SCHEMA) == {"text": "a b"}
+    assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "a b"}
     assert len(provider.asked) == 1
 
 
 async def test_a_malformed_answer_is_asked_for_again_with_the_reason() -> None:
     provider = Scripted('{"txt": 1}', '{"text": "b"}')
-    assert await ask_json(provider, REQUEST, SCHEMA) == {"text": "b"}
+    assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "b"}
     assert "'text' is a required property" in provider.asked[1].messages[-1].text
 
 
 async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> None:
     with pytest.raises(BadReply, match="not JSON"):
-        await ask_json(Scripted('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
+        await ask_any(Scripted('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
 
 
 @pytest.mark.parametrize("answer", ["no fence", "```\na\n```\n```\nb\n```", "```python\nx = 1"])
@@ -101,7 +103,7 @@ async def test_an_answer_cut_short_is_not_asked_for_again_though_it_can_be_read(
 ) -> None:
     provider = Scripted('{"text": "a"}', finish=finish)
     with pytest.raises(Truncated, match=r"\b13\b"):
-        await ask_json(provider, REQUEST, SCHEMA)
+        await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
 
 
@@ -130,7 +132,7 @@ async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
 
 async def test_the_provider_is_told_what_kind_of_answer_is_wanted() -> None:
     provider = Scripted('{"text": "a"}', "```\nx = 1\n```")
-    await ask_json(provider, REQUEST, SCHEMA)
+    await ask_any(provider, REQUEST, SCHEMA)
     await ask_code(provider, REQUEST)
     assert [request.output for request in provider.asked] == [Json(SCHEMA), Code()]
 
@@ -173,25 +175,30 @@ async def test_what_the_type_refuses_is_asked_for_again() -> None:
 async def test_a_second_question_carries_the_first_answer_where_the_window_holds_it() -> None:
     request = replace(REQUEST, max_tokens=100)
     roomy = Scripted("x" * 300, '{"text": "b"}', window=1_000)
-    await ask_json(roomy, request, SCHEMA)
+    await ask_any(roomy, request, SCHEMA)
     assert [turn.speaker for turn in roomy.asked[1].messages] == ["user", "assistant", "user"]
 
     narrow = Scripted("x" * 300, '{"text": "b"}', window=400)
-    await ask_json(narrow, request, SCHEMA)
+    await ask_any(narrow, request, SCHEMA)
     (turn,) = narrow.asked[1].messages
     assert turn.text.startswith("user\nYour last answer was refused. ")
     assert "the answer is not JSON" in turn.text
 
+    thoughtful = Scripted("x" * 300, '{"text": "b"}', window=1_000)
+    thoughtful.thinks = True  # and needs the rest of the window for its thoughts
+    await ask_any(thoughtful, request, SCHEMA)
+    assert len(thoughtful.asked[1].messages) == 1
+
 
 async def test_no_empty_turn_is_sent() -> None:
     provider = Scripted("", '{"text": "b"}')
-    await ask_json(provider, REQUEST, SCHEMA)
+    await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked[1].messages) == 1
 
 
 async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
     provider = rules_provider({})
     with pytest.raises(NoModel, match="'critic' needs a model"):
-        await ask_json(provider, REQUEST, SCHEMA)
+        await ask_any(provider, REQUEST, SCHEMA)
 
 

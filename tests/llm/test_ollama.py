@@ -227,14 +227,15 @@ async def test_a_question_that_may_not_fit_is_not_sent(server: FakeServer, opene
     healthy(server, answers())
     provider = opened()
 
-    # 1000 in all, 64 for the answer, 16 for the turns: 920 are left, of three characters each.
-    fault = await fault_of(provider, question("x" * 2760))
+    # 1000 in all, 64 for the answer, 64 for the turns, 3 for the system prompt: 869 are left, of
+    # three characters each.
+    fault = await fault_of(provider, question("x" * 2608))
     assert type(fault) is ContextOverflow
     assert "nothing was sent" in str(fault)
     assert not fault.started
     assert not server.seen
 
-    assert (await reply_of(provider, question("x" * 2740))).finish == "stop"
+    assert (await reply_of(provider, question("x" * 2607))).finish == "stop"
 
 
 async def test_a_small_models_window_is_the_window(server: FakeServer, opened: Opened) -> None:
@@ -255,12 +256,12 @@ async def test_a_small_models_window_is_the_window(server: FakeServer, opened: O
 @pytest.mark.parametrize(
     ("text", "counted", "cut"),
     [
-        ("x" * 2700, 675, False),  # what such a text has
-        ("x" * 2700, 502, True),  # half a window and two: what a cut leaves
-        ("x" * 2700, 937, True),  # more than was found to fit
-        ("x" * 2700, 936, False),
+        ("x" * 2600, 675, False),  # what such a text may have
+        ("x" * 2600, 502, True),  # half a window and two: what a cut leaves
+        ("x" * 2600, 937, True),  # more than was found to fit
+        ("x" * 2600, 936, False),
         ("x" * 800, 502, False),  # a text of 800 bytes cannot fill a window of 1000 tokens
-        ("x" * 2700, 12, False),  # the rest was still held from the call before
+        ("x" * 2600, 12, False),  # the rest was still held from the call before
     ],
 )
 async def test_signs_of_a_question_cut_in_silence_are_heeded(

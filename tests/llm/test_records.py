@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from llm import BadReply, Json, LlmError, Message, Reply, Request, Usage
-from llm.ask import ask_code, ask_json, whole
+from llm.ask import ask_code, whole
 from llm.errors import (
     BadPrompt,
     CallFailed,
@@ -32,6 +32,7 @@ from llm.errors import (
 from llm.provider import estimated_tokens
 from llm.records import BadRecord, Recording, Replaying, answered
 from llm.redaction import Redactor
+from tests.llm.scripted import ask_any
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -167,11 +168,11 @@ async def test_an_error_of_a_providers_own_comes_back_as_the_one_it_is_a_kind_of
 async def test_what_asks_again_replays_alike(path: Path) -> None:
     async def conversation(provider: Recording | Replaying) -> list[object]:
         said: list[object] = [
-            await ask_json(provider, asks("count", output=Json(SCHEMA)), SCHEMA),
+            await ask_any(provider, asks("count", output=Json(SCHEMA)), SCHEMA),
             await ask_code(provider, asks("write", sample=1)),
         ]
         with pytest.raises(BadReply) as caught:
-            await ask_json(provider, asks("fail"), SCHEMA)
+            await ask_any(provider, asks("fail"), SCHEMA)
         return [*said, str(caught.value)]
 
     recorded = await conversation(Recording(Scripted(

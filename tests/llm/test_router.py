@@ -25,13 +25,14 @@ from llm.errors import (
 )
 from llm.plan import Choice, Plan
 from llm.prices import Price, Prices, Rates
-from llm.router import MARGIN, THINKING, Breaker, Router
+from llm.room import THINKING, TURN
+from llm.router import Breaker, Router
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
 PRICES = Prices(
     {("scripted", "m"): (Price(date(2026, 1, 1), Rates(1.0, 10.0, 0.1, 2.0)),)}, frozenset({"free"})
 )
-QUESTION = len("system") + len("user") + MARGIN
+QUESTION = len("system") + len("user") + 2 * TURN
 SOON = replace(REQUEST, deadline_s=5.0)
 
 
@@ -323,3 +324,14 @@ async def test_closing_the_router_closes_what_it_opened() -> None:
     await house.ask()
     await house.router.close()
     assert house.first.closed
+
+
+async def test_what_was_paid_for_before_a_pause_is_given_again_once_and_for_nothing() -> None:
+    before, after = House(), House((Answer(("another",)),))
+    _, paid = await before.ask()
+    after.router.before = before.router.kept
+    pieces, again = await after.ask()
+    assert (pieces, again.text, again.cached) == (["hello world"], paid.text, True)
+    assert (again.cost_usd, again.usage, after.spent.calls) == (0.0, Usage(), 0)
+    _, fresh = await after.ask()
+    assert (fresh.text, fresh.cached) == ("another", False)

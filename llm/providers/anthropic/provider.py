@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 
 import httpx2
@@ -17,7 +16,7 @@ from anthropic.types import (
 )
 
 from llm.errors import CallFailed, ProviderDown, TimedOut
-from llm.provider import Connection, estimated_tokens
+from llm.provider import Connection, estimated_tokens, thinks_unasked
 from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
@@ -28,9 +27,6 @@ BASE_URL = "https://api.anthropic.com"
 
 MODELS_S = 20.0
 """The most seconds to list the models, all pages together."""
-
-THINKS_UNASKED = re.compile(r"^(?!.*claude-(?:[a-z]+-)?[34]\b)")
-"""Models since the fifth think where nothing is said of it; some of them cannot be told not to."""
 
 EFFORT: Effort = "medium"
 """Said where a request says nothing: what most models then choose is `high`, and with it they may
@@ -50,7 +46,7 @@ class AnthropicProvider:
         key = sendable_key(connection.key, self.name, "ANTHROPIC_API_KEY")
         url = checked_url(connection.base_url or BASE_URL, self.name)
         self.model = connection.model
-        self.thinks = bool(THINKS_UNASKED.search(connection.model))
+        self.thinks = thinks_unasked(self.name, connection.model)
         self._secret = connection.key
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)

@@ -31,6 +31,7 @@ from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
+from llm.room import question_tokens
 from llm.types import Json, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
@@ -45,9 +46,6 @@ LOADING_S = 300.0
 
 CLOSING_S = 0.5
 """The longest wait for the stream to close after an answer's last line."""
-
-TURN_TOKENS = 8
-"""What a chat template adds to each turn, rather too high."""
 
 
 class _NotOllama(Exception):
@@ -139,8 +137,7 @@ class OllamaProvider:
 
     def _must_fit(self, request: Request) -> None:
         """Raises `ContextOverflow` where question and answer may not have room together."""
-        turns = TURN_TOKENS * (len(request.messages) + 1)
-        tokens = self.count(_sent(request)) + turns
+        tokens = question_tokens(self.count, _texts(request))
         if tokens + request.max_tokens > self.window:
             raise ContextOverflow(
                 f"a question of about {tokens} tokens and an answer of {request.max_tokens} do "
@@ -151,7 +148,7 @@ class OllamaProvider:
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
         """Whether the server's count of the question is what a cut would leave, or more than what
         was found to fit. Where no text of that many bytes could fill the window, none was cut."""
-        most = len(_sent(request).encode()) + TURN_TOKENS * (len(request.messages) + 1)
+        most = question_tokens(lambda text: len(text.encode()), _texts(request))
         if usage.estimated or most <= self.window:
             return False
         half = self.window // 2
@@ -242,8 +239,12 @@ async def _within(seconds: float, answer: Awaitable[T]) -> T:
         raise _NotOllama(str(error)) from None
 
 
+def _texts(request: Request) -> tuple[str, ...]:
+    return (request.system, *(turn.text for turn in request.messages))
+
+
 def _sent(request: Request) -> str:
-    return "\n".join((request.system, *(turn.text for turn in request.messages)))
+    return "\n".join(_texts(request))
 
 
 def _full(model: str) -> str:
