@@ -61,6 +61,8 @@ def rendering(role: str, template: str) -> str:
     values = {name: VALUES[name] for name in prompt.variables(template)}
     if role == DEBUGGER.name:
         values["code"] = numbered(values["code"])
+    elif role == CRITIC.name:
+        values["code"] = values["code"].replace("return a", "return a + 1")
     return (
         f"system:\n\n{prompt.instructions(FORMS.get(role, ''))}\n\n"
         f"user:\n\n{prompt.render(template, values)}"
@@ -271,7 +273,7 @@ async def test_a_question_is_cut_to_the_window_and_what_was_cut_is_told() -> Non
         "estimate: tests cut from 6,000 to "
     )
 
-    without, told = await asked_in(3_400, variables)
+    without, told = await asked_in(3_600, variables)
     assert variables["code"] in without and "assert f(1)" not in without
     assert "tests left out (6,000 characters)" in str(told)
 
