@@ -29,7 +29,11 @@ class Provider(Protocol):
         """
 
     async def models(self) -> tuple[str, ...]:
-        """The models that can be asked, which shows that the key is good; spends no tokens."""
+        """The models that can be asked, which shows that the key is good; spends no tokens.
+
+        This provider's own is spelled as its `model` is, though its server may list it in full: so
+        it is among them if it can be asked.
+        """
 
     def count(self, text: str) -> int:
         """Tokens of a text: the model's own count where `exact`, else an estimate that is rather

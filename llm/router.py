@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -20,6 +20,7 @@ from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
 from llm.errors import (
     CallFailed,
+    LlmError,
     NoModel,
     NotRecorded,
     Overloaded,
@@ -30,6 +31,7 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
+from llm.providers.presets import PRESETS
 from llm.questions import fingerprint
 from llm.questions import question as question_of
 from llm.room import answer_tokens, question_tokens
@@ -44,6 +46,8 @@ MOST_CHARACTERS = 40
 for blanks."""
 MOST_COUNTED = 10**9
 """Tokens of one call that are believed."""
+LEARNING_S = 2.0
+"""Seconds for a server to list its models, before the first question to it."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
@@ -117,6 +121,8 @@ class Router:
         two to import and the loop serves others meanwhile."""
         if choice.words not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
+            if choice.preset and PRESETS[choice.preset].lists_windows:
+                await _learn_window(opened)
             if self._opened.setdefault(choice.words, opened) is not opened:
                 await opened.close()  # another call was faster
         return self._opened[choice.words]
@@ -364,6 +370,14 @@ def _counted(usage: Usage) -> Usage:
         for name in ("input", "output", "read", "written")
     }
     return replace(usage, **counts)
+
+
+async def _learn_window(provider: Provider) -> None:
+    """Asks a server for its models, which tells their windows. What fails here is no matter: the
+    first call meets it too, and says it."""
+    with suppress(LlmError, TimeoutError):
+        async with asyncio.timeout(LEARNING_S):
+            await provider.models()
 
 
 class _Alarm:

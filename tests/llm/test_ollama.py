@@ -214,6 +214,7 @@ async def test_a_model_that_was_not_pulled_is_told_with_the_command(
     healthy(server, answers())
     server.on("GET", TAGS, says(tags(there)))
 
+    assert await opened(model=wanted).models() == (wanted if found else there,)
     if found:
         assert (await reply_of(opened(model=wanted), question())).text == "hello world"
     else:

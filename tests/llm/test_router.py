@@ -369,3 +369,37 @@ async def test_no_dollars_means_no_model_of_unknown_price() -> None:
     with pytest.raises(OverBudget, match="price of other/m is unknown"):
         await House(label="other", caps=Caps(usd=0.0, tokens=1_000)).ask()
     await House(label="free", caps=Caps(usd=0.0, tokens=1_000)).ask()
+
+
+class Listing(Scripted):
+    """Knows its window once its models were listed, if they can be."""
+
+    fault: Exception | None = None
+
+    async def models(self) -> tuple[str, ...]:
+        if self.fault is not None:
+            raise self.fault
+        self.window = 4_096
+        return ("m",)
+
+
+@pytest.mark.parametrize(("preset", "fault", "window"), [
+    ("vllm", None, 4_096),
+    ("custom", None, 4_096),
+    ("vllm", ProviderDown("no list"), None),
+    ("openai", None, None),
+])
+async def test_the_window_of_a_server_that_lists_it_is_known_before_the_first_question(
+    preset: str, fault: Exception | None, window: int | None
+) -> None:
+    house = House()
+    listing = Listing()
+    listing.fault = fault
+    house.router.open = lambda choice: listing
+    house.router.plan = Plan("p", "why", (Choice("critic", "openai", "m", "why", preset),))
+
+    provider = await house.router.at("critic")
+
+    assert provider is not None
+    assert provider.window == window
+    assert (await house.ask())[1].text == "hello world"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 
 import httpx2
@@ -37,10 +38,12 @@ _SDK_FAULTS = (AnthropicError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDe
 
 
 class AnthropicProvider:
-    """Answers by a Claude model. `models` learns the model's window; until then it is unknown."""
+    """Answers by a Claude model. Its window of 200,000 tokens or more is not looked at: hardly a
+    question of ours comes near it, and the service says where one does."""
 
     name = "anthropic"
     exact = False
+    window = None
 
     def __init__(self, connection: Connection) -> None:
         key = sendable_key(connection.key, self.name, "ANTHROPIC_API_KEY")
@@ -50,7 +53,6 @@ class AnthropicProvider:
         self._secret = connection.key
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)
-        self._windows: dict[str, int] = {}
         self._client = AsyncAnthropic(
             api_key=key,
             base_url=url,
@@ -95,22 +97,16 @@ class AnthropicProvider:
                 async for model in self._client.models.list(limit=100):
                     if model.lifecycle != "retired":
                         found.append(model.id)
-                    if model.max_input_tokens:
-                        self._windows[model.id] = model.max_input_tokens
         except _SDK_FAULTS as fault:
             failed = self._failure(fault, Answer())
         except TimeoutError:
             failed = TimedOut(f"{self._place} did not list its models in {self._models_s:g} s")
         else:
-            return tuple(found)
+            return _as_named(self.model, found)
         raise failed
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
-
-    @property
-    def window(self) -> int | None:
-        return self._windows.get(self.model)
 
     async def close(self) -> None:
         await self._client.close()
@@ -150,3 +146,12 @@ class AnthropicProvider:
             scrubbed(answer.note, self._secret),
             f"asked without {' and '.join(unsent)}, which Claude does not take" if unsent else "",
         )))
+
+
+def _as_named(model: str, listed: list[str]) -> tuple[str, ...]:
+    """The list with a model under the alias it was asked for by: the list has dated names only."""
+    dated = re.compile(re.escape(model.removesuffix("-latest")) + r"-\d{8}")
+    full = next((name for name in listed if dated.fullmatch(name)), None)
+    if full is None or model in listed:
+        return tuple(listed)
+    return tuple(model if name == full else name for name in listed)

@@ -127,7 +127,9 @@ class OllamaProvider:
 
     async def models(self) -> tuple[str, ...]:
         listed = await self._about(self._client.list())
-        return tuple(str(model.model) for model in listed.models)
+        names = (str(model.model) for model in listed.models)
+        own = _full(self.model)
+        return tuple(self.model if _full(name) == own else name for name in names)
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -160,7 +162,7 @@ class OllamaProvider:
         if self._checked:
             return
         there = await self.models()
-        if _full(self.model) not in {_full(name) for name in there}:
+        if self.model not in there:
             raise UnknownModel(
                 f"{self._place} does not have {self.model!r}: run `ollama pull {self.model}`"
                 + (f", or choose one of {', '.join(there[:8])}" if there else "")

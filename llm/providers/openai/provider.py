@@ -111,8 +111,12 @@ class OpenAiProvider:
         except (AttributeError, TypeError):  # what the SDK makes of JSON that is no list of models
             fault = ProviderDown(f"{self._place} does not list its models as it must")
         else:
-            names = (self.model, f"models/{self.model}")  # the latter is Gemini's way
-            self.window = next((sizes[name] for name in names if name in sizes), None)
+            full = f"models/{self.model}"  # Gemini's way
+            if full in sizes:
+                sizes = {self.model if name == full else name: sizes[name] for name in sizes}
+            # A server of one model, as llama-server is, may take any name for it.
+            sole = next(iter(sizes.values())) if len(sizes) == 1 else None
+            self.window = sizes.get(self.model, sole)
             return tuple(sizes)
         raise fault
 
@@ -230,7 +234,10 @@ class OpenAiProvider:
 def _window(model: object) -> int | None:
     """A model's window, where its server tells; OpenAI itself does not."""
     names = ("max_model_len", "context_window", "context_length")
-    return next(filter(None, (whole_number(getattr(model, name, None)) for name in names)), None)
+    told = [getattr(model, name, None) for name in names]
+    if isinstance(meta := getattr(model, "meta", None), dict):
+        told.append(meta.get("n_ctx"))  # llama-server's way
+    return next(filter(None, map(whole_number, told)), None)
 
 
 def _words(error: openai.APIError) -> str:
