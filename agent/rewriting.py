@@ -5,13 +5,13 @@ from __future__ import annotations
 from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase
-from agent.events import Notice, Recalled
+from agent.events import ModelCalled, Notice, Recalled
 from agent.intake import untouched
 from agent.repair.answers import blindness
 from agent.roles import GENERATOR, ask_for_code, ask_for_edits, share_of_an_answer
 from agent.wording import repair_question
 from llm import BadReply, LlmError
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.provider import PROVIDERS
 
 MOST_TRIES = 3
@@ -40,7 +40,7 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
             text = await _repaired(attempt, ctx, tried)
-        except (OverBudget, NeedsKey):
+        except (OverBudget, NeedsKey, NotRecorded):
             raise
         except LlmError as error:
             return Proposal(None, f"the generator brought no repair: {error}", len(tried))
@@ -116,5 +116,10 @@ def _lessons(ctx: Context) -> tuple[str, ...]:
 
 
 def _model(ctx: Context) -> str:
+    """Who gave the last answer as generator, which may be one that stood in; else who will."""
+    calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
+    last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
+    if last is not None:
+        return f"{last.provider}/{last.model}"
     choice = ctx.plan.of(GENERATOR)
     return "no model" if choice is None else choice.words

@@ -104,7 +104,8 @@ class Ledger:
             ):
                 if cap is not None and need > cap + 1e-12:
                     raise OverBudget(
-                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} {name} "
+                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} "
+                        f"{'' if name == 'usd' else f'{name} '}"
                         f"would be passed ({say(need)} with the most this call can come to)",
                         f"{whose} {name}",
                     )
@@ -140,7 +141,7 @@ def _count(number: float) -> str:
 
 
 def _dollars(number: float) -> str:
-    return f"${number:.4f}"
+    return f"${number:.2f}" if number >= 0.01 else f"${number:.4f}"
 
 
 def parse_role_caps(text: str, roles: Callable[[str], bool]) -> dict[str, Caps]:
