@@ -386,7 +386,7 @@ async def test_without_a_key_nothing_is_sent(case: Case, server: FakeServer) -> 
     with pytest.raises(NeedsKey) as caught:
         await collected(case.opened(server.url, Secret(" ")).stream(question()))
 
-    assert caught.value.provider
+    assert caught.value.variable.endswith("_KEY")
     assert not server.seen
 
 

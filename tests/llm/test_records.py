@@ -141,7 +141,7 @@ async def test_a_record_replays_to_the_same_pieces_replies_and_errors(path: Path
     "error",
     [
         NoModel("a"), BadPrompt("b"), BadReply("c"), Truncated("d"), Refused("e: cyber"),
-        NotRecorded("f"), NeedsKey("g", "anthropic"), OverBudget("h", "role tokens"),
+        NotRecorded("f"), NeedsKey("g", "GROQ_API_KEY"), OverBudget("h", "role tokens"),
         WrongKey("i", started=False), TimedOut("j", started=True, usage=USAGE),
         Overloaded("k", retry_after_s=None, started=True), CallFailed("l"),
     ],
