@@ -117,7 +117,9 @@ PROVIDERS: dict[str, Row] = {
         # Those since the fifth think unasked; some of them cannot be told not to.
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
-    "ollama": Row("llm.providers.ollama:OllamaProvider", extra="ollama", local=True),
+    "ollama": Row(
+        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama", local=True
+    ),
     "huggingface": Row(
         "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local", local=True
     ),

@@ -127,10 +127,7 @@ class Router:
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply) and place:
-                            yield replace(item, instead_of=first.words)
-                        else:
-                            yield item
+                        yield item
                 return
             except FALL_BACK_ON as error:
                 if said or place + 1 == len(ways):
