@@ -109,7 +109,7 @@ class Plan:
 
 
 def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
-    """The plan for what is wished and the keys at hand, by the names of their variables.
+    """The plan for what is wished and the keys there are, by the names of their variables.
 
     Asks nobody. Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """

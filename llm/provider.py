@@ -121,7 +121,8 @@ PROVIDERS: dict[str, Row] = {
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
     "ollama": Row(
-        "llm.providers.ollama:OllamaProvider", extra="ollama", package="ollama", local=True
+        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
+        package="ollama", local=True,
     ),
     "huggingface": Row(
         "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",

@@ -145,10 +145,7 @@ class Router:
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply):
-                            yield replace(item, instead_of=first.words if place else "")
-                        else:
-                            yield item
+                        yield item
                 return
             except FALL_BACK_ON as error:
                 if said or place + 1 == len(ways):

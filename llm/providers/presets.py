@@ -42,7 +42,7 @@ class Preset:
     """What it calls the most tokens of an answer."""
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
-    it can be cut to that. The others hold more than any question of ours."""
+    it can be cut to that. Far servers have room for nearly every question of ours."""
     local: bool = False
     """It runs on the user's machine, where loading a model may take minutes."""
 

@@ -185,7 +185,7 @@ def test_a_preset_that_needs_a_key_is_not_opened_without(
     monkeypatch.setenv(PRESETS[name].key_name, "stray-key")
     with pytest.raises(NeedsKey, match=PRESETS[name].key_name) as caught:
         OpenAiProvider(Connection("openai", MODEL, preset=name))
-    assert caught.value.provider == name
+    assert caught.value.variable == PRESETS[name].key_name
 
 
 @pytest.mark.parametrize(

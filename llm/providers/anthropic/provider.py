@@ -21,7 +21,7 @@ from llm.provider import Connection, estimated_tokens, thinks_unasked
 from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
-from llm.providers.wire import checked_url, place, scrubbed, sendable_key
+from llm.providers.wire import Attempted, checked_url, place, scrubbed, sendable_key
 from llm.types import Effort, Json, Reply, Request, Stream
 
 BASE_URL = "https://api.anthropic.com"
@@ -138,7 +138,7 @@ class AnthropicProvider:
 
     def _failure(self, fault: Exception, answer: Answer) -> CallFailed:
         usage = answer.usage if answer.started else None
-        return failure(fault, self._secret, self._place, answer.started, usage)
+        return failure(fault, Attempted(self._place, self._secret, answer.started, usage))
 
     def _note(self, answer: Answer, request: Request) -> str:
         unsent = [name for name in ("temperature", "seed") if getattr(request, name) is not None]

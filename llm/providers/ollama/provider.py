@@ -25,12 +25,12 @@ from typing import Any, TypeVar
 import httpx
 from ollama import AsyncClient, RequestError, ResponseError
 
-from llm.errors import CallFailed, ContextOverflow, ProviderDown, TimedOut, UnknownModel
+from llm.errors import CallFailed, ContextOverflow, UnknownModel
 from llm.provider import Connection, estimated_tokens
 from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
-from llm.providers.wire import checked_url, place, scrubbed, sendable_key
+from llm.providers.wire import Attempted, checked_url, place, sendable_key
 from llm.room import question_tokens
 from llm.types import Json, Reply, Request, Stream, Usage
 
@@ -211,24 +211,15 @@ class OllamaProvider:
     def _fault(self, error: Exception, started: bool, usage: Usage | None) -> CallFailed:
         """Our own error for one of the SDK or its transport; the next call looks anew."""
         self._checked = False
-        key, usage = self._connection.key, usage if started else None
-        what = scrubbed(f"{type(error).__name__.strip('_')}: {error}".removesuffix(": "), key)
-        match error:
-            case ResponseError():
-                said = scrubbed(str(error.error), key)
-                return failure(self._place, self.model, error.status_code, said, started, usage)
-            case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionError() if not started:
-                return ProviderDown(
-                    f"ollama is not running at {self._place.removeprefix('Ollama at ')}: "
-                    "start it with `ollama serve`"
-                )
-            case httpx.TimeoutException() | TimeoutError():
-                return TimedOut(
-                    f"{self._place} sent nothing for too long; come again later",
-                    started=started, usage=usage,
-                )
-        words = "broke off its answer" if started else "does not speak as Ollama does"
-        return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
+        call = Attempted(self._place, self._connection.key, started, usage if started else None)
+        if isinstance(error, ResponseError):
+            return failure(call, self.model, error.status_code, str(error.error))
+        return call.broken(
+            error,
+            unreachable=(httpx.ConnectError, httpx.ConnectTimeout, ConnectionError),
+            silent=(httpx.TimeoutException, TimeoutError),
+            away="is not running; start it with `ollama serve`",
+        )
 
 
 async def _within(seconds: float, answer: Awaitable[T]) -> T:
