@@ -116,7 +116,7 @@ class Row:
 PROVIDERS: dict[str, Row] = {
     "anthropic": Row(
         "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
-        package="anthropic",
+        "anthropic",
         # Those since the fifth think unasked; some of them cannot be told not to.
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
