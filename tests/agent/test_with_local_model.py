@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,16 @@ from agent.session import Settings, open_session
 from llm.budget import Caps
 from llm.plan import ROLES
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
-
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for needed in ("torch", "transformers", "accelerate", "llguidance"):
         pytest.importorskip(needed, reason="a local model needs torch, transformers, accelerate")
+    import huggingface_hub.constants
+
     from evaluation.measures.tiny_model import saved
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
     made = saved(tmp_path / "tiny")
     config = made / "config.json"

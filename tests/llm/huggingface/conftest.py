@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +16,24 @@ from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.hardware import Hardware
 from llm.providers.huggingface.host import Host
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
-
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Asks no hub within the block. The variable for that is read once, when the hub's library is
+    imported, and other tests of the process do ask one, of their own."""
+    constants = pytest.importorskip("huggingface_hub.constants")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "HF_HUB_OFFLINE", True)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_hub() -> Iterator[None]:
+    with offline():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def model(folder: Path) -> LocalModel:
     from llm.providers.huggingface.loading import load
 
-    return load(str(folder), NO_KEY, False, Hardware("cpu"))
+    with offline():
+        return load(str(folder), NO_KEY, False, Hardware("cpu"))
 
 
 @pytest.fixture(scope="session")
