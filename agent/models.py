@@ -215,9 +215,10 @@ class Models:
         if self.settings.replay is not None:
             return Replaying(self.settings.replay, choice.label, choice.model, redactor)
         provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
-        if self._answers is not None and (
-            self.settings.cache == "all" or choice.provider != "anthropic"
-        ):  # Claude takes no temperature, so it never gives the same answer for sure
+        # A model that thinks takes no temperature, nor does Claude: none of them surely gives the
+        # same answer again.
+        samples = provider.thinks or choice.provider == "anthropic"
+        if self._answers is not None and (self.settings.cache == "all" or not samples):
             provider = Cached(
                 provider, self._answers, everything=self.settings.cache == "all",
                 redactor=redactor,

@@ -49,12 +49,12 @@ from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
 from agent.settings import ANSWERS, BadSettings, Settings, data_folder
-from agent.spending import Foreseen, ledger, lost, preview, told
+from agent.spending import Foreseen, Said, ledger, lost, preview, told, unfinished
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
 from agent.waiting import extension, pending
-from llm import LlmError, NoProvider, Plan, rules_provider
+from llm import LlmError, NoProvider, Plan, Reply, Usage, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
@@ -501,8 +501,18 @@ class Session:
             open=lambda choice: self.models.provider(choice, options.visitor),
             ledger=kept,
             prices=self.models.prices,
-            tell=lambda occurrence: voice(told(occurrence, first, redactor.text)),
+            tell=lambda occurrence: voice(
+                told(occurrence, first, redactor.text, self._store.put)
+            ),
             breaker=lambda choice: self.models.breaker(choice, options.visitor),
+            before={
+                call.question: Reply(
+                    self._store.get(call.said, Said).text, call.finish, call.provider, call.model,
+                    Usage(),
+                )
+                for call in unfinished(log)
+            },
+            clean=redactor.text,
         )
 
 

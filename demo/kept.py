@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+Typed = str | None
+"""What a field holds; `None` is told of one that is left while its page is being loaded."""
+
 
 class Kept(TypedDict):
     """The run it follows, and what was typed."""
@@ -40,6 +43,9 @@ NOTHING: Kept = {
 NOBODY: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
 
 
-def wishing(visit: Visit, provider: str | None, model: str, roles: str) -> Visit:
+def wishing(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:
     """The visit with what its fields say now."""
-    return {**visit, "provider": provider or "", "model": model.strip(), "roles": roles.strip()}
+    return {
+        **visit, "provider": provider or "", "model": (model or "").strip(),
+        "roles": (roles or "").strip(),
+    }

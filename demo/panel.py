@@ -16,8 +16,8 @@ from typing import NamedTuple
 from agent.models import OWNER, BadKey, visitor_of
 from demo import place
 from demo.host import Host, Session, Unavailable
-from demo.kept import Visit, wishing
-from demo.render import sentence
+from demo.kept import Typed, Visit, wishing
+from demo.render import done, sentence
 from demo.wanted import BadWish, Wanted, keyed
 from llm import LlmError, NoProvider, Plan
 
@@ -80,7 +80,7 @@ class Panel:
             roles=wanted.by_role(public=self._host.door.public),
         )
 
-    async def shown(self, visit: Visit, *typed: str) -> Shown:
+    async def shown(self, visit: Visit, *typed: Typed) -> Shown:
         """The plan, what it may cost for what is typed, and the keys at hand; raises
         `Unavailable`."""
         running = await self._host.running()
@@ -91,13 +91,13 @@ class Panel:
         except (NoProvider, BadWish) as error:
             return Shown(place.unplanned(str(error), running.jail), "", keys)
         cost = place.spending(
-            session.models.settings.caps, session.foreseen(plan, "\n".join(typed))
+            session.models.settings.caps, session.foreseen(plan, "\n".join(filter(None, typed)))
         )
         doing = await session.models.doing(plan, self.visitor(visit))
         return Shown(place.planned(plan, running.jail, doing), cost, keys)
 
     async def want(
-        self, visit: Visit, provider: str | None, model: str, roles: str, *typed: str
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed, *typed: Typed
     ) -> tuple[Visit, str, str, str, str]:
         """Keeps who is to answer, and shows what becomes of the plan; leaves a key that is being
         typed alone."""
@@ -106,48 +106,48 @@ class Panel:
         try:
             self.plan(await self._host.session(), visit)
         except (NoProvider, BadWish, Unavailable) as error:
-            said = str(error)
+            said = sentence(str(error))
         return (await self._told(visit, typed, said))[:5]
 
     # Keys.
 
     async def use_key(
-        self, visit: Visit, provider: str | None, model: str, roles: str,
-        whose: str | None, key: str, *typed: str,
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
+        whose: Typed, key: Typed, *typed: Typed,
     ) -> Told:
         """Takes a key into memory."""
         visit = wishing(self.known(visit), provider, model, roles)
         try:
-            said = await self._given(visit, whose or "", key)
+            said = done(await self._given(visit, whose or "", key or ""))
         except (BadKey, Unavailable) as error:
-            said = str(error)
+            said = sentence(str(error))
         return await self._told(visit, typed, said)
 
     async def test_key(
-        self, visit: Visit, provider: str | None, model: str, roles: str,
-        whose: str | None, key: str, *typed: str,
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
+        whose: Typed, key: Typed, *typed: Typed,
     ) -> Told:
         """Asks a provider for its models by the visitor's key, the typed one if there is one."""
         visit = wishing(self.known(visit), provider, model, roles)
         try:
-            if key.strip():
-                await self._given(visit, whose or "", key)
-            said = await self._tried(visit, whose or "")
+            if key and key.strip():
+                await self._given(visit, whose or "", key or "")
+            said = done(await self._tried(visit, whose or ""))
         except (BadKey, Unavailable) as error:
-            said = str(error)
+            said = sentence(str(error))
         return await self._told(visit, typed, said)
 
     async def forget_keys(
-        self, visit: Visit, provider: str | None, model: str, roles: str,
-        whose: str | None, key: str, *typed: str,
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
+        whose: Typed, key: Typed, *typed: Typed,
     ) -> Told:
         """Drops what the visitor gave, and what stands in the field."""
         visit = wishing(self.known(visit), provider, model, roles)
         try:
             (await self._host.session()).models.forget(self.visitor(visit))
-            said = "The keys you gave are forgotten."
+            said = done("The keys you gave are forgotten.")
         except Unavailable as error:
-            said = str(error)
+            said = sentence(str(error))
         return await self._told(visit, typed, said)
 
     async def _given(self, visit: Visit, name: str, key: str) -> str:
@@ -168,7 +168,7 @@ class Panel:
         try:
             listed = await models.test_key(self.visitor(visit), name)
         except LlmError as error:
-            return redactor.text(str(error))
+            raise BadKey(redactor.text(str(error))) from None
         first = ", ".join(listed[:SHOWN_MODELS])
         more = ", …" if len(listed) > SHOWN_MODELS else ""
         return redactor.text(
@@ -190,9 +190,9 @@ class Panel:
             raise BadKey("Many keys were tested here just now: try again in a minute.")
         self._tested.append(now)
 
-    async def _told(self, visit: Visit, typed: tuple[str, ...], said: str) -> Told:
+    async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Told:
         try:
             shown = await self.shown(visit, *typed)
         except Unavailable:  # which is said already
             shown = Shown("", "", "")
-        return Told(visit, *shown, sentence(said))
+        return Told(visit, *shown, said)

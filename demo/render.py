@@ -114,6 +114,12 @@ def sentence(text: str) -> str:
     return shown if text else ""
 
 
+def done(text: str) -> str:
+    """A sentence for a person, where something went as asked."""
+    mark = '<b aria-hidden="true">✓</b>'
+    return f'<div class="sentence good" role="status">{mark}<p>{escaped(text)}</p></div>'
+
+
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
     mark = OUTCOME_MARKS.get(word, "●")
     rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
@@ -542,7 +548,7 @@ def _calls(view: View) -> str:
 
 def paused(waiting: Waiting, *, own: bool) -> str:
     """What a run waits for that has reached a cap or lacks a key, above its buttons."""
-    title = "A cap is reached" if waiting.needs == "budget" else "A key is needed"
+    title = "A cap is reached." if waiting.needs == "budget" else "A key is needed."
     if not own:
         how = "Only whoever started this run can let it go on."
     elif waiting.needs == "budget":

@@ -440,7 +440,7 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.finish is not None:
         return _ended(view.finish)
     if view.waiting is not None:
-        return "WAITING", tuple(filter(None, (view.waiting.question, view.spent)))
+        return "WAITING", tuple(filter(None, (_awaited(view.waiting), view.spent)))
     if not view.run:
         return "READY", ()
     facts: list[str] = []
@@ -452,6 +452,19 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.spent:
         facts.append(view.spent)
     return "RUNNING", tuple(facts)
+
+
+def _awaited(waiting: Waiting) -> str:
+    """What a run waits for, in a few words where its question stands elsewhere too."""
+    match waiting.needs:
+        case "answer":
+            return waiting.question
+        case "budget":
+            return "a cap is reached"
+        case "key":
+            return "a key is needed"
+        case _:
+            assert_never(waiting.needs)
 
 
 def _ended(finish: RunFinished) -> tuple[str, tuple[str, ...]]:

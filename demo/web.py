@@ -25,7 +25,7 @@ from agent.repair.rivals import MOST
 from demo import examples, render, theme
 from demo.downloads import download_route
 from demo.host import Host, Session, Unavailable
-from demo.kept import NOBODY, NOTHING, Kept, Visit, wishing
+from demo.kept import NOBODY, NOTHING, Kept, Typed, Visit, wishing
 from demo.pace import paced
 from demo.panel import Panel
 from demo.place import banner
@@ -106,7 +106,7 @@ class Page:
         buttons = _buttons(running=bool(run), closed=bool(running.refusal))
         return (kept, plan, render.sentence(said), *typed, visit, *buttons, warned)
 
-    async def offer(self, visit: Visit, *typed: str) -> tuple[Any, ...]:
+    async def offer(self, visit: Visit, *typed: Typed) -> tuple[Any, ...]:
         """What the visitor wanted of models when the page was left, and what that may cost."""
         try:
             shown = await self.panel.shown(visit, *typed)
@@ -115,7 +115,7 @@ class Page:
         return (visit["provider"], visit["model"], visit["roles"], shown.spending, shown.keys)
 
     async def foresee(
-        self, visit: Visit, provider: str | None, model: str, roles: str, *typed: str
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed, *typed: Typed
     ) -> Any:
         """What a run may cost for what is typed now."""
         try:
@@ -134,7 +134,7 @@ class Page:
 
     async def heal(
         self, kept: Kept, code: str, tests: str, words: str, iterations: float | None,
-        visit: Visit = NOBODY, provider: str | None = "", model: str = "", roles: str = "",
+        visit: Visit = NOBODY, provider: Typed = "", model: Typed = "", roles: Typed = "",
     ) -> AsyncIterator[tuple[Any, Any]]:
         """Starts the run and follows it."""
         try:
@@ -444,11 +444,11 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                             value="", label="Who answers", elem_id="provider", min_width=120,
                         )
                         model = gr.Textbox(
-                            label="Its model", placeholder="its usual one", max_lines=1,
+                            "", label="Its model", placeholder="its usual one", max_lines=1,
                             elem_id="model", min_width=120,
                         )
                     roles = gr.Textbox(
-                        label="Roles given to others", max_lines=1, elem_id="roles",
+                        "", label="Roles given to others", max_lines=1, elem_id="roles",
                         placeholder="debugger=anthropic, generator=groq/MODEL",
                     )
                     with gr.Row(elem_classes="pair"):
@@ -457,7 +457,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                             elem_id="whose", min_width=120,
                         )
                         key = gr.Textbox(
-                            label="Key", type="password", max_lines=1, elem_id="key",
+                            "", label="Key", type="password", max_lines=1, elem_id="key",
                             min_width=120, html_attributes=gr.InputHTMLAttributes(
                                 autocomplete="off", spellcheck=False,
                             ),

@@ -105,6 +105,8 @@ class Row:
     needs_key: bool = False
     extra: str = ""
     """The optional dependency set that brings what it imports."""
+    package: str = ""
+    """The package that shows that the set is installed."""
     local: bool = False
     """It runs on this machine: the default home of the generator."""
     unthinking: str = r""
@@ -114,16 +116,21 @@ class Row:
 PROVIDERS: dict[str, Row] = {
     "anthropic": Row(
         "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
+        "anthropic",
         # Those since the fifth think unasked; some of them cannot be told not to.
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
     "ollama": Row(
-        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama", local=True
+        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
+        package="ollama", local=True,
     ),
     "huggingface": Row(
-        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local", local=True
+        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",
+        package="transformers", local=True,
     ),
-    "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai"),
+    "openai": Row(
+        "llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai", "openai"
+    ),
 }
 """Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
 

@@ -14,21 +14,14 @@ from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
 from agent.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.state import State, Suite
-from agent.wording import failures, suspects
-
-
-def shown(report: Report, suite: Suite) -> Report:
-    """What may be told to whoever repairs: of the tests held out, not even how they fail."""
-    held = {test.name for test in suite.held_out}
-    verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
-    return report.model_copy(update={"verdicts": verdicts})
+from agent.wording import failures, numbered, suspects, tests
 
 
 async def diagnose(state: State, ctx: Context) -> State:
     """Classifies the failure, blames lines by coverage, and asks the debugger."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    report = shown(ctx.store.get(state["report_id"], Report), suite)
+    report = suite.seen_of(ctx.store.get(state["report_id"], Report))
     failing = {verdict.test for verdict in report.failing}
     if state["iteration"] > 0 and failing and failing <= {*suite.flaky}:
         names = [name for name in suite.flaky if name in failing]
@@ -51,8 +44,9 @@ async def diagnose(state: State, ctx: Context) -> State:
             ctx,
             DEBUGGER,
             {
-                "code": solution.text, "failures": failures(report),
-                "suspects": suspects(found.blamed),
+                "code": numbered(solution.text), "task": ctx.task.text,
+                "tests": tests(test for test in suite.visible if test.name in failing),
+                "failures": failures(report), "suspects": suspects(found.blamed),
             },
             {"found": found},
             free=not state.get("paid", False),
@@ -61,7 +55,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         if answer is not None:
             found = combined(found, answer, solution.text)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
-    if state["iteration"] == 0:
+    if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Alternatives, Evidence, Proof, Report, Solution
+from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase
 from agent.events import Proved
 from agent.intake import asks_anew
 from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
@@ -18,14 +18,20 @@ CLOSING_S = 0.5
 proof."""
 
 
-def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
-    """The proof level a passing report carries; pure. `program` is the one that was repaired.
+def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") -> Proof:
+    """The proof level a passing report carries; pure. `program` is the one that was repaired, and
+    `read` the texts that a model had before it when it wrote the repair.
 
     A verdict from a process that held the solution too never lifts proof above E1, nor does
     a value whose type differs from the expected one, nor a held-out test that asks what the
     repair was told: an answer to a question may have told it since the test was held out.
     """
     trusted = report.trusted
+    if not trusted and report.oracle:
+        return Proof(level="E0", why=(
+            f"{len(report.oracle)} examples that were derived from the words pass; none of the "
+            "tests is the user's"
+        ))
     if not trusted:
         return Proof(level="E0", why=f"there is no test; {_ended(report)}")
     passed = f"{len(trusted)} of {len(trusted)} tests pass"
@@ -40,9 +46,18 @@ def proof_of(report: Report, suite: Suite, program: Solution) -> Proof:
     told = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(asks_anew(test, told, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
+    if any(stands_in(test, read) for test in suite.held_out):
+        return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
     unseen = f"{len(suite.held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
+
+
+def stands_in(test: TestCase, text: str) -> bool:
+    """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
+    the program's own file or from the task's words stand there."""
+    asked = test.code if test.kind == "script" else test.call
+    return "".join(asked.split()) in "".join(text.split())
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
@@ -112,7 +127,8 @@ async def prove(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
-    proof = seen_through(proof_of(report, suite, base), base, solution)
+    read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
+    proof = seen_through(proof_of(report, suite, base, read), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)

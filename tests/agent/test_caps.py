@@ -24,6 +24,7 @@ from tests.agent.model_runs import (
     HARD,
     HARD_TESTS,
     SOLVED,
+    WRONG,
     events,
     followed,
     healed,
@@ -38,7 +39,7 @@ CAPS: list[Any] = [
     pytest.param({"budget_calls": 2}, "run's cap of 2 calls", id="calls"),
     # The debugger's question fits, the generator's does not.
     pytest.param({"budget_tokens": 6_000}, "run's cap of 6,000 tokens", id="tokens"),
-    pytest.param({"budget_usd": 0.06}, "run's cap of $0.0600 usd", id="usd"),
+    pytest.param({"budget_usd": 0.06}, "run's cap of $0.06 would", id="usd"),
 ]
 
 
@@ -101,6 +102,18 @@ async def test_a_run_that_pauses_waits_there_and_goes_on_with_as_much_again(
             seconds=had.budget_s + had.model_s,
         )
     assert model.asked[:3] == ALL[:3]
+
+
+async def test_a_step_that_is_run_again_pays_for_no_answer_twice(tmp_path: Path) -> None:
+    tries: dict[str, Said | list[Said]] = {"generator": [fenced(WRONG), fenced(SOLVED)]}
+    async with limited(tmp_path, tries, budget_calls=2) as (model, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        assert model.asked == ["debugger", "generator"]
+        await session.answer(run, question, {"calls": 10})
+        result = await followed(session, run)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
 
 
 async def test_a_person_may_end_it_there(tmp_path: Path) -> None:

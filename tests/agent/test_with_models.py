@@ -61,6 +61,52 @@ async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_pa
     assert "passes 1 of 3 tests" in second
 
 
+FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
+
+
+async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Path) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS)
+    (held,) = [
+        test for event in told if event.kind == "tests_frozen"
+        for test in event.tests if test.origin == "held-out"
+    ]
+    asked, value = held.code.removeprefix("assert ").split(" == ")
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert result.proof in ("E2", "E3", "E4")
+    sent = "".join(str(seen.json) for seen in model.server.seen)
+    assert "def shout(words)" in sent
+    assert asked not in sent
+    assert value not in sent
+
+
+async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        result, _ = await healed(
+            model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS,
+            words=f"Each word in capitals with a mark: {FOUR_TESTS}",
+        )
+    assert (result.outcome, result.proof) == ("healed", "E1")
+    assert "its model has read the held-out test" in result.reason
+
+
+async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_change(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        await healed(model.settings(tmp_path, max_candidates=50), HARD, HARD_TESTS, WORDS)
+    questions = dict(zip(model.asked, (
+        seen.json["messages"][0]["content"] for seen in model.server.seen
+    ), strict=True))
+    assert f"2 | {HARD.splitlines()[1]}" in questions["debugger"]
+    for role in ("debugger", "critic"):
+        assert WORDS in questions[role]
+        assert "assert shout('x') == 'X!'" in questions[role]
+    assert "-    return words\n+    return ' '.join" in questions["critic"]
+
+
 async def test_with_a_key_for_claude_alone_every_role_runs_there(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         result, told = await healed(model.settings(tmp_path))

@@ -19,6 +19,7 @@ from demo.host import Host
 from demo.kept import NOBODY, Visit
 from demo.panel import TESTS_A_MINUTE, Panel, Told
 from demo.recorded import RecordedSession, recorded_engine
+from demo.render import sentence
 from demo.strangers import Door
 from llm import Connection
 from llm.errors import WrongKey
@@ -38,6 +39,9 @@ class Listing(Scripted):
 
     def describe(self) -> str:
         return f"{self.connection and self.connection.model}: loaded, <cpu>, 6,100 MiB"
+
+    def warm(self) -> None:
+        raise AssertionError("to look at a model is not to load it")
 
     async def models(self) -> tuple[str, ...]:
         assert self.connection is not None
@@ -117,7 +121,7 @@ async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key(chosen
         told = await page.panel.test_key(
             NOBODY, "", "", "", "anthropic", "sk-ant-wrong-0123456789"
         )
-        assert "anthropic does not take ***" in told.said
+        assert told.said == sentence("anthropic does not take ***")
 
 
 @pytest.mark.parametrize(("whose", "key", "said"), [
@@ -215,3 +219,12 @@ async def test_a_model_in_this_process_tells_how_it_is_doing(chosen: Chosen) -> 
         _, plan, *_ = await page.panel.want(NOBODY, "huggingface", "tiny/model", "")
         assert "tiny/model: loaded, &lt;cpu&gt;, 6,100 MiB" in plan
         assert len(page.connections) == 1
+
+
+async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing(
+    chosen: Chosen,
+) -> None:
+    async with opened(chosen) as page:
+        visit, plan, *_ = await page.panel.want(NOBODY, None, None, None, None, None)
+        assert visit == NOBODY
+        assert plan == (await page.panel.shown(NOBODY)).plan

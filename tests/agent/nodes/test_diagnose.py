@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agent.context import PROMPTS
 from agent.domain import BlamedLine, Diagnosis, Example, Report, Verdict
-from agent.nodes.diagnose import combined, shown
+from agent.nodes.diagnose import combined
 from agent.roles import DEBUGGER, RootCause
 from agent.rules import diagnosis
 from agent.state import Suite
@@ -23,8 +23,8 @@ def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
         for test in (one, held)
     )
     report = Report(solution="s", verdicts=(first, second))
-    assert shown(report, Suite(visible=(one,), held_out=(held,))).verdicts == (first,)
-    assert shown(report, Suite(visible=(one, held))) == report
+    assert Suite(visible=(one,), held_out=(held,)).seen_of(report).verdicts == (first,)
+    assert Suite(visible=(one, held)).seen_of(report) == report
 
 
 def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> None:
@@ -34,7 +34,8 @@ def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> No
     )
 
     told = load(PROMPTS, DEBUGGER.name).render(
-        DEBUGGER.template, {"code": "", "failures": "", "suspects": suspects(lines)}
+        DEBUGGER.template,
+        {"code": "", "task": "", "tests": "", "failures": "", "suspects": suspects(lines)},
     )
 
     assert "line 3 (1.00): return a - b\n    a = 2\n    b = [3]\nline 2 (0.50): a += 1" in told
