@@ -14,6 +14,7 @@ from agent.domain import File, Jail, Report, Solution, Task, Verdict
 from agent.events import Event, Judged, RunFinished, RunStarted, Stamped
 from agent.models import Models
 from agent.settings import Settings
+from agent.spending import Foreseen
 from llm import Plan
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -39,6 +40,9 @@ class ReplayedSession:
 
     def plan(self) -> Plan:
         return Plan("mock", "no model: memory and search only")
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+        return ()
 
     async def jail(self) -> Jail:
         return Jail(words="replayed sandbox", level="L4")
