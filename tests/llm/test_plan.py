@@ -8,7 +8,7 @@ import pytest
 
 from llm import NoProvider, Plan, Secret, resolve
 from llm.errors import NeedsKey
-from llm.plan import FAST, ROLES, Wishes, connection, parse_roles
+from llm.plan import FAST, ROLES, Choice, Wishes, connection, parse_roles
 
 CLAUDE, FASTER = "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5-5"
 THINKING = tuple(role for role in ROLES if role != "generator")
@@ -210,3 +210,15 @@ def test_a_servers_key_never_goes_to_another_address() -> None:
 def test_a_key_of_openai_that_is_not_sent_is_told() -> None:
     found = plan("OPENAI_API_KEY", openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
     assert "OPENAI_API_KEY is not sent" in found.notes[0]
+
+
+@pytest.mark.parametrize(("choice", "thinks"), [
+    (Choice("critic", "anthropic", "claude-sonnet-5-5", "why"), True),
+    (Choice("critic", "anthropic", "claude-sonnet-4-5", "why"), False),
+    (Choice("critic", "openai", "gpt-5.4-mini", "why", "openai"), True),
+    (Choice("critic", "openai", "gpt-5.4-mini", "why", "custom"), False),
+    (Choice("critic", "ollama", "qwen3", "why"), False),
+    (Choice("critic", "mock", "", "why"), False),
+])
+def test_whether_a_model_thinks_is_known_by_its_name(choice: Choice, thinks: bool) -> None:
+    assert choice.thinks is thinks
