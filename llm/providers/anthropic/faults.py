@@ -54,7 +54,7 @@ NEXT_STEP: dict[type[CallFailed], str] = {
     WrongKey: "does not accept the key; check it, and the account's balance and limits",
     UnknownModel: "does not have the model; choose one that it lists",
     ContextOverflow: "finds the question too long; ask with less",
-    Rejected: "finds the request wrong, which is no fault of the model's",
+    Rejected: "finds the request wrong, which is no fault of the model's; check the base URL",
     RateLimited: "allows no more calls now; come again later",
     Overloaded: "has no capacity now; come again later",
     TimedOut: "gave no answer in time; come again later",
@@ -104,4 +104,4 @@ def _kind(fault: APIStatusError) -> type[CallFailed]:
         return named
     if status == 503:
         return Overloaded
-    return Rejected if 400 <= status < 500 else ProviderDown
+    return Rejected if 300 <= status < 500 else ProviderDown

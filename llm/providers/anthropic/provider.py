@@ -20,6 +20,7 @@ from llm.provider import Connection, estimated_tokens, thinks_unasked
 from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
+from llm.providers.presets import on_this_machine
 from llm.providers.wire import checked_url, place, scrubbed, sendable_key
 from llm.types import Effort, Json, Reply, Request, Stream
 
@@ -51,11 +52,17 @@ class AnthropicProvider:
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)
         self._windows: dict[str, int] = {}
+        patience = httpx2.Timeout(connection.stall_s, connect=connection.connect_s)
         self._client = AsyncAnthropic(
             api_key=key,
             base_url=url,
             max_retries=0,
-            timeout=httpx2.Timeout(connection.stall_s, connect=connection.connect_s),
+            timeout=patience,
+            # The SDK's own would take a proxy of the environment on loopback too, and follow a
+            # redirect with the whole question to wherever it leads.
+            http_client=httpx2.AsyncClient(
+                timeout=patience, follow_redirects=False, trust_env=not on_this_machine(url)
+            ),
             # Its own spans would count each call a second time beside those of `llm.tracing`, and
             # a variable of the environment would put what is said into them.
             open_telemetry=False,
