@@ -131,6 +131,11 @@ def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
     return {role: tuple(whom) for role, whom in found.items()}
 
 
+_DAMAGE = (
+    ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+)
+"""What reading a line of another form raises: one nested too deeply, a count beyond all."""
+
 _Counts = dict[tuple[tuple[str, str], str], int]
 
 
@@ -156,7 +161,7 @@ def _read(path: Path) -> tuple[list[Call], _Counts, tuple[str, ...]]:
                     counts[whose, str(content["text"])] = int(content["tokens"])
                 case kind:
                     raise ValueError(f"nothing is known of the kind {kind!r}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             raise BadRecord(
                 f"line {number} of the record {path} is damaged: {type(error).__name__}: {error}"
             ) from error
