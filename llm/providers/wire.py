@@ -7,17 +7,42 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from llm.errors import NeedsKey, NoProvider, WrongKey
 from llm.keys import Secret
 from llm.redaction import MARK, Redactor
+from llm.types import MOST_TOKENS
+
+T = TypeVar("T")
 
 TOLD = 300
 """Characters of a provider's own words that reach a message."""
+
+
+class Unreadable(Exception):
+    """What came is not what the SDK takes for granted."""
+
+
+async def readable(answer: Awaitable[T]) -> T:
+    """What an SDK makes of what came. Each takes a server's JSON for what it should be: one that
+    is nested too deeply, has an endless number or is no object comes through as Python's faults.
+    """
+    try:
+        return await answer
+    except (ValueError, AttributeError, TypeError, RecursionError) as fault:
+        raise Unreadable(str(fault)) from None
+
+
+def token_count(told: object) -> int | None:
+    """A server's count of tokens, at most `MOST_TOKENS`; `None` for what is no count."""
+    if type(told) is not int or told < 0:
+        return None
+    return min(told, MOST_TOKENS)
 
 
 def sendable_key(key: Secret, provider: str, key_name: str) -> str:

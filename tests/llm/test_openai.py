@@ -379,13 +379,12 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
         (fails(400, "invalid_request_error", message="unknown parameter"), Rejected, False),
         (says({"detail": [{"loc": ["seed"]}]}, 422), Rejected, False),
         (says(b"", 307, {"Location": "http://127.0.0.1:9/"}), Rejected, False),
-        (says(b"<html>a page</html>", 200, {"Content-Type": "text/html"}), Rejected, False),
         (fails(500, "server_error"), ProviderDown, False),
         (says(b"<html>bad gateway</html>", 502), ProviderDown, False),
         (fails(503, "unavailable_error", message="Loading model"), Overloaded, False),
         (fails(529, "x"), Overloaded, False),
         (fails(504, "x"), TimedOut, False),
-        (answers([error("server_error")]), ProviderDown, False),
+        (answers([error("server_error")]), ProviderDown, True),
         (answers([*opening(), error("server_error", 503)]), Overloaded, True),
         (answers([*opening(), error("overloaded_error")]), Overloaded, True),
         (answers([*opening(), error("x", "rate_limit_exceeded")]), RateLimited, True),
@@ -394,7 +393,13 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
         (streams([*sse(opening()), b"data: {not json\n\n"]), ProviderDown, True),
         (streams([*sse(opening()), b"data: \xff\xfe\n\n"]), ProviderDown, True),
         (stalls, TimedOut, False),
-        (streams([], then=stalls), TimedOut, False),
+        (streams([], then=stalls), TimedOut, True),
+        (streams([], then=hangs_up), ProviderDown, True),
+        (streams([], then=resets), ProviderDown, True),
+        (streams([b": ping\n\n"], then=hangs_up), ProviderDown, True),
+        (streams([b"data: \xff\n\n"]), ProviderDown, True),
+        (streams([b"data: " + b"[" * 100_000 + b"\n\n"]), ProviderDown, True),
+        (streams([b"data: " + b"9" * 5_000 + b"\n\n"]), ProviderDown, True),
         (answers(opening(), then=stalls), TimedOut, True),
         (streams([], then=stalls, status=500), TimedOut, False),
         (hangs_up, ProviderDown, False),
@@ -414,6 +419,19 @@ async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
     assert fault.started is started
     assert (fault.usage is not None) is started
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+async def test_a_page_in_place_of_a_stream_says_so_and_is_not_asked_for_again(
+    kind: str, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, says(b"<html>a page</html>", 200, {"Content-Type": kind}))
+
+    fault = await fault_of(opened())
+
+    assert type(fault) is Rejected
+    assert f"answered with {kind}" in str(fault)
+    assert fault.started
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -22,6 +22,8 @@ class Answer:
     """What the events of one answer have told so far."""
 
     def __init__(self) -> None:
+        self.accepted = False
+        """The server has said 200: whatever comes now, the call may be paid for."""
         self.started = False
         self._stop: str | None = None
         self._why = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 
 import httpx2
@@ -21,7 +20,15 @@ from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
 from llm.providers.presets import on_this_machine
-from llm.providers.wire import checked_url, place, scrubbed, sendable_key
+from llm.providers.wire import (
+    Unreadable,
+    checked_url,
+    place,
+    readable,
+    scrubbed,
+    sendable_key,
+    token_count,
+)
 from llm.types import Effort, Json, Reply, Request, Stream
 
 BASE_URL = "https://api.anthropic.com"
@@ -33,8 +40,8 @@ EFFORT: Effort = "medium"
 """Said where a request says nothing: what most models then choose is `high`, and with it they may
 think until no tokens are left for the answer."""
 
-_SDK_FAULTS = (AnthropicError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
-"""What the SDK lets through: its own, its transport's amid a stream, and what is not its format."""
+_SDK_FAULTS = (AnthropicError, httpx2.HTTPError, Unreadable)
+"""What the SDK lets through: its own, its transport's amid a stream, and what cannot be read."""
 
 
 class AnthropicProvider:
@@ -76,7 +83,8 @@ class AnthropicProvider:
         answer = Answer()
         try:
             async with await self._sent(request) as events:
-                async for event in events:
+                answer.accepted = True
+                while (event := await readable(anext(events, None))) is not None:
                     if piece := answer.taken(event):
                         first_s = first_s or time.perf_counter() - begun
                         yield piece
@@ -91,26 +99,29 @@ class AnthropicProvider:
                 )
                 return
             failed = ProviderDown(
-                f"{self._place} ended its answer before it began: is the base URL Anthropic's?"
+                f"{self._place} ended its answer before it began: is the base URL Anthropic's?",
+                started=True,
             )
         raise failed  # out here, where no fault of the SDK, which may quote a key, hangs on it
 
     async def models(self) -> tuple[str, ...]:
-        found: list[str] = []
         try:
             async with asyncio.timeout(self._models_s):
-                async for model in self._client.models.list(limit=100):
-                    if model.lifecycle != "retired":
-                        found.append(model.id)
-                    if model.max_input_tokens:
-                        self._windows[model.id] = model.max_input_tokens
+                return await readable(self._listed())
         except _SDK_FAULTS as fault:
             failed = self._failure(fault, Answer())
         except TimeoutError:
             failed = TimedOut(f"{self._place} did not list its models in {self._models_s:g} s")
-        else:
-            return tuple(found)
         raise failed
+
+    async def _listed(self) -> tuple[str, ...]:
+        found: list[str] = []
+        async for model in self._client.models.list(limit=100):
+            if model.lifecycle != "retired":
+                found.append(str(model.id))
+            if window := token_count(model.max_input_tokens):
+                self._windows[model.id] = window
+        return tuple(found)
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -149,7 +160,7 @@ class AnthropicProvider:
 
     def _failure(self, fault: Exception, answer: Answer) -> CallFailed:
         usage = answer.usage if answer.started else None
-        return failure(fault, self._secret, self._place, answer.started, usage)
+        return failure(fault, self._secret, self._place, answer.accepted, usage)
 
     def _note(self, answer: Answer, request: Request) -> str:
         unsent = [name for name in ("temperature", "seed") if getattr(request, name) is not None]

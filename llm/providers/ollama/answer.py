@@ -15,6 +15,8 @@ class Answer:
     """What has come so far."""
 
     def __init__(self) -> None:
+        self.accepted = False
+        """The server has said 200: whatever comes now, the call may be paid for."""
         self.started = False
         self.done = False
         self._reason: str | None = None

@@ -27,7 +27,10 @@ class Answer:
 
     begun: float
     """By `time.perf_counter`."""
+    accepted: bool = False
+    """The server has said 200: whatever comes now, the call may be paid for."""
     started: bool = False
+    """A chunk has come."""
     pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     refusal: str = ""

@@ -25,7 +25,15 @@ from llm.providers.openai.answer import Answer, whole_number
 from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
 from llm.providers.presets import PRESETS, on_this_machine, preset_name
-from llm.providers.wire import checked_url, place, retry_after_s, scrubbed, sendable_key
+from llm.providers.wire import (
+    Unreadable,
+    checked_url,
+    place,
+    readable,
+    retry_after_s,
+    scrubbed,
+    sendable_key,
+)
 from llm.types import Json, Request, Stream
 
 LOADING_S = 300.0
@@ -37,8 +45,8 @@ CLOSING_S = 3.0
 MODELS_S = 20.0
 """Seconds to list the models."""
 
-_SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
-"""What the SDK lets through: its own, its transport's, and what is not its format."""
+_SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, Unreadable)
+"""What the SDK lets through: its own, its transport's, and what cannot be read."""
 
 
 class OpenAiProvider:
@@ -82,11 +90,12 @@ class OpenAiProvider:
         fault: CallFailed | None = None
         try:
             chunks = await self._client.chat.completions.create(**asked)
+            answer.accepted = True
             async with chunks:
                 self._must_stream(chunks.response)
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
-                        chunk = await anext(chunks, None)
+                        chunk = await readable(anext(chunks, None))
                     if chunk is None:
                         break
                     if piece := answer.take(chunk):
@@ -103,18 +112,17 @@ class OpenAiProvider:
     async def models(self) -> tuple[str, ...]:
         try:
             async with asyncio.timeout(MODELS_S):
-                sizes = {
-                    str(model.id): _window(model) async for model in self._client.models.list()
-                }
+                sizes = await readable(self._sizes())
         except (*_SDK_FAULTS, TimeoutError) as error:
             fault = self._fault(error, Answer(begun=0.0), "")
-        except (AttributeError, TypeError):  # what the SDK makes of JSON that is no list of models
-            fault = ProviderDown(f"{self._place} does not list its models as it must")
         else:
             names = (self.model, f"models/{self.model}")  # the latter is Gemini's way
             self.window = next((sizes[name] for name in names if name in sizes), None)
             return tuple(sizes)
         raise fault
+
+    async def _sizes(self) -> dict[str, int | None]:
+        return {str(model.id): _window(model) async for model in self._client.models.list()}
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -199,12 +207,13 @@ class OpenAiProvider:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in ("text/html", "application/json"):
             raise Rejected(
-                f"{self._place} answered with {kind}, not with a stream; is the base URL right?"
+                f"{self._place} answered with {kind}, not with a stream; is the base URL right?",
+                started=True,
             )
 
     def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport."""
-        started, key = answer.started, self._connection.key
+        started, key = answer.accepted, self._connection.key
         usage = answer.counted(sent) if started else None
         if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
             status, wait_s = 0, None  # told within a stream, if it has no status of its own
@@ -223,7 +232,8 @@ class OpenAiProvider:
                 f"{self._place} sent nothing for too long ({what}); come again later",
                 started=started, usage=usage,
             )
-        words = "broke off its answer" if started else "does not speak as it must"
+        broke = started and not isinstance(error, Unreadable)
+        words = "broke off its answer" if broke else "does not speak as it must"
         return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
 
 
