@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from llm.errors import NeedsKey, NoProvider, WrongKey
 from llm.keys import Secret
+from llm.provider import sayable
 from llm.redaction import MARK, Redactor
 from llm.types import MOST_TOKENS
 
@@ -81,7 +82,7 @@ def scrubbed(text: str, key: Secret) -> str:
     text = Redactor([key]).text(text)
     if key:
         text = text.replace(key.reveal(), MARK)
-    line = " ".join(text.split())
+    line = " ".join(sayable(text).split())
     return line if len(line) <= TOLD else f"{line[:TOLD]}…"
 
 

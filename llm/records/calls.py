@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from llm import errors
 from llm.errors import CallFailed, LlmError, NeedsKey, OverBudget, RateLimited
+from llm.provider import sayable
 from llm.questions import Question, fingerprint
 from llm.types import MOST_TOKENS, Reply, Usage
 
@@ -43,10 +44,11 @@ def read_call(content: dict[str, Any]) -> Call:  # as it was read; what is wrong
     error = content.get("error")
     if reply is not None:
         reply = Reply(**{**reply, "usage": _counted(reply["usage"])})
+        reply = replace(reply, text=sayable(reply.text))
     return Call(
         key=content["key"],
         question=asked_for,
-        pieces=tuple(str(piece) for _, piece in content["deltas"]),
+        pieces=tuple(sayable(str(piece)) for _, piece in content["deltas"]),
         reply=reply,
         error=None if error is None else _raised(error),
         exact=bool(content["exact"]),

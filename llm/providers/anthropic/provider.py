@@ -15,7 +15,7 @@ from anthropic.types import (
 )
 
 from llm.errors import CallFailed, ProviderDown, TimedOut
-from llm.provider import Connection, estimated_tokens, thinks_unasked
+from llm.provider import Connection, estimated_tokens, sayable, thinks_unasked
 from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
@@ -89,11 +89,11 @@ class AnthropicProvider:
                         first_s = first_s or time.perf_counter() - begun
                         yield piece
         except _SDK_FAULTS as fault:
-            failed = self._failure(fault, answer)
+            failed = self._failure(fault, answer, request)
         else:
             if answer.started:
                 yield Reply(
-                    answer.text, answer.finish, self.name, self.model, answer.usage,
+                    answer.text, answer.finish, self.name, self.model, answer.usage(_sent(request)),
                     note=self._note(answer, request), wall_s=time.perf_counter() - begun,
                     first_s=first_s,
                 )
@@ -109,7 +109,7 @@ class AnthropicProvider:
             async with asyncio.timeout(self._models_s):
                 return await readable(self._listed())
         except _SDK_FAULTS as fault:
-            failed = self._failure(fault, Answer())
+            failed = self._failure(fault, Answer(), None)
         except TimeoutError:
             failed = TimedOut(f"{self._place} did not list its models in {self._models_s:g} s")
         raise failed
@@ -141,12 +141,13 @@ class AnthropicProvider:
             config["format"] = {
                 "type": "json_schema", "schema": wire_schema(request.output.schema),
             }
-        system: list[TextBlockParam] = [
-            {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
-        ]
+        system: list[TextBlockParam] = [{
+            "type": "text", "text": sayable(request.system),
+            "cache_control": {"type": "ephemeral"},
+        }]
         turns: list[MessageParam] = [
-            {"role": "user", "content": message.text} if message.speaker == "user"
-            else {"role": "assistant", "content": message.text}
+            {"role": "user", "content": sayable(message.text)} if message.speaker == "user"
+            else {"role": "assistant", "content": sayable(message.text)}
             for message in request.messages
         ]
         return await self._client.messages.create(
@@ -158,8 +159,8 @@ class AnthropicProvider:
             stream=True,
         )
 
-    def _failure(self, fault: Exception, answer: Answer) -> CallFailed:
-        usage = answer.usage if answer.started else None
+    def _failure(self, fault: Exception, answer: Answer, request: Request | None) -> CallFailed:
+        usage = answer.usage(_sent(request)) if request and answer.started else None
         return failure(fault, self._secret, self._place, answer.accepted, usage)
 
     def _note(self, answer: Answer, request: Request) -> str:
@@ -168,3 +169,7 @@ class AnthropicProvider:
             scrubbed(answer.note, self._secret),
             f"asked without {' and '.join(unsent)}, which Claude does not take" if unsent else "",
         )))
+
+
+def _sent(request: Request) -> str:
+    return "\n".join((request.system, *(message.text for message in request.messages)))

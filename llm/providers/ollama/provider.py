@@ -27,7 +27,7 @@ import httpx
 from ollama import AsyncClient, RequestError, ResponseError
 
 from llm.errors import CallFailed, ContextOverflow, ProviderDown, TimedOut, UnknownModel
-from llm.provider import Connection, estimated_tokens
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
@@ -153,7 +153,7 @@ class OllamaProvider:
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
         """Whether the server's count of the question is what a cut would leave, or more than what
         was found to fit. Where no text of that many bytes could fill the window, none was cut."""
-        most = question_tokens(lambda text: len(text.encode()), _texts(request))
+        most = question_tokens(lambda text: len(sayable(text).encode()), _texts(request))
         if usage.estimated or most <= self.window:
             return False
         half = self.window // 2
@@ -192,9 +192,9 @@ class OllamaProvider:
             options["seed"] = request.seed
         if request.temperature is not None:
             options["temperature"] = request.temperature
-        turns = [{"role": turn.speaker, "content": turn.text} for turn in request.messages]
+        turns = [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
         if request.system:
-            turns.insert(0, {"role": "system", "content": request.system})
+            turns.insert(0, {"role": "system", "content": sayable(request.system)})
         return await self._client.chat(
             model=self.model,
             messages=turns,
@@ -215,7 +215,7 @@ class OllamaProvider:
         """Our own error for one of the SDK or its transport; the next call looks anew."""
         self._checked = False
         key, started = self._connection.key, answer.accepted
-        usage = answer.usage(sent) if started else None
+        usage = answer.usage(sent) if answer.started else None
         what = scrubbed(f"{type(error).__name__}: {error}".removesuffix(": "), key)
         match error:
             case ResponseError():

@@ -20,7 +20,7 @@ import httpx2
 import openai
 
 from llm.errors import CallFailed, ProviderDown, Rejected, TimedOut, UnknownModel
-from llm.provider import Connection, estimated_tokens
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.openai.answer import Answer, whole_number
 from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
@@ -165,7 +165,7 @@ class OpenAiProvider:
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request's body, as the server takes it."""
-        preset, system = self._preset, request.system
+        preset, system = self._preset, sayable(request.system)
         thinks = preset.thinks(self.model)  # and not `self.thinks`: others know no effort
         asked: dict[str, Any] = {
             "model": self.model, "stream": True, preset.limit: request.max_tokens,
@@ -195,7 +195,7 @@ class OpenAiProvider:
             asked["reasoning_effort"] = request.effort
         if preset.stream_usage:
             asked["stream_options"] = {"include_usage": True}
-        turns = [{"role": turn.speaker, "content": turn.text} for turn in request.messages]
+        turns = [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
         asked["messages"] = [{"role": "system", "content": system}, *turns] if system else turns
         if preset.local:
             asked["timeout"] = self._patience(self._loading_s(request))
@@ -214,7 +214,7 @@ class OpenAiProvider:
     def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport."""
         started, key = answer.accepted, self._connection.key
-        usage = answer.counted(sent) if started else None
+        usage = answer.counted(sent) if answer.started else None
         if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
             status, wait_s = 0, None  # told within a stream, if it has no status of its own
             if isinstance(error, openai.APIStatusError):
