@@ -288,7 +288,7 @@ class Report(Value):
 
     @property
     def passed(self) -> bool:
-        """No trusted test fails, and where there is no test at all, the program ends well."""
+        """No test that decides fails, and where none is trusted, the program ends well."""
         if self.failing:
             return False
         return bool(self.trusted) or self.ending is None or not self.ending.crashed
@@ -299,13 +299,19 @@ class Report(Value):
         return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
 
     @property
+    def oracle(self) -> tuple[Verdict, ...]:
+        """The verdicts that decide: those of trusted tests, and where there are none those of
+        examples that were derived from the task's words before any code was seen."""
+        return self.trusted or tuple(one for one in self.verdicts if one.origin == "spec")
+
+    @property
     def failing(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.verdicts if verdict.vetoes)
+        return tuple(verdict for verdict in self.oracle if not verdict.passed)
 
     @property
     def score(self) -> tuple[int, int]:
-        """Higher is better: trusted tests passed, then all tests passed."""
-        return sum(v.passed for v in self.trusted), sum(v.passed for v in self.verdicts)
+        """Higher is better: tests that decide passed, then all tests passed."""
+        return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
 
 
 class BlamedLine(Value):

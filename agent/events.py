@@ -30,6 +30,7 @@ from agent.domain import (
     Strategy,
     Value,
 )
+from llm.types import Finish
 
 Step = Literal[
     "recall", "specify", "generate", "attack", "execute", "diagnose", "repair",
@@ -228,10 +229,14 @@ class ModelCalled(Value):
     """The provider did not count: the tokens are our own estimate."""
     first_s: float | None = None
     """Seconds to the first piece of the answer."""
-    finish: str = "stop"
+    finish: Finish = "stop"
     attempts: int = 1
     cached: bool = False
     """It came from our own cache or a record: nothing was sent."""
+    question: str = ""
+    """The hash of what was asked."""
+    said: str = ""
+    """The address of the answer's text, so that a step that is run again does not pay again."""
 
 
 class ModelFailed(Value):

@@ -105,6 +105,16 @@ class HealResult:
         return self.result.stdout
 
     @property
+    def tokens(self) -> int:
+        """Tokens of all calls of models."""
+        return self.result.tokens
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars of all calls of models; `None` is unknown."""
+        return self.result.cost_usd
+
+    @property
     def report(self) -> Report | None:
         return self.result.report
 

@@ -45,7 +45,7 @@ MOST_BREAKERS = 4_000
 
 def replayed(path: Path) -> Plan:
     """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
-    by_role = answered(path)
+    by_role, notice = answered(path)
     if not by_role:
         raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
     why = f"HEAL_REPLAY: answered from the record {path.name}"
@@ -54,7 +54,8 @@ def replayed(path: Path) -> Plan:
     others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
     used = dict.fromkeys(choice.label for choice in choices)
     return Plan(
-        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others)
+        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others),
+        (f"HEAL_REPLAY: {notice}.",) if notice else (),
     )
 
 

@@ -106,7 +106,9 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
     rows += [
         ("sandbox", seen.jail.words), ("data", folder),
         ("rounds", f"at most {settings.max_iterations}"),
-        ("time", f"at most {settings.budget_s:g} s a run"),
+        ("time", f"at most {settings.budget_s:g} s a run" + (
+            f", and {settings.model_s:g} more for models" if found.has_model else ""
+        )),
     ]
     width = max(len(label) for label, _ in rows) + 2
     return [f"{label:<{width}}{text}" for label, text in rows]

@@ -90,6 +90,8 @@ class Result:
     candidates: int = 0
     calls: int = 0
     """Calls of models, those that failed among them."""
+    unanswered: str = ""
+    """Why a model gave no answer when one was last asked; empty where it did."""
     tokens: int = 0
     cost_usd: float | None = 0.0
     """Dollars spent; `None` when a model's price is unknown."""
@@ -230,6 +232,7 @@ def _step(result: Result, event: Event) -> Result:
             return replace(
                 result, calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
+                unanswered=event.why if isinstance(event, ModelFailed) else "",
             )
         case Notice():
             return replace(result, notices=(*result.notices, event))

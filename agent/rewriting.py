@@ -5,21 +5,27 @@ from __future__ import annotations
 from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase
-from agent.events import Notice, Recalled
+from agent.events import ModelCalled, Notice, Recalled
 from agent.intake import untouched
 from agent.repair.answers import blindness
-from agent.roles import GENERATOR, ask_for_code, ask_for_edits
+from agent.roles import GENERATOR, ask_for_code, ask_for_edits, share_of_an_answer
 from agent.wording import repair_question
 from llm import BadReply, LlmError
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.provider import PROVIDERS
 
 MOST_TRIES = 3
 """Answers of the generator in one iteration."""
 LEAST_S = 5.0
 """Seconds of a run below which no further answer is asked for: it would not be judged in time."""
-LONG = 300
-"""Lines of a program from which a strong model is asked for edits of it."""
+MOST_WHOLE = 0.9
+"""The part of an answer's room that a whole program may take: a repair may add lines."""
+MOST_REWRITTEN = 0.5
+"""Where it takes more, a strong model is asked for edits of it, which are cheaper and miss less."""
+
+
+class TooLong(LlmError):
+    """The program is too long for the generator's model to write it."""
 
 
 async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
@@ -34,7 +40,7 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
             text = await _repaired(attempt, ctx, tried)
-        except (OverBudget, NeedsKey):
+        except (OverBudget, NeedsKey, NotRecorded):
             raise
         except LlmError as error:
             return Proposal(None, f"the generator brought no repair: {error}", len(tried))
@@ -79,12 +85,24 @@ async def _repaired(attempt: Attempt, ctx: Context, tried: list[str]) -> str:
         found=attempt.diagnosis, known=_lessons(ctx), attempts=tried,
     )
     choice = ctx.plan.of(GENERATOR)
-    weak = choice is None or PROVIDERS[choice.provider].local
-    if weak or attempt.solution.text.count("\n") < LONG:
+    if choice is None:
         return await ask_for_code(ctx, "repair", question)
+    share = await share_of_an_answer(ctx, attempt.solution.text)
+    # A small model copies a program more surely than it quotes the lines to change.
+    small = PROVIDERS[choice.provider].local
+    if share <= (MOST_WHOLE if small else MOST_REWRITTEN):
+        return await ask_for_code(ctx, "repair", question)
+    if small:
+        raise TooLong(
+            f"the program takes {share:.0%} of the longest answer that {_model(ctx)} may give, "
+            f"and no more than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the "
+            "generator to a stronger model, or bring a shorter program"
+        )
     try:
         return await ask_for_edits(ctx, question)
     except BadReply as error:
+        if share > MOST_WHOLE:
+            raise
         ctx.emit(Notice(level="info", text=(
             f"The generator's edits could not be made ({error}); it is asked for the whole program."
         )))
@@ -98,5 +116,10 @@ def _lessons(ctx: Context) -> tuple[str, ...]:
 
 
 def _model(ctx: Context) -> str:
+    """Who gave the last answer as generator, which may be one that stood in; else who will."""
+    calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
+    last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
+    if last is not None:
+        return f"{last.provider}/{last.model}"
     choice = ctx.plan.of(GENERATOR)
     return "no model" if choice is None else choice.words

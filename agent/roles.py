@@ -21,7 +21,7 @@ from agent.domain import Category, Diagnosis, Value
 from agent.events import Notice
 from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.prompts import Prompt, load
 from llm.room import REASON, answer_tokens, question_tokens
 from llm.schemas import in_words, inlined
@@ -29,6 +29,9 @@ from llm.trimming import fit
 
 T = TypeVar("T", bound=Value)
 
+ANSWER_SHARE = 2
+"""The part of a window that an answer takes is one of so many at most: the rest is the question's,
+also where a small window would not hold the role's longest answer."""
 MOST_CALLS, MOST_STEPS, MOST_LINES = 12, 8, 5
 
 Expression = Annotated[str, Field(max_length=200)]
@@ -198,10 +201,11 @@ async def ask_if_it_answers(
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
-    how the run goes on. A cap that is reached and a key that is gone are raised."""
+    how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
+    the question are raised."""
     try:
         return await ask(ctx, role, variables, known, free=free)
-    except (OverBudget, NeedsKey):
+    except (OverBudget, NeedsKey, NotRecorded):
         raise
     except LlmError as error:
         ctx.emit(Notice(level="warning", text=(
@@ -222,6 +226,13 @@ async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     mind = await ctx.mind(GENERATOR)
     request = _request(ctx, mind, GENERATOR, "edit", variables)
     return await ask_edits(mind, request, variables["code"])
+
+
+async def share_of_an_answer(ctx: Context, program: str) -> float:
+    """How much of the generator's longest answer a whole program takes, by its model's count; above
+    1 it does not fit. Raises an `LlmError`."""
+    mind = await ctx.mind(GENERATOR)
+    return mind.count(program) / _most_said(load(ctx.prompts, GENERATOR), mind)
 
 
 @cache
@@ -246,9 +257,16 @@ def _request(
     return Request(
         role, system, (Message("user", text),),
         variables={**(known or {}), **variables},
-        max_tokens=prompt.max_tokens, deadline_s=prompt.deadline_s,
+        max_tokens=_most_said(prompt, mind), deadline_s=prompt.deadline_s,
         temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
     )
+
+
+def _most_said(prompt: Prompt, provider: Provider) -> int:
+    """Tokens that an answer may have."""
+    if provider.window is None:
+        return prompt.max_tokens
+    return min(prompt.max_tokens, provider.window // ANSWER_SHARE)
 
 
 def _fitted(
@@ -259,7 +277,7 @@ def _fitted(
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
-    answer = answer_tokens(prompt.max_tokens, provider.thinks, prompt.effort)
+    answer = answer_tokens(_most_said(prompt, provider), provider.thinks, prompt.effort)
     room = provider.window - answer - REASON
 
     def tokens(texts: Mapping[str, str]) -> int:

@@ -49,12 +49,12 @@ from agent.repair.question import BadAnswer, answered_test
 from agent.result import fold
 from agent.rules import rules
 from agent.settings import ANSWERS, BadSettings, Settings, data_folder
-from agent.spending import Foreseen, ledger, lost, preview, told
+from agent.spending import Foreseen, Said, ledger, lost, preview, told, unfinished
 from agent.state import State
 from agent.store import RunOver, RunRow, Store
 from agent.uploads import Uploads, uploads
 from agent.waiting import extension, pending
-from llm import LlmError, NoProvider, Plan, Reply, rules_provider
+from llm import LlmError, NoProvider, Plan, Reply, Usage, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
@@ -123,8 +123,6 @@ class Session:
         self._graph = build_graph().compile(checkpointer=saver)
         self._rules = rules_provider(rules(settings.drafts))
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._answered: dict[str, dict[str, Reply]] = {}
-        """What models have answered runs that wait: a step that is run again pays for it once."""
         self._warning = warning
         self._steps = steps
         self._news = [memory.notice] if memory.notice else []
@@ -413,10 +411,7 @@ class Session:
             emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
         finally:
-            router = surroundings.context.router
-            if self.waiting(run) is not None:
-                self._answered[run] = router.kept
-            await router.close()
+            await surroundings.context.router.close()
 
     async def _steps_of(
         self, run: str, given: State | Command[Any] | None, surroundings: Surroundings,
@@ -506,9 +501,18 @@ class Session:
             open=lambda choice: self.models.provider(choice, options.visitor),
             ledger=kept,
             prices=self.models.prices,
-            tell=lambda occurrence: voice(told(occurrence, first, redactor.text)),
+            tell=lambda occurrence: voice(
+                told(occurrence, first, redactor.text, self._store.put)
+            ),
             breaker=lambda choice: self.models.breaker(choice, options.visitor),
-            before=self._answered.pop(run, {}),
+            before={
+                call.question: Reply(
+                    self._store.get(call.said, Said).text, call.finish, call.provider, call.model,
+                    Usage(),
+                )
+                for call in unfinished(log)
+            },
+            clean=redactor.text,
         )
 
 

@@ -54,7 +54,7 @@ class Settings:
     """Load the Hugging Face model with 4-bit weights."""
     openai_model: str = ""
     openai_preset: str = ""
-    """An OpenAI-compatible server of `llm.providers.presets`; empty goes by the key at hand."""
+    """An OpenAI-compatible server of `llm.providers.presets`; empty goes by whose key is set."""
     openai_base_url: str = ""
     budget_usd: float = 0.5
     """Dollars a run may spend on models."""
@@ -103,7 +103,8 @@ class Settings:
     data_dir: Path = Path()
     """Runs, checkpoints and the fix memory; empty means the user's data folder."""
     hf_token: str = field(default="", repr=False)
-    """The key by which lessons are shared through the Hub; nothing else uses it."""
+    """The key by which lessons are shared through the Hub. A gated model there, and the preset
+    `hf-router`, are given the same one by `agent.models`."""
     hf_lessons_repo: str = ""
     """The dataset that lessons are shared through, `owner/name`."""
     drafts: Mapping[str, str] = field(default_factory=dict)

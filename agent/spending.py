@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import assert_never
 
+from agent.domain import Value
 from agent.events import (
     Event,
     Extended,
@@ -21,6 +22,7 @@ from agent.events import (
     ModelFailed,
     Notice,
     Stamped,
+    StepFinished,
 )
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
@@ -71,9 +73,31 @@ def lost(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     )
 
 
-def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> Event:
-    """What a router told, as an event; `first` is the number of calls before its own, and
-    `redacted` takes keys out of what providers said."""
+class Said(Value):
+    """The text of a model's answer."""
+
+    text: str
+
+
+def unfinished(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
+    """The calls that a run has paid for since it last ended a step: a step that is taken up again
+    asks for their answers again."""
+    calls: list[ModelCalled] = []
+    for entry in log:
+        match entry.event:
+            case StepFinished():
+                calls.clear()
+            case ModelCalled(said=str(address)) as call if address:
+                calls.append(call)
+    return tuple(calls)
+
+
+def told(
+    occurrence: Occurrence, first: int, redacted: Callable[[str], str],
+    keep: Callable[[Said], str],
+) -> Event:
+    """What a router told, as an event; `first` is the number of calls before its own, `redacted`
+    takes keys out of what providers said, and `keep` gives the address of an answer."""
     match occurrence:
         case CallStarted():
             return ModelAsked(
@@ -96,6 +120,7 @@ def told(occurrence: Occurrence, first: int, redacted: Callable[[str], str]) -> 
                 estimated=usage.estimated,
                 first_s=None if reply.first_s is None else round(reply.first_s, 3),
                 finish=reply.finish, attempts=reply.attempts, cached=reply.cached,
+                question=occurrence.question, said=keep(Said(text=reply.text)),
             )
         case CallBroke():
             return ModelFailed(

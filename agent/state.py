@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Annotated, TypedDict
 
-from agent.domain import Report, TestCase, Value
+from agent.domain import VETOING_ORIGINS, Report, TestCase, Value
 
 
 class Suite(Value):
@@ -30,6 +30,12 @@ class Suite(Value):
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
+
+    @property
+    def oracle(self) -> tuple[TestCase, ...]:
+        """The visible tests that decide, as `Report.oracle` has it."""
+        trusted = tuple(test for test in self.visible if test.origin in VETOING_ORIGINS)
+        return trusted or tuple(test for test in self.visible if test.origin == "spec")
 
     def seen_of(self, report: Report) -> Report:
         """What may be told of a report to whoever repairs: of the tests held out, not even how they

@@ -81,6 +81,25 @@ ADVICE: dict[RunOutcome, str] = {
 }
 """The next step for a person, by outcome."""
 
+MODELS_HELP = (
+    "A model may find what the search did not: `python -m agent plan` says who would answer."
+)
+
+
+def next_step(result: Result) -> str:
+    """What a person can do next; empty where nothing is left to do."""
+    if result.outcome is None:
+        return ""
+    if result.unanswered and result.outcome in ("unresolved", "not_fixable"):
+        return (
+            f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
+            "`python -m agent plan --test` tests providers and keys, and spends nothing."
+        )
+    if result.outcome == "unresolved" and result.provider == "mock":
+        return f"{ADVICE[result.outcome]} {MODELS_HELP}"
+    return ADVICE[result.outcome]
+
+
 GLYPHS: dict[Status, tuple[str, str, str]] = {
     "passed": ("✓", "+", "green"),
     "failed": ("✗", "x", "red"),
@@ -156,8 +175,8 @@ class Terminal:
             self._rivals(result.rivals)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
-        if result.outcome and ADVICE[result.outcome]:
-            self.say(ADVICE[result.outcome], "bold")
+        if result.outcome and next_step(result):
+            self.say(next_step(result), "bold")
 
     def question(self, rivals: Rivals) -> None:
         """The behaviours to choose from, each with its patch."""

@@ -73,3 +73,10 @@ def expression(text: str) -> ast.expr | None:
 def is_call(text: str) -> bool:
     """Whether a text is one call, as a test can make it."""
     return isinstance(expression(text), ast.Call)
+
+
+def plain(text: str) -> str:
+    """An expression written anew on one line, without the comments that could hide what follows
+    it; as it is where it is none."""
+    tree = expression(text)
+    return text if tree is None else ast.unparse(tree)

@@ -16,6 +16,13 @@ def suspects(blamed: Sequence[BlamedLine]) -> str:
     return "\n".join(lines)
 
 
+def numbered(code: str) -> str:
+    """A program with each line's number before it, counted as the blamed lines are."""
+    lines = code.removesuffix("\n").split("\n")
+    width = len(str(len(lines)))
+    return "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, 1))
+
+
 def tests(cases: Iterable[TestCase]) -> str:
     """The code of tests; a file that several of them come from stands there once."""
     return "\n\n".join(dict.fromkeys(case.code for case in cases))

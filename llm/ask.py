@@ -1,9 +1,10 @@
 """One typed answer from a provider: JSON checked against a schema, a program, or edits of one.
 
 A malformed answer is asked for once more with the reason it was refused, then `BadReply` is
-raised. An answer that was cut short raises `Truncated` at once, also where what is there could be
-read: it is not the whole, and asked again it would be paid again and end the same. One the model
-declined raises `Refused`.
+raised. The reason may quote lines of the program or of the answer, so it is shown as data. An
+answer that was cut short raises `Truncated` at once, also where what is there could be read: it is
+not the whole, and asked again it would be paid again and end the same. One the model declined
+raises `Refused`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import TypeVar
 
 from llm.answers import code_of, edited, edits_of, json_of
 from llm.errors import BadReply, Refused, Truncated
+from llm.prompts import fenced, mark_for
 from llm.provider import Provider
 from llm.room import answer_tokens, question_tokens
 from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
-MOST_TOLD = 600
+MOST_TOLD = 400
 """Characters of the reason why an answer was refused."""
 
 
@@ -87,7 +89,12 @@ def _look_at_the_end(reply: Reply, request: Request) -> None:
 def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Request:
     """The question with the reason why its answer was refused; the answer itself is left out where
     it is empty or the window does not hold it."""
-    again = f"Your last answer was refused: {fault}\nAnswer again, in the form asked for."
+    said = (*(message.text for message in request.messages), reply.text, fault)
+    again = (
+        f"Your last answer was refused. What is wrong with its form:\n"
+        f"{fenced('fault', fault, mark_for(said))}\n"
+        "Mend that, and answer again in the form asked for."
+    )
     turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
     longer = replace(request, messages=turns)
     fits = provider.window is None or _tokens(provider, longer) <= provider.window

@@ -91,9 +91,8 @@ class Ledger:
             ("run", self.run, self.spent()),
             (role, self.roles.get(role, Caps()), self.spent(role)),
         ):
-            if usd is None and caps.usd is not None and caps.tokens is None and (
-                self.run.tokens is None
-            ):
+            bounded = caps.tokens is not None or self.run.tokens is not None
+            if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
                     "cap in tokens too, or list its price in HEAL_PRICES.", f"{whose} usd",
@@ -105,7 +104,8 @@ class Ledger:
             ):
                 if cap is not None and need > cap + 1e-12:
                     raise OverBudget(
-                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} {name} "
+                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} "
+                        f"{'' if name == 'usd' else f'{name} '}"
                         f"would be passed ({say(need)} with the most this call can come to)",
                         f"{whose} {name}",
                     )
@@ -130,8 +130,9 @@ class Ledger:
         return min(left, default=None)
 
     def settle(self, charge: Charge, usage: Usage, usd: float | None, seconds: float) -> None:
-        """Replaces what was reserved by what the call came to."""
-        amount = Spent(usd or 0.0, usage.total, 1, seconds)
+        """Replaces what was reserved by what the call came to; nothing that a provider counts
+        lowers what others have spent."""
+        amount = Spent(max(usd or 0.0, 0.0), max(usage.total, 0), 1, seconds)
         self.charges[charge.id] = replace(charge, amount=amount, open=False)
 
 
@@ -140,7 +141,7 @@ def _count(number: float) -> str:
 
 
 def _dollars(number: float) -> str:
-    return f"${number:.4f}"
+    return f"${number:.2f}" if number >= 0.01 else f"${number:.4f}"
 
 
 def parse_role_caps(text: str, roles: Callable[[str], bool]) -> dict[str, Caps]:

@@ -1,12 +1,12 @@
 """Answers that are given again to the same question, kept in one SQLite file.
 
-Only whole answers are kept (`stop`), from the model that should have answered, without a key in
-them. Which questions are answered from here:
+Only whole answers are kept (`stop`), without a key in them. Which questions are answered by them:
 
 - Those that ask for the same answer each time, with temperature 0 or a seed. All others, and so
   whatever leaves that to the provider, only if `everything` is kept: a model that samples would
-  have answered anew, and to take its first answer again is a choice. Claude always samples; where
-  it is asked with temperature 0, its first answer stands for the one that was wanted.
+  have answered anew, and to take its first answer again is a choice. Claude always samples, also
+  where it is asked with temperature 0: so who opens this cache around it keeps everything or
+  leaves it out.
 - First questions only. One that objects to an answer, which it quotes and goes on from, or which
   repeats a question with words added, goes to the model, and the answer that was refused is
   forgotten: so no malformed answer is served twice. Whoever refuses an answer without asking again
@@ -193,14 +193,13 @@ class Cached(Wrapped):
         return self._answers.forget(self._question(request))
 
     def _keeps(self, request: Request) -> bool:
-        """Whether a request may be answered from here: one that has one answer."""
+        """Whether a request may be answered by what is kept: one that has one answer."""
         repeatable = request.temperature == 0 or request.seed is not None
         return repeatable or self._everything
 
     def _is_whole(self, reply: Reply) -> bool:
         return (
-            reply.finish == "stop" and reply.text.strip() != ""
-            and not reply.cached and not reply.instead_of
+            reply.finish == "stop" and reply.text.strip() != "" and not reply.cached
             and self._redactor.text(reply.text) == reply.text
         )
 

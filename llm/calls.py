@@ -37,6 +37,8 @@ class CallEnded:
     id: int
     role: str
     prompt: str
+    question: str
+    """The hash of what was asked."""
     reply: Reply
 
 

@@ -2,9 +2,12 @@
 
     LlmError                 the base; the message is for people and says the next step
       NoProvider             nothing that can answer is configured, or it is not built in
-        NeedsKey             the plan needs a key that is not at hand (any more)
+        NeedsKey             the plan needs a key that is not there (any more)
       NoModel                the answer needs a model, and the plan has none
       BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
+      BadPrices              a price table cannot be used (`llm.prices`)
+      BadCache               the file of kept answers cannot be used (`llm.cache`)
+      BadRecord              a record cannot be read or written (`llm.records`)
       OverBudget             a cap of the run or the role would be passed; nothing was sent
       NotRecorded            a replay was asked what its record does not hold
       BadReply               the model answered, twice, in a form that cannot be used
@@ -41,11 +44,11 @@ class NoModel(LlmError):
 
 
 class NeedsKey(NoProvider):
-    """The plan needs a key that is not at hand; `provider` says whose."""
+    """The plan needs a key that is not there; `variable` names it, as in `GROQ_API_KEY`."""
 
-    def __init__(self, message: str, provider: str) -> None:
+    def __init__(self, message: str, variable: str) -> None:
         super().__init__(message)
-        self.provider = provider
+        self.variable = variable
 
 
 class BadPrompt(LlmError):

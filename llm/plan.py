@@ -109,12 +109,29 @@ class Plan:
 
 
 def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
-    """The plan for what is wished and the keys at hand, by the names of their variables.
+    """The plan for what is wished and the keys there are, by the names of their variables.
 
     Asks nobody. Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
     homes = _Homes(wishes, keys)
     wanted = wishes.provider
+    if wishes.openai_preset and wishes.openai_preset not in PRESETS:
+        raise NoProvider(
+            f"OPENAI_PRESET={wishes.openai_preset!r} is no preset; there are {', '.join(PRESETS)}"
+        )
+    if wishes.openai_base_url and wishes.openai_preset not in ("", CUSTOM) and not (
+        PRESETS[wishes.openai_preset].local
+    ):
+        raise NoProvider(
+            f"OPENAI_BASE_URL is another server than that of OPENAI_PRESET={wishes.openai_preset}, "
+            f"whose key must not go there: leave out one of them"
+        )
+    if wishes.model and wanted in ("auto", "mock"):
+        raise NoProvider(
+            f"The model {wishes.model!r} needs its provider: set LLM_PROVIDER (or --provider)"
+        )
+    if any(name.partition("/")[0].strip() == "mock" for name in wishes.fallbacks):
+        raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
     notes: tuple[str, ...] = ()
     if wanted == "mock":
         base, why = None, f"LLM_PROVIDER=mock: {NOTHING}"
@@ -138,9 +155,13 @@ def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
         )
     used = list(dict.fromkeys(one.label for one in choices if one.provider != "mock"))
     if not used:
-        return Plan("mock", why)
+        lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
+        return Plan("mock", why, notes=(lone,) if wishes.fallbacks else ())
     if base is not None and homes.note:
         notes = (homes.note,)
+    if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get("LLM_API_KEY"):
+        notes += ("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
+                  "LLM_API_KEY.",)
     fallbacks = tuple(
         homes.named("", name, "stands in where another cannot be reached")
         for name in wishes.fallbacks
@@ -158,12 +179,19 @@ class _Homes:
 
     def best(self) -> tuple[dict[str, Choice] | None, str]:
         """The best of what is configured, and why."""
+        absent = ""
         for local in LOCAL:
             if local in self.wishes.configured:
-                return self.shared(local, f"auto: {local} is configured")
+                absent = absent or missing(local)
+                if not missing(local):
+                    return self.shared(local, f"auto: {local} is configured")
         if self._has("ANTHROPIC_API_KEY"):
-            return self.all("anthropic"), "auto: there is a key for anthropic"
+            absent = absent or missing("anthropic")
+            if self._can_think():
+                return self.all("anthropic"), "auto: there is a key for anthropic"
         preset = self._preset()
+        if preset and missing("openai"):
+            preset, absent = "", absent or missing("openai")
         if preset and (self._model_of(preset) or self.wishes.openai_model):
             why = f"auto: {preset} is configured"
             return self.all(preset), why
@@ -171,23 +199,26 @@ class _Homes:
             return None, (
                 f"{NOTHING} ({preset} is configured, but no model is: set OPENAI_MODEL)"
             )
-        return None, f"{NOTHING} (nothing else is configured)"
+        return None, f"{NOTHING} ({absent or 'nothing else is configured'})"
 
     def shared(self, local: str, why: str) -> tuple[dict[str, Choice], str]:
         """The generator on the local model, the roles that think on Claude."""
         own = self.named(GENERATOR, local, why)
         if self.wishes.provider == local and self.wishes.model:
             own = replace(own, model=self.wishes.model)
-        if self._has("ANTHROPIC_API_KEY"):
+        if self._can_think():
             thinking = {
                 role: self.named(role, "anthropic", "thinking roles run on Claude")
                 for role in ROLES if role != GENERATOR
             }
             return {GENERATOR: own, **thinking}, f"{why}; Claude thinks"
-        reason = "no key for Claude: the same local model thinks"
+        lack = "no key for Claude"
+        if self._has("ANTHROPIC_API_KEY"):
+            lack = missing("anthropic")
+        reason = f"{lack}: the same local model thinks"
         self.note = (
-            f"There is no key for Claude (ANTHROPIC_API_KEY), so every role runs on "
-            f"{own.words}, which is small for thinking."
+            f"There is {lack if lack.startswith('no key') else f'no Claude ({lack})'}, so every "
+            f"role runs on {own.words}; a small model thinks less well."
         )
         return {role: replace(own, role=role, why=reason) for role in ROLES} | {
             GENERATOR: own
@@ -205,6 +236,9 @@ class _Homes:
         if name == "mock":
             return Choice(role, "mock", "", why)
         provider, preset = self._home(name)
+        absent = missing(provider)
+        if absent:
+            raise NoProvider(f"{name} cannot be asked: {absent}")
         self._must_have_key(name, provider, preset)
         model = model or self._default(role, provider, preset)
         if not model:
@@ -262,8 +296,22 @@ class _Homes:
     def _model_of(self, preset: str) -> str:
         return PRESETS[preset].model if preset in PRESETS else ""
 
+    def _can_think(self) -> bool:
+        """Whether Claude can be asked."""
+        return self._has("ANTHROPIC_API_KEY") and not missing("anthropic")
+
     def _has(self, variable: str) -> bool:
         return bool(self.keys.get(variable, NO_KEY))
+
+
+def missing(provider: str) -> str:
+    """Which package a provider lacks here, and how to have it; empty where it lacks none."""
+    from importlib.util import find_spec
+
+    row = PROVIDERS[provider]
+    if find_spec(row.package) is not None:
+        return ""
+    return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
 
 
 def key_of(provider: str, preset: str = "") -> tuple[str, bool]:
@@ -286,6 +334,7 @@ def connection(choice: Choice, wishes: Wishes, keys: Mapping[str, Secret]) -> Co
     base_url = {
         "anthropic": wishes.anthropic_base_url,
         "ollama": wishes.ollama_base_url,
+        # Never together with the key of another server: `resolve` refuses that.
         "openai": wishes.openai_base_url if choice.preset in (CUSTOM, wishes.openai_preset) else "",
     }.get(choice.provider, "")
     return Connection(

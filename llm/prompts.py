@@ -3,7 +3,8 @@
     role        the file's own name
     version     a whole number, raised when the wording changes what is asked
     system      who answers and in which form; `{{schema}}` stands for the form of a JSON answer
-    templates   name to text: paragraphs, of which each may show one variable
+    templates   name to text: paragraphs, of which each may show one variable; a list of texts is
+                one text, so that templates can share a piece by YAML's `&name` and `*name`
     parts       variable to how much of it must stay where a window is small: see `trimming`
     max_tokens, deadline_s, temperature, effort    the settings of a call
 
@@ -25,7 +26,7 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from llm.errors import BadPrompt
 from llm.provider import sayable
@@ -59,13 +60,22 @@ class Room(_Strict):
         return Part(name, text, self.priority, floor, self.keep)
 
 
+def _one_text(given: object) -> object:
+    """A template that is given in pieces, as one text."""
+    if isinstance(given, list) and all(isinstance(piece, str) for piece in given):
+        return "\n\n".join(piece.strip("\n") for piece in given) + "\n"
+    return given
+
+
 class Prompt(_Strict):
     """A role's prompt file."""
 
     role: str
     version: Annotated[int, Field(ge=1)]
     system: Annotated[str, Field(min_length=1)]
-    templates: Annotated[dict[str, str], Field(min_length=1)]
+    templates: Annotated[
+        dict[str, Annotated[str, BeforeValidator(_one_text)]], Field(min_length=1)
+    ]
     parts: dict[str, Room]
     max_tokens: Annotated[int, Field(ge=1)]
     deadline_s: Annotated[float, Field(gt=0)]
@@ -142,7 +152,7 @@ def mark_for(texts: Sequence[str]) -> str:
 
     A digest alone would not do: a text that contains the first digits of its own can be found.
     """
-    digest = hashlib.sha256("\0".join(texts).encode())
+    digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))
     for attempt in count():
         mark = hashlib.sha256(digest.digest() + attempt.to_bytes(4, "big")).hexdigest()[:8]
         if not any(mark in text for text in texts):

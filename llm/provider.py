@@ -29,7 +29,11 @@ class Provider(Protocol):
         """
 
     async def models(self) -> tuple[str, ...]:
-        """The models that can be asked, which shows that the key is good; spends no tokens."""
+        """The models that can be asked, which shows that the key is good; spends no tokens.
+
+        This provider's own is spelled as its `model` is, though its server may list it in full: so
+        it is among them if it can be asked.
+        """
 
     def count(self, text: str) -> int:
         """Tokens of a text: the model's own count where `exact`, else an estimate that is rather
@@ -106,6 +110,8 @@ class Row:
     needs_key: bool = False
     extra: str = ""
     """The optional dependency set that brings what it imports."""
+    package: str = ""
+    """The package that shows that the set is installed."""
     local: bool = False
     """It runs on this machine: the default home of the generator."""
     unthinking: str = r""
@@ -115,14 +121,21 @@ class Row:
 PROVIDERS: dict[str, Row] = {
     "anthropic": Row(
         "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
+        "anthropic",
         # Those since the fifth think unasked; some of them cannot be told not to.
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
-    "ollama": Row("llm.providers.ollama:OllamaProvider", extra="ollama", local=True),
-    "huggingface": Row(
-        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local", local=True
+    "ollama": Row(
+        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
+        package="ollama", local=True,
     ),
-    "openai": Row("llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai"),
+    "huggingface": Row(
+        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",
+        package="transformers", local=True,
+    ),
+    "openai": Row(
+        "llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai", "openai"
+    ),
 }
 """Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
 

@@ -30,7 +30,6 @@ def question(provider: str, model: str, request: Request) -> Question:
         "temperature": request.temperature,
         "seed": request.seed,
         "effort": request.effort,
-        "sample": request.sample,
         "prompt": request.prompt,
     }
 

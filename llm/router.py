@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -20,6 +20,7 @@ from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
 from llm.errors import (
     CallFailed,
+    LlmError,
     NoModel,
     NotRecorded,
     Overloaded,
@@ -30,6 +31,7 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens
+from llm.providers.presets import PRESETS
 from llm.questions import fingerprint
 from llm.questions import question as question_of
 from llm.room import answer_tokens, question_tokens
@@ -38,6 +40,14 @@ from llm.wrapped import Wrapped
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
+
+MOST_CHARACTERS = 40
+"""Characters a token, above which an answer is longer than it may be: no tokenizer takes more but
+for blanks."""
+MOST_COUNTED = 10**9
+"""Tokens of one call that are believed."""
+LEARNING_S = 2.0
+"""Seconds for a server to list its models, before the first question to it."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
@@ -87,9 +97,10 @@ class Router:
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)
-    """Answers by the hash of their question that were paid for before the run paused: the step that
-    is run again gets each once more, for nothing."""
-    given: list[tuple[Choice, Request, Reply]] = field(default_factory=list, init=False)
+    """Answers by the hash of their question that the run has paid for in the step that it takes up
+    again: each is given once more, for nothing."""
+    clean: Callable[[str], str] = str
+    """Takes keys out of an answer's text, since a server may repeat what it was sent."""
     name: str = field(default="router", init=False)
     model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
@@ -110,6 +121,8 @@ class Router:
         two to import and the loop serves others meanwhile."""
         if choice.words not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
+            if choice.preset and PRESETS[choice.preset].lists_windows:
+                await _learn_window(opened)
             if self._opened.setdefault(choice.words, opened) is not opened:
                 await opened.close()  # another call was faster
         return self._opened[choice.words]
@@ -118,7 +131,8 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        known = self.before.pop(_key(first, request), None) if self.before else None
+        key = fingerprint(question_of(first.label, first.model, request))
+        known = self.before.pop(key, None)
         if known is not None:
             yield known.text
             yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
@@ -127,15 +141,11 @@ class Router:
         for place, choice in enumerate(ways):
             said = False
             try:
-                call = await self.begun(choice, request)
+                call = await self.begun(choice, request, key)
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         said = True
-                        if isinstance(item, Reply):
-                            self.given.append((first, request, item))
-                            yield replace(item, instead_of=first.words if place else "")
-                        else:
-                            yield item
+                        yield item
                 return
             except FALL_BACK_ON as error:
                 if said or place + 1 == len(ways):
@@ -143,7 +153,7 @@ class Router:
                 to = ways[place + 1].words
                 self.tell(FellBack(request.role, choice.words, to, str(error)))
 
-    async def begun(self, choice: Choice, request: Request) -> _Call:
+    async def begun(self, choice: Choice, request: Request, key: str = "") -> _Call:
         """A call that is admitted, charged and told; raises `ProviderDown` where the model is left
         alone, and `OverBudget`."""
         breaker = self.breaker(choice)
@@ -180,13 +190,8 @@ class Router:
         seconds = request.deadline_s if left is None else min(left, request.deadline_s)
         return _Call(
             self, choice, provider, request, breaker, charge, number, question, seconds,
-            self.clock(), today,
+            self.clock(), today, key,
         )
-
-    @property
-    def kept(self) -> dict[str, Reply]:
-        """What the next router of the run takes as `before`."""
-        return self.before | {_key(choice, asked): reply for choice, asked, reply in self.given}
 
     async def models(self) -> tuple[str, ...]:
         """The models of the plan."""
@@ -228,11 +233,15 @@ class _Call:
     seconds: float
     began: float
     today: date
+    key: str
+    """The hash of the question."""
     attempts: int = 0
     resting: bool = False
     """Nothing is under way: the last attempt was turned away, and the next has not begun."""
     over: bool = False
     said: list[str] = field(default_factory=list)
+    length: int = 0
+    """Characters of the answer so far."""
 
     async def items(self) -> Stream:
         """The answer of the first attempt that was not turned away."""
@@ -284,6 +293,12 @@ class _Call:
                     yield self._ended(item)
                     return
                 self.said.append(item)
+                self.length += len(item)
+                if self.length > self.request.max_tokens * MOST_CHARACTERS:
+                    raise ProviderDown(
+                        f"{self.choice.words} does not keep to the {self.request.max_tokens:,} "
+                        "tokens that its answer may have; it was cut off", started=True,
+                    )
                 yield item
         finally:
             alarm.stop()
@@ -303,17 +318,21 @@ class _Call:
     def _ended(self, reply: Reply) -> Reply:
         """The reply with its cost, settled and told."""
         router, choice = self.router, self.choice
-        cost = router.prices.cost(choice.label, choice.model, reply.usage, self.today)
+        usage = _counted(reply.usage)
+        cost = router.prices.cost(choice.label, choice.model, usage, self.today)
         wall_s = router.clock() - self.began
         reply = replace(
-            reply, provider=choice.label, model=choice.model, attempts=self.attempts,
+            reply, text=router.clean(reply.text), note=router.clean(reply.note), usage=usage,
+            provider=choice.label, model=choice.model, attempts=self.attempts,
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
-        router.tell(CallEnded(self.number, self.request.role, self.request.prompt, reply))
+        router.tell(CallEnded(
+            self.number, self.request.role, self.request.prompt, self.key, reply
+        ))
         return reply
 
     def _broke(self, error: BaseException) -> None:
@@ -326,7 +345,7 @@ class _Call:
         else:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
-            usage = counted or Usage(self.question, answer, estimated=True)
+            usage = _counted(counted or Usage(self.question, answer, estimated=True))
         # Whatever the price is, what never began costs nothing, nor does what is replayed.
         free = not usage.total or (failed is not None and failed.replayed)
         paid = router.prices.cost(choice.label, choice.model, usage, self.today)
@@ -339,6 +358,23 @@ class _Call:
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
         ))
+
+
+def _counted(usage: Usage) -> Usage:
+    """A provider's counts without those that cannot be."""
+    counts = {
+        name: min(max(getattr(usage, name), 0), MOST_COUNTED)
+        for name in ("input", "output", "read", "written")
+    }
+    return replace(usage, **counts)
+
+
+async def _learn_window(provider: Provider) -> None:
+    """Asks a server for its models, which tells their windows. What fails here is no matter: the
+    first call meets it too, and says it."""
+    with suppress(LlmError, TimeoutError):
+        async with asyncio.timeout(LEARNING_S):
+            await provider.models()
 
 
 class _Alarm:
@@ -374,6 +410,3 @@ class _Alarm:
         """It rings no more."""
         self._handle.cancel()
 
-
-def _key(choice: Choice, request: Request) -> str:
-    return fingerprint(question_of(choice.label, choice.model, request))

@@ -63,10 +63,9 @@ class Request:
     temperature: float | None = None
     """`None` is the provider's own choice; some models take none, and their provider says so."""
     seed: int | None = None
+    """Makes what is drawn at a temperature the same each time, where the model takes one."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
-    sample: int = 0
-    """Which of several answers to the same question this is; it keeps them apart in records."""
     prompt: str = ""
     """The hash of the prompt's template."""
 
@@ -115,8 +114,6 @@ class Reply:
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
     """It came from our own cache or a record: nothing was sent and nothing paid."""
-    instead_of: str = ""
-    """The `provider/model` that should have answered and could not; empty without a fallback."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

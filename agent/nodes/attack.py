@@ -8,7 +8,7 @@ from agent.events import TestsFrozen
 from agent.nodes.specify import info
 from agent.roles import QA_ADVERSARY, ask_if_it_answers
 from agent.state import State, Suite
-from agent.trees import is_call
+from agent.trees import is_call, plain
 from agent.wording import tests
 
 
@@ -21,6 +21,7 @@ async def attack(state: State, ctx: Context) -> State:
         QA_ADVERSARY,
         {
             "code": solution.text,
+            "task": ctx.task.text,
             "tests": tests(suite.visible),
         },
         {"test_cases": suite.visible},
@@ -30,12 +31,10 @@ async def attack(state: State, ctx: Context) -> State:
     if answer is None:
         return {}
     names = {test.name for test in suite.all}
+    calls = dict.fromkeys(plain(one.call) for one in answer.calls if is_call(one.call))
     fresh: tuple[TestCase, ...] = tuple(
-        Property(
-            name=f"{call.call} returns", origin="adversarial", call=call.call, predicate="True"
-        )
-        for call in answer.calls
-        if f"{call.call} returns" not in names and is_call(call.call)
+        Property(name=f"{call} returns", origin="adversarial", call=call, predicate="True")
+        for call in calls if f"{call} returns" not in names
     )
     if not fresh:
         return {}

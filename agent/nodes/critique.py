@@ -6,7 +6,8 @@ from agent.context import Context
 from agent.domain import Report, Solution
 from agent.events import Critiqued
 from agent.roles import CRITIC, Critique, ask_if_it_answers
-from agent.state import State
+from agent.state import State, Suite
+from agent.wording import tests
 
 
 async def critique(state: State, ctx: Context) -> State:
@@ -16,13 +17,17 @@ async def critique(state: State, ctx: Context) -> State:
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
     report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
     answer = await ask_if_it_answers(
         ctx,
         CRITIC,
-        {"before": before.text, "after": after.text},
+        {
+            "task": ctx.task.text, "tests": tests(suite.oracle), "code": after.text,
+            "repair": after.diff(before),
+        },
         {
             "before_solution": before, "after_solution": after,
-            "crash_only": not report.trusted,
+            "crash_only": not report.oracle,
         },
         free=ctx.free(state),
         without="A repair that nobody reviewed is not kept.",

@@ -14,7 +14,7 @@ from agent.memory import Failure, MemoryFault, symptom_of
 from agent.repair.blame import blamed
 from agent.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.state import State, Suite
-from agent.wording import failures, suspects
+from agent.wording import failures, numbered, suspects, tests
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -44,8 +44,9 @@ async def diagnose(state: State, ctx: Context) -> State:
             ctx,
             DEBUGGER,
             {
-                "code": solution.text, "failures": failures(report),
-                "suspects": suspects(found.blamed),
+                "code": numbered(solution.text), "task": ctx.task.text,
+                "tests": tests(test for test in suite.visible if test.name in failing),
+                "failures": failures(report), "suspects": suspects(found.blamed),
             },
             {"found": found},
             free=not state.get("paid", False),

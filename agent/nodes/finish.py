@@ -25,7 +25,7 @@ def conclude(state: State, ctx: Context, refused: str, reason: str) -> State:
         kept = ctx.store.get(state["solution_id"], Solution)
         if state["iteration"] == 0:
             outcome, reason = "healthy", state["proof_why"]
-        elif report.trusted:
+        elif report.oracle:
             outcome, reason = "healed", f"{state['note']}; {state['proof_why']}"
         else:
             outcome = "crash_stopped"
@@ -70,7 +70,7 @@ def _show_best(state: State, ctx: Context) -> None:
     ctx.emit(
         PartialFound(
             diff=best.diff(ctx.store.get(state["base_id"], Solution)),
-            passed=passed, total=len(report.trusted), note=f"not a fix: {best.note}",
+            passed=passed, total=len(report.oracle), note=f"not a fix: {best.note}",
         )
     )
 

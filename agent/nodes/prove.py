@@ -27,6 +27,11 @@ def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") ->
     repair was told: an answer to a question may have told it since the test was held out.
     """
     trusted = report.trusted
+    if not trusted and report.oracle:
+        return Proof(level="E0", why=(
+            f"{len(report.oracle)} examples that were derived from the words pass; none of the "
+            "tests is the user's"
+        ))
     if not trusted:
         return Proof(level="E0", why=f"there is no test; {_ended(report)}")
     passed = f"{len(trusted)} of {len(trusted)} tests pass"

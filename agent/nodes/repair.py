@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from agent.attempts import Attempt
 from agent.context import Context
-from agent.domain import VETOING_ORIGINS, Diagnosis, Report, Solution, Strategy
+from agent.domain import Diagnosis, Report, Solution, Strategy
 from agent.state import State, Suite
 from agent.strategies import STRATEGIES
 
@@ -27,10 +27,7 @@ async def repair(branch: Branch, ctx: Context) -> State:
     suite = ctx.store.get(branch["suite_id"], Suite)
     attempt = Attempt(
         solution=ctx.store.get(branch["solution_id"], Solution),
-        tests=tuple(
-            test for test in suite.visible
-            if test.origin in VETOING_ORIGINS and test.name not in suite.flaky
-        ),
+        tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.seen_of(ctx.store.get(branch["report_id"], Report)),
         diagnosis=ctx.store.get(branch["diagnosis_id"], Diagnosis),
         iteration=branch["iteration"],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import builtins
+import re
 from collections import Counter
 from collections.abc import Collection
 
@@ -12,7 +15,7 @@ from agent.events import Notice, TestInfo, TestsFrozen
 from agent.intake import calls_made, fixes_a_value
 from agent.roles import SPEC_TESTER, SpecTest, ask
 from agent.state import State, Suite
-from agent.trees import expression, is_literal
+from agent.trees import expression, is_literal, plain
 
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
@@ -48,25 +51,34 @@ async def _from_words(
         return ()
     answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free)
     codes = {test.code for test in known}
-    usable = [example for example in answer.examples if _is_test(example)]
+    usable = [example for example in answer.examples if is_told(example, ctx.task.text)]
     if len(usable) < len(answer.examples):
         ctx.emit(Notice(level="info", text=(
-            f"{len(answer.examples) - len(usable)} examples of the spec tester were no call with a "
-            "literal value and are left out."
+            f"{len(answer.examples) - len(usable)} examples of the spec tester are left out: they "
+            "have no literal value, or call what the words do not name."
         )))
+    written = [(plain(example.call), plain(example.expected)) for example in usable]
     examples = (
-        Example(
-            name=f"{example.call} == {example.expected}", origin="spec",
-            call=example.call, expected=example.expected,
-        )
-        for example in usable
+        Example(name=f"{call} == {value}", origin="spec", call=call, expected=value)
+        for call, value in written
     )
     return tuple(example for example in examples if example.code not in codes)
 
 
-def _is_test(example: SpecTest) -> bool:
-    value = expression(example.expected)
-    return expression(example.call) is not None and value is not None and is_literal(value)
+def is_told(example: SpecTest, words: str) -> bool:
+    """Whether an example has a literal value and uses only names that the words give: no program
+    is written to pass a test of a name that the tester made up."""
+    call, value = expression(example.call), expression(example.expected)
+    if call is None or value is None or not is_literal(value):
+        return False
+    given = {*re.findall(r"\w+", words), *vars(builtins)}
+    bound = {
+        node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(call)
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    }
+    used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+    return used <= given | bound
 
 
 def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:

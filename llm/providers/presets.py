@@ -1,7 +1,7 @@
 """Servers that speak OpenAI's chat completions, and what each of them takes.
 
-Addresses and abilities are as their makers describe them. None of these servers was asked from
-here: check the row of yours, and name another address with the preset `custom`.
+Addresses and abilities are as their makers describe them. None of these servers was asked by
+its authors: check the row of yours, and name another address with the preset `custom`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class Preset:
     """Whether it takes the wish for token counts at a stream's end."""
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What it calls the most tokens of an answer."""
+    lists_windows: bool = False
+    """Whether its list of models may tell how long a question may be: known before the first one,
+    it can be cut to that. Far servers have room for nearly every question of ours."""
     local: bool = False
     """It runs on the user's machine, where loading a model may take minutes."""
 
@@ -73,12 +76,14 @@ PRESETS: dict[str, Preset] = {
     "hf-router": Preset(
         "https://router.huggingface.co/v1", "HF_TOKEN", needs_key=True, seed=False,
     ),
-    "vllm": Preset("http://127.0.0.1:8000/v1", json="schema", local=True),
-    "lmstudio": Preset("http://127.0.0.1:1234/v1", json="schema", local=True),
-    "llama-server": Preset("http://127.0.0.1:8080/v1", json="schema", local=True),
+    "vllm": Preset("http://127.0.0.1:8000/v1", json="schema", lists_windows=True, local=True),
+    "lmstudio": Preset("http://127.0.0.1:1234/v1", json="schema", lists_windows=True, local=True),
+    "llama-server": Preset(
+        "http://127.0.0.1:8080/v1", json="schema", lists_windows=True, local=True
+    ),
     # Nothing is known of it, so it is sent what every such server takes. Its key has a name of its
     # own: a key for OpenAI must not reach a stranger because an address was set.
-    "custom": Preset("", "LLM_API_KEY", seed=False, stream_usage=False),
+    "custom": Preset("", "LLM_API_KEY", seed=False, stream_usage=False, lists_windows=True),
 }
 
 

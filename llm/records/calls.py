@@ -76,7 +76,7 @@ def write_error(error: LlmError) -> dict[str, object]:
     if isinstance(error, OverBudget):
         written["cap"] = error.cap
     if isinstance(error, NeedsKey):
-        written["provider"] = error.provider
+        written["variable"] = error.variable
     return written
 
 

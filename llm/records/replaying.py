@@ -21,7 +21,7 @@ class Replaying:
     """A provider that answers from a record, each question as often and in the order as there.
 
     Its replies are those of then, `cached` and for no dollars: nothing is paid now. Their usage is
-    that of then, and `paid_usd` what it all cost.
+    that of then.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Replaying:
     ) -> None:
         """`name` and `model` say as whom of several recorded providers it answers; without them it
         is the only one. Raises `BadRecord`."""
-        calls, counts, self.notices = _read(path)
+        calls, counts, _ = _read(path)
         whom = list(dict.fromkeys(one.whom for one in calls))
         if not (name or model):
             if len(whom) != 1:
@@ -68,14 +68,6 @@ class Replaying:
     @property
     def thinks(self) -> bool:
         return self._coming is not None and self._coming.thinks
-
-    @property
-    def paid_usd(self) -> float | None:
-        """What the recorded calls cost when they were made; `None` where one is unknown."""
-        costs = [call.reply.cost_usd for calls in self._calls.values() for call in calls
-                 if call.reply]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
 
     async def stream(self, request: Request) -> Stream:
         call = self._next(clean_question(self.name, self.model, request, self._redactor))
@@ -121,14 +113,19 @@ class Replaying:
         """Nothing is held."""
 
 
-def answered(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Which provider and model were asked for each role, the first one first: what the plan of a
-    replay is made from, since it has no keys to make one with. Raises `BadRecord`."""
-    calls, _, _ = _read(path)
+Whom = tuple[str, str]
+"""A provider and its model."""
+
+
+def answered(path: Path) -> tuple[dict[str, tuple[Whom, ...]], str]:
+    """Which provider and model were asked for each role, the first one first, which the plan of a
+    replay is made from, since it has no keys to make one with; and what there is to tell of a
+    record that is not whole, empty where it is. Raises `BadRecord`."""
+    calls, _, notice = _read(path)
     found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
     for call in calls:
         found[str(call.question["role"])][call.whom] = None
-    return {role: tuple(whom) for role, whom in found.items()}
+    return {role: tuple(whom) for role, whom in found.items()}, notice
 
 
 _DAMAGE = (
@@ -139,7 +136,7 @@ _DAMAGE = (
 _Counts = dict[tuple[tuple[str, str], str], int]
 
 
-def _read(path: Path) -> tuple[list[Call], _Counts, tuple[str, ...]]:
+def _read(path: Path) -> tuple[list[Call], _Counts, str]:
     """The calls and counts of a record, and what there is to tell of it."""
     calls: list[Call] = []
     counts: _Counts = {}
@@ -165,4 +162,4 @@ def _read(path: Path) -> tuple[list[Call], _Counts, tuple[str, ...]]:
             raise BadRecord(
                 f"line {number} of the record {path} is damaged: {type(error).__name__}: {error}"
             ) from error
-    return calls, counts, (notice,) if notice else ()
+    return calls, counts, notice

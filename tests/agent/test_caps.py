@@ -39,7 +39,7 @@ CAPS: list[Any] = [
     pytest.param({"budget_calls": 2}, "run's cap of 2 calls", id="calls"),
     # The debugger's question fits, the generator's does not.
     pytest.param({"budget_tokens": 6_000}, "run's cap of 6,000 tokens", id="tokens"),
-    pytest.param({"budget_usd": 0.06}, "run's cap of $0.0600 usd", id="usd"),
+    pytest.param({"budget_usd": 0.06}, "run's cap of $0.06 would", id="usd"),
 ]
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from agent.context import PROMPTS
 from agent.models import BadKey, Models, RunPlan, replayed, visitor_of
+from agent.roles import ROLE_NAMES
 from agent.settings import Settings
 from llm import Connection, NoProvider, Reply, Usage
 from llm.errors import NeedsKey
@@ -103,6 +105,32 @@ async def test_a_record_answers_as_whom_it_was_made_with(tmp_path: Path) -> None
     (*_, reply) = [item async for item in again.stream(REQUEST)]
     assert isinstance(reply, Reply)
     assert (reply.text, reply.cached, reply.usage) == ("hello world", True, Usage(10, 5))
+
+
+async def test_what_a_kill_left_of_a_record_is_told_with_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    async for _ in Recording(Scripted(name="groq", model="some/model"), path).stream(REQUEST):
+        pass
+    assert replayed(path).notes == ()
+    with path.open("a", encoding="utf-8") as record:
+        record.write('{"version"')
+
+    (note,) = replayed(path).notes
+
+    assert note.startswith(f"HEAL_REPLAY: the record {path} ends within line 2")
+
+
+def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
+    assert sorted(ROLES) == sorted(ROLE_NAMES)
+    assert sorted(ROLES) == sorted(prompt.stem for prompt in PROMPTS.glob("*.yaml"))
+
+
+async def test_a_key_for_ollama_goes_to_it_and_is_not_needed() -> None:
+    opened: list[Connection] = []
+    for env in ({}, {"OLLAMA_API_KEY": "k"}):
+        found = models(opened, OLLAMA_MODEL="m", **env)
+        await found.provider(found.plan().choices[0], "").close()
+    assert [one.key.reveal() for one in opened] == ["", "k"]
 
 
 def test_an_empty_record_is_no_plan(tmp_path: Path) -> None:

@@ -162,10 +162,10 @@ async def test_a_replay_of_another_program_is_told_what_differs(tmp_path: Path) 
     result, told = await again(
         tmp_path / "replayed", record, HARD.replace("words", "text")
     )
-    assert (result.outcome, result.tokens, result.cost_usd) == ("unresolved", 0, 0.0)
+    assert (result.outcome, result.tokens, result.cost_usd) == ("not_fixable", 0, 0.0)
     failed = [one for one in told if one.kind == "model_failed"]
-    assert [one.error for one in failed] == ["NotRecorded"] * 2
-    assert "does not hold what the role 'generator' asks" in result.reason
+    assert [one.error for one in failed] == ["NotRecorded"]
+    assert "does not hold what the role 'debugger' asks" in result.reason
     assert "differs in messages" in result.reason
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Event, Extended, ModelFailed, Stamped
-from agent.spending import ledger, lost, told
+from agent.spending import Said, ledger, lost, told
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallStarted
 from llm.errors import OverBudget
@@ -31,6 +31,10 @@ def stamped(events: list[Event]) -> list[Stamped]:
     ]
 
 
+def kept(said: Said) -> str:
+    return f"the address of {said.text!r}"
+
+
 class Played:
     """A live ledger and the log of what was done to it; the providers count as they should."""
 
@@ -50,7 +54,7 @@ class Played:
             return
         self.open.append((charge, question, answer, priced))
         self.log.append(told(
-            CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str
+            CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str, kept
         ))
 
     def end(self, at: int, broke: bool) -> None:
@@ -62,9 +66,9 @@ class Played:
         self.live.settle(charge, usage, usd, 0.125)
         self.log.append(told(
             CallBroke(charge.id, charge.role, "p", "m", "E", "why", usage, usd, 0.125) if broke
-            else CallEnded(charge.id, charge.role, "h", Reply(
+            else CallEnded(charge.id, charge.role, "h", "q", Reply(
                 "", "stop", "p", "m", usage, cost_usd=usd, wall_s=0.125
-            )), 0, str,
+            )), 0, str, kept,
         ))
 
     def extend(self, more: int) -> None:
@@ -124,13 +128,13 @@ def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
 
 def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
     broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
-    event = told(broke, 3, str)
+    event = told(broke, 3, str, kept)
     assert isinstance(event, ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
 
 
 def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:
-    started = told(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str)
+    started = told(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
     assert ledger(Caps(), {}, stamped([started])).charges == [
         Charge(0, "critic", Spent(0.5, 700, 1))
     ]

@@ -92,6 +92,21 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
     assert "its model has read the held-out test" in result.reason
 
 
+async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_change(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        await healed(model.settings(tmp_path, max_candidates=50), HARD, HARD_TESTS, WORDS)
+    questions = dict(zip(model.asked, (
+        seen.json["messages"][0]["content"] for seen in model.server.seen
+    ), strict=True))
+    assert f"2 | {HARD.splitlines()[1]}" in questions["debugger"]
+    for role in ("debugger", "critic"):
+        assert WORDS in questions[role]
+        assert "assert shout('x') == 'X!'" in questions[role]
+    assert "-    return words\n+    return ' '.join" in questions["critic"]
+
+
 async def test_with_a_key_for_claude_alone_every_role_runs_there(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         result, told = await healed(model.settings(tmp_path))

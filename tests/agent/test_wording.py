@@ -11,6 +11,8 @@ from agent.domain import (
     Script,
     Verdict,
 )
+from agent.nodes.diagnose import combined
+from agent.roles import RootCause
 from llm.prompts import load
 
 
@@ -25,6 +27,16 @@ def test_a_file_that_several_tests_come_from_is_shown_once() -> None:
     cases = [Script(name=name, origin="user", code="def test(): ...", node=name) for name in "ab"]
     example = Example(name="c", origin="user", call="f(1)", expected="2")
     assert wording.tests([*cases, example]) == "def test(): ...\n\nassert f(1) == 2"
+
+
+def test_the_numbers_of_lines_are_those_of_the_blamed_lines() -> None:
+    code = "\n".join(f"x{number} = ' '" for number in range(1, 12)) + "\n"
+    told = wording.numbered(code).split("\n")
+    assert (told[0], told[10], len(told)) == (" 1 | x1 = ' '", "11 | x11 = ' '", 11)
+    found = Diagnosis(category="crash", cause="c")
+    answer = RootCause(cause="d", category="crash", lines=(11,), fixable=True, confidence=50)
+    (blamed,) = combined(found, answer, code).blamed
+    assert told[blamed.line - 1] == f"{blamed.line} | {blamed.text}"
 
 
 def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:

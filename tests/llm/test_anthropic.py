@@ -54,8 +54,10 @@ async def provider(server: FakeServer) -> AsyncIterator[AnthropicProvider]:
     await provider.close()
 
 
-def opened(url: str, key: str = KEY, stall_s: float = 30.0) -> AnthropicProvider:
-    return AnthropicProvider(Connection("anthropic", fake.MODEL, Secret(key), url, stall_s=stall_s))
+def opened(
+    url: str, key: str = KEY, stall_s: float = 30.0, model: str = fake.MODEL
+) -> AnthropicProvider:
+    return AnthropicProvider(Connection("anthropic", model, Secret(key), url, stall_s=stall_s))
 
 
 def question(**changed: Any) -> Request:
@@ -187,15 +189,19 @@ async def test_how_an_answer_ended(
     assert (reply.finish, reply.note, reply.usage.output) == (finish, note, 34)
 
 
-async def test_models_are_all_pages_without_the_retired_and_tell_the_window(
-    provider: AnthropicProvider,
-) -> None:
-    before = provider.window
+async def test_models_are_all_pages_without_the_retired(provider: AnthropicProvider) -> None:
+    assert await provider.models() == ("claude-opus-5-5", fake.MODEL, "claude-haiku-5-5")
 
-    models = await provider.models()
 
-    assert models == ("claude-opus-5-5", fake.MODEL, "claude-haiku-5-5")
-    assert (before, provider.window) == (None, 1_000_000)
+async def test_an_alias_of_a_dated_model_is_listed(server: FakeServer) -> None:
+    dated = "claude-sonnet-4-5-20250929"
+    server.on("GET", fake.MODELS, says(fake.page(
+        [fake.model_info(dated), fake.model_info("claude-sonnet-4-20250514")], more=False
+    )))
+    for named in ("claude-sonnet-4-5", "claude-sonnet-4-5-latest", dated):
+        provider = opened(server.url, model=named)
+        assert await provider.models() == (named, "claude-sonnet-4-20250514")
+        await provider.close()
 
 
 async def test_pages_without_end_are_left(server: FakeServer) -> None:

@@ -28,6 +28,7 @@ from llm.errors import (
 )
 from llm.providers.anthropic import AnthropicProvider
 from llm.providers.anthropic.faults import failure
+from llm.providers.wire import Attempted
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.anthropic import answers, error, fails, opening, sse
 from tests.llm.fakes.server import (
@@ -256,7 +257,7 @@ async def test_an_end_is_known_by_its_reason_whatever_comes_after_it(
     ("cause", "kind"),
     [
         (httpx2.ConnectTimeout(""), ProviderDown),
-        (httpx2.PoolTimeout(""), TimedOut),
+        (httpx2.PoolTimeout(""), ProviderDown),
         (httpx2.WriteTimeout(""), TimedOut),
         (httpx2.ProxyError("407"), ProviderDown),
     ],
@@ -268,7 +269,7 @@ def test_who_cannot_be_reached_in_time_is_down_and_not_slow(
     fault = APITimeoutError(httpx2.Request("POST", "http://there"))
     fault.__cause__ = cause
 
-    assert type(failure(fault, Secret(KEY), "http://there", False, None)) is kind
+    assert type(failure(fault, Attempted("http://there", Secret(KEY), False, None))) is kind
 
 
 @pytest.mark.parametrize(

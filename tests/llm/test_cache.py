@@ -30,11 +30,10 @@ class Counting:
     window = None
     thinks = False
 
-    def __init__(self, *answers: str, finish: Finish = "stop", instead_of: str = "") -> None:
+    def __init__(self, *answers: str, finish: Finish = "stop") -> None:
         self.answers = list(answers)
         self.asked = 0
         self.finish = finish
-        self.instead_of = instead_of
 
     async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         self.asked += 1
@@ -43,8 +42,7 @@ class Counting:
         text = self.answers.pop(0)
         yield text
         yield Reply(
-            text, self.finish, self.name, self.model, Usage(10, 5), "", 0.5, 2.0, 1.0,
-            instead_of=self.instead_of,
+            text, self.finish, self.name, self.model, Usage(10, 5), "", 0.5, 2.0, 1.0
         )
 
     async def models(self) -> tuple[str, ...]:
@@ -107,7 +105,7 @@ async def test_the_same_question_is_answered_again_for_nothing(opened: Opening) 
     "other",
     [
         asks("why not?"), asks(system="s"), asks(role="debugger"), asks(output=Json(SCHEMA)),
-        asks(max_tokens=1), asks(seed=1), asks(effort="low"), asks(sample=1), asks(prompt="0f"),
+        asks(max_tokens=1), asks(seed=1), asks(effort="low"), asks(prompt="0f"),
     ],
 )
 async def test_another_question_is_not_answered_from_it(opened: Opening, other: Request) -> None:
@@ -154,10 +152,10 @@ async def test_only_what_would_be_answered_alike_is_kept_unless_all_is(
     "counting",
     [
         Counting("a", "b", finish="length"), Counting("a", "b", finish="refusal"),
-        Counting("a", "b", finish="cut"), Counting("a", "b", instead_of="anthropic/large"),
+        Counting("a", "b", finish="cut"),
         Counting("the key is sk-ant-api03-0123456789", "b"),
     ],
-    ids=["length", "refusal", "cut", "fallback", "key"],
+    ids=["length", "refusal", "cut", "key"],
 )
 async def test_an_answer_that_is_not_whole_or_not_to_be_kept_is_asked_for_anew(
     opened: Opening, counting: Counting

@@ -185,7 +185,7 @@ def test_a_preset_that_needs_a_key_is_not_opened_without(
     monkeypatch.setenv(PRESETS[name].key_name, "stray-key")
     with pytest.raises(NeedsKey, match=PRESETS[name].key_name) as caught:
         OpenAiProvider(Connection("openai", MODEL, preset=name))
-    assert caught.value.provider == name
+    assert caught.value.variable == PRESETS[name].key_name
 
 
 @pytest.mark.parametrize(
@@ -494,6 +494,33 @@ async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Ope
     assert await provider.models() == ("other", MODEL)
 
     assert provider.window == 32_768
+
+
+@pytest.mark.parametrize(("more", "window"), [
+    ({"max_model_len": 4_096}, 4_096),
+    ({"context_length": 8_192}, 8_192),
+    ({"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
+    ({"meta": None}, None),
+])
+async def test_each_server_tells_the_window_in_its_own_way(
+    more: dict[str, Any], window: int | None, server: FakeServer, opened: Opened
+) -> None:
+    """One with a single model, as llama-server is, answers for it by any name."""
+    server.on("GET", MODELS, says(listed("/models/a.gguf", **more)))
+    provider = opened("llama-server")
+
+    assert await provider.models() == ("/models/a.gguf",)
+
+    assert provider.window == window
+
+
+async def test_the_own_model_is_listed_as_it_is_named_here(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("GET", MODELS, says(listed(f"models/{MODEL}", "models/other")))
+
+    assert await opened("gemini").models() == (MODEL, "models/other")
+    assert (await opened("gemini", model="models/other").models())[1] == "models/other"
 
 
 @pytest.mark.parametrize("body", [[], "x", None, {"data": 5}, {"data": [5]}])

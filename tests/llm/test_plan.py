@@ -161,3 +161,52 @@ def test_roles_are_read_from_words() -> None:
     assert parse_roles(" a=b , c=d/e/f:1,") == {"a": "b", "c": "d/e/f:1"}
     with pytest.raises(ValueError, match="'a': write it as"):
         parse_roles("a")
+
+
+@pytest.mark.parametrize(("wishes", "words"), [
+    ({"openai_preset": "nope"}, "OPENAI_PRESET='nope' is no preset"),
+    ({"openai_preset": "nope", "provider": "openai"}, "OPENAI_PRESET='nope' is no preset"),
+    ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
+    ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
+    ({"model": "m", "provider": "mock"}, "needs its provider"),
+])
+def test_what_is_set_and_could_not_be_done_is_refused(wishes: Any, words: str) -> None:
+    with pytest.raises(NoProvider, match=words):
+        plan("ANTHROPIC_API_KEY", **{"configured": frozenset(), **wishes})
+
+
+def test_a_fallback_without_a_model_is_told() -> None:
+    assert "no model that it could stand in for" in plan(fallbacks=("ollama",)).notes[0]
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An install without any SDK."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+@pytest.mark.usefixtures("bare")
+def test_auto_goes_on_without_a_model_where_no_sdk_is_installed_and_says_how_to_have_it() -> None:
+    for names, package in (("ANTHROPIC_API_KEY", "anthropic"), ("OPENAI_API_KEY", "openai")):
+        found = plan(names)
+        assert not found.has_model
+        assert f'{package} is not installed: pip install -e ".[{package}]"' in found.why
+    assert "ollama is not installed" in plan(configured=frozenset({"ollama"})).why
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_provider_asked_for_by_name_without_its_sdk_is_refused() -> None:
+    with pytest.raises(NoProvider, match=r"anthropic cannot be asked: anthropic is not installed"):
+        plan("ANTHROPIC_API_KEY", provider="anthropic")
+
+
+def test_a_servers_key_never_goes_to_another_address() -> None:
+    with pytest.raises(NoProvider, match="whose key must not go there"):
+        plan("GROQ_API_KEY", openai_preset="groq", openai_base_url="http://127.0.0.1:9/v1")
+    wishes = Wishes(openai_preset="vllm", openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
+    assert connection(resolve(wishes, {}).choices[0], wishes, {}).base_url.endswith(":9/v1")
+
+
+def test_a_key_of_openai_that_is_not_sent_is_told() -> None:
+    found = plan("OPENAI_API_KEY", openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
+    assert "OPENAI_API_KEY is not sent" in found.notes[0]

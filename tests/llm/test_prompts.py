@@ -49,6 +49,25 @@ def test_values_stand_between_marks_and_are_shown_as_they_are(tmp_path: Path) ->
     )
 
 
+def test_templates_may_share_a_piece(tmp_path: Path) -> None:
+    start, end = GOOD.split("  review: |\n")[0], GOOD.split("Is it right?\n")[1]
+    shared = f"""{start}  review:
+    - &program |
+      The program:
+      {{{{code}}}}
+
+      Notes:
+      {{{{notes}}}}
+    - Is it right?
+  other:
+    - *program
+    - Is it wrong?
+{end}"""
+    found = prompt(tmp_path, shared)
+    assert found.templates["review"] == prompt(tmp_path).templates["review"]
+    assert found.templates["other"] == found.templates["review"].replace("right", "wrong")
+
+
 def test_a_paragraph_without_a_value_is_left_out(tmp_path: Path) -> None:
     told = prompt(tmp_path).render("review", {"code": "x = 1", "notes": ""})
     assert "Notes" not in told and "Is it right?" in told
@@ -101,6 +120,7 @@ def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
         ("role: critic", "role: [", "critic.yaml"),
         ("{{schema}}", "{{schema}} {{code}}", "system"),
         ("  review: |", "  review: 3\n  other: |", "templates.review"),
+        ("  review: |", "  review: [a, 3]\n  other: |", "templates.review"),
         ("    {{code}}", "    see {{code}} there", "templates.review"),
         ("    {{code}}", "    {{ code }}", "templates.review"),
         ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),

@@ -206,7 +206,7 @@ async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFail
     second = Scripted(model="n")
     house = House((error,), (second,))
     _, reply = await house.ask()
-    assert (reply.model, reply.instead_of) == ("n", "scripted/m")
+    assert reply.model == "n"
     assert FellBack("critic", "scripted/m", "scripted/n", str(error)) in house.told
 
 
@@ -326,12 +326,80 @@ async def test_closing_the_router_closes_what_it_opened() -> None:
     assert house.first.closed
 
 
-async def test_what_was_paid_for_before_a_pause_is_given_again_once_and_for_nothing() -> None:
-    before, after = House(), House((Answer(("another",)),))
-    _, paid = await before.ask()
-    after.router.before = before.router.kept
-    pieces, again = await after.ask()
-    assert (pieces, again.text, again.cached) == (["hello world"], paid.text, True)
-    assert (again.cost_usd, again.usage, after.spent.calls) == (0.0, Usage(), 0)
-    _, fresh = await after.ask()
+async def test_what_an_unfinished_step_has_paid_for_is_given_again_once_for_nothing() -> None:
+    first = House()
+    _, paid = await first.ask()
+    (ended,) = [one for one in first.told if isinstance(one, CallEnded)]
+    again = House((Answer(("another",)),))
+    again.router.before = {ended.question: paid}
+    pieces, reply = await again.ask()
+    assert (pieces, reply.text, reply.cached) == (["hello world"], paid.text, True)
+    assert (reply.cost_usd, reply.usage, again.spent.calls) == (0.0, Usage(), 0)
+    _, fresh = await again.ask()
     assert (fresh.text, fresh.cached) == ("another", False)
+
+
+@pytest.mark.parametrize("usage", [Usage(-5, -10**9), Usage(-1, 5, -3, -4), Usage(10**30, 10**30)])
+async def test_a_count_that_cannot_be_gives_nothing_back(usage: Usage) -> None:
+    house = House((Answer(usage=usage), Answer(), Answer()), caps=Caps(tokens=10**12, usd=10**9))
+    await house.ask()
+    spent = house.spent
+    assert 0 <= spent.tokens <= 4 * 10**9
+    assert spent.usd >= 0
+    await house.ask()
+    assert house.spent.tokens >= spent.tokens
+
+
+async def test_an_answer_that_does_not_keep_to_its_limit_is_cut_off() -> None:
+    house = House((Answer(("x" * 1_000,) * 1_000),))
+    with pytest.raises(ProviderDown, match="does not keep to the 100 tokens"):
+        await house.ask()
+    assert house.first.dropped == 1
+    assert house.spent.tokens < 5_000
+
+
+async def test_a_key_that_a_server_repeats_is_taken_out_of_its_answer() -> None:
+    house = House((Answer(("the key is s3cret-k3y",)),))
+    house.router.clean = lambda text: text.replace("s3cret-k3y", "***")
+    _, reply = await house.ask()
+    assert reply.text == "the key is ***"
+
+
+async def test_no_dollars_means_no_model_of_unknown_price() -> None:
+    with pytest.raises(OverBudget, match="price of other/m is unknown"):
+        await House(label="other", caps=Caps(usd=0.0, tokens=1_000)).ask()
+    await House(label="free", caps=Caps(usd=0.0, tokens=1_000)).ask()
+
+
+class Listing(Scripted):
+    """Knows its window once its models were listed, if they can be."""
+
+    fault: Exception | None = None
+
+    async def models(self) -> tuple[str, ...]:
+        if self.fault is not None:
+            raise self.fault
+        self.window = 4_096
+        return ("m",)
+
+
+@pytest.mark.parametrize(("preset", "fault", "window"), [
+    ("vllm", None, 4_096),
+    ("custom", None, 4_096),
+    ("vllm", ProviderDown("no list"), None),
+    ("openai", None, None),
+])
+async def test_the_window_of_a_server_that_lists_it_is_known_before_the_first_question(
+    preset: str, fault: Exception | None, window: int | None
+) -> None:
+    house = House()
+    listing = Listing()
+    listing.fault = fault
+    house.router.open = lambda choice: listing
+    house.router.plan = Plan("p", "why", (Choice("critic", "openai", "m", "why", preset),))
+
+    provider = await house.router.at("critic")
+
+    assert provider is not None
+    assert provider.window == window
+    assert (await house.ask())[1].text == "hello world"

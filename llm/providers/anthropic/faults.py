@@ -22,14 +22,7 @@ from llm.errors import (
     UnknownModel,
     WrongKey,
 )
-from llm.keys import Secret
-from llm.providers.wire import retry_after_s, scrubbed
-from llm.types import Usage
-
-BY_STATUS: dict[int, type[CallFailed]] = {
-    401: WrongKey, 402: WrongKey, 403: WrongKey, 408: TimedOut, 413: ContextOverflow,
-    429: RateLimited, 504: TimedOut, 529: Overloaded,
-}
+from llm.providers.wire import AWAY, BY_STATUS, Attempted, retry_after_s
 
 BY_TYPE: dict[str, type[CallFailed]] = {
     "authentication_error": WrongKey,
@@ -50,46 +43,30 @@ SPENT = re.compile(r"spend_limit_reached$")
 # There is no code for this, only words; if they change, it is `Rejected`, which says them.
 TOO_LONG = re.compile(r"prompt is too long|exceeds? (the |model's )*context (limit|window)", re.I)
 
-NEXT_STEP: dict[type[CallFailed], str] = {
-    WrongKey: "does not accept the key; check it, and the account's balance and limits",
-    UnknownModel: "does not have the model; choose one that it lists",
-    ContextOverflow: "finds the question too long; ask with less",
-    Rejected: "finds the request wrong, which is no fault of the model's; check the base URL",
-    RateLimited: "allows no more calls now; come again later",
-    Overloaded: "has no capacity now; come again later",
-    TimedOut: "gave no answer in time; come again later",
-    ProviderDown: "failed by its own fault; come again later",
-}
+REJECTED = "finds the request wrong, which is no fault of the model's"
 
 
-def failure(
-    fault: Exception, key: Secret, place: str, started: bool, usage: Usage | None
-) -> CallFailed:
+def failure(fault: Exception, call: Attempted) -> CallFailed:
     """The error to raise for a fault; its message has the provider's words without the key."""
     if isinstance(fault, APIStatusError):
-        return _told(fault, key, place, started, usage)
+        return _told(fault, call)
     cause = fault.__cause__ if isinstance(fault, APIConnectionError) else fault
-    what = scrubbed(f"{type(cause).__name__}: {cause}".removesuffix(": "), key)
-    if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-        return TimedOut(
-            f"{place} sent nothing for too long ({what}); come again later",
-            started=started, usage=usage,
-        )
-    words = "broke off its answer" if started else "cannot be reached, or does not speak as it must"
-    return ProviderDown(f"{place} {words} ({what})", started=started, usage=usage)
+    return call.broken(
+        cause or fault,
+        unreachable=(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
+        silent=(httpx2.TimeoutException, TimeoutError),
+        away=f"{AWAY}; is the base URL right?",
+    )
 
 
-def _told(
-    fault: APIStatusError, key: Secret, place: str, started: bool, usage: Usage | None
-) -> CallFailed:
+def _told(fault: APIStatusError, call: Attempted) -> CallFailed:
     kind = _kind(fault)
     name = " ".join(filter(None, (str(fault.status_code), fault.type, fault.request_id)))
-    what = scrubbed(f"{name}: {fault.api_message or fault.body or 'no more was said'}", key)
-    message = f"{place} {NEXT_STEP[kind]} ({what})"
-    if issubclass(kind, RateLimited):
-        wait_s = retry_after_s(fault.response.headers)
-        return kind(message, retry_after_s=wait_s, started=started, usage=usage)
-    return kind(message, started=started, usage=usage)
+    return call.refused(
+        kind, f"{name}: {fault.api_message or fault.body or 'no more was said'}",
+        step=REJECTED if kind is Rejected and fault.status_code >= 400 else "",
+        retry_after_s=retry_after_s(fault.response.headers),
+    )
 
 
 def _kind(fault: APIStatusError) -> type[CallFailed]:
@@ -102,6 +79,4 @@ def _kind(fault: APIStatusError) -> type[CallFailed]:
         return ContextOverflow
     if named is not None:
         return named
-    if status == 503:
-        return Overloaded
     return Rejected if 300 <= status < 500 else ProviderDown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 import httpx2
@@ -21,13 +22,13 @@ from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
 from llm.providers.presets import on_this_machine
 from llm.providers.wire import (
+    Attempted,
     Unreadable,
     checked_url,
     place,
     readable,
     scrubbed,
     sendable_key,
-    token_count,
 )
 from llm.types import Effort, Json, Reply, Request, Stream
 
@@ -45,10 +46,12 @@ _SDK_FAULTS = (AnthropicError, httpx2.HTTPError, Unreadable)
 
 
 class AnthropicProvider:
-    """Answers by a Claude model. `models` learns the model's window; until then it is unknown."""
+    """Answers by a Claude model. Its window of 200,000 tokens or more is not looked at: hardly a
+    question of ours comes near it, and the service says where one does."""
 
     name = "anthropic"
     exact = False
+    window = None
 
     def __init__(self, connection: Connection) -> None:
         key = sendable_key(connection.key, self.name, "ANTHROPIC_API_KEY")
@@ -58,7 +61,6 @@ class AnthropicProvider:
         self._secret = connection.key
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)
-        self._windows: dict[str, int] = {}
         patience = httpx2.Timeout(connection.stall_s, connect=connection.connect_s)
         self._client = AsyncAnthropic(
             api_key=key,
@@ -119,16 +121,10 @@ class AnthropicProvider:
         async for model in self._client.models.list(limit=100):
             if model.lifecycle != "retired":
                 found.append(str(model.id))
-            if window := token_count(model.max_input_tokens):
-                self._windows[model.id] = window
-        return tuple(found)
+        return _as_named(self.model, found)
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
-
-    @property
-    def window(self) -> int | None:
-        return self._windows.get(self.model)
 
     async def close(self) -> None:
         await self._client.close()
@@ -161,7 +157,7 @@ class AnthropicProvider:
 
     def _failure(self, fault: Exception, answer: Answer, request: Request | None) -> CallFailed:
         usage = answer.usage(_sent(request)) if request and answer.started else None
-        return failure(fault, self._secret, self._place, answer.accepted, usage)
+        return failure(fault, Attempted(self._place, self._secret, answer.accepted, usage))
 
     def _note(self, answer: Answer, request: Request) -> str:
         unsent = [name for name in ("temperature", "seed") if getattr(request, name) is not None]
@@ -173,3 +169,12 @@ class AnthropicProvider:
 
 def _sent(request: Request) -> str:
     return "\n".join((request.system, *(message.text for message in request.messages)))
+
+
+def _as_named(model: str, listed: list[str]) -> tuple[str, ...]:
+    """The list with a model under the alias it was asked for by: the list has dated names only."""
+    dated = re.compile(re.escape(model.removesuffix("-latest")) + r"-\d{8}")
+    full = next((name for name in listed if dated.fullmatch(name)), None)
+    if full is None or model in listed:
+        return tuple(listed)
+    return tuple(model if name == full else name for name in listed)

@@ -173,7 +173,7 @@ class LocalModel:
             if request.seed is None:
                 torch.seed()
             else:
-                torch.manual_seed(request.seed + request.sample)
+                torch.manual_seed(request.seed)
             among = {"top_k": 0} if isinstance(request.output, Json) else self.sampling
             ways |= {"do_sample": True, "temperature": request.temperature, **among}
         elif self.lookup and isinstance(request.output, self.copied):

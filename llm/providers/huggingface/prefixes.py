@@ -23,7 +23,7 @@ class Prefixes:
         self._kept: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 
     def copy_of(self, prefix: tuple[int, ...]) -> tuple[Any, bool]:
-        """A cache that may be written to, and whether it was at hand."""
+        """A cache that may be written to, and whether it was there already."""
         at_hand = prefix in self._kept
         if not at_hand:
             tokens = torch.tensor([prefix], device=self._device)

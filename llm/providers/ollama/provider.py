@@ -26,12 +26,12 @@ from typing import Any, TypeVar
 import httpx
 from ollama import AsyncClient, RequestError, ResponseError
 
-from llm.errors import CallFailed, ContextOverflow, ProviderDown, TimedOut, UnknownModel
+from llm.errors import CallFailed, ContextOverflow, UnknownModel
 from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
-from llm.providers.wire import Unreadable, checked_url, place, readable, scrubbed, sendable_key
+from llm.providers.wire import Attempted, Unreadable, checked_url, place, readable, sendable_key
 from llm.room import question_tokens
 from llm.types import Json, Reply, Request, Stream, Usage
 
@@ -132,7 +132,9 @@ class OllamaProvider:
 
     async def models(self) -> tuple[str, ...]:
         listed = await self._about(self._client.list())
-        return tuple(str(model.model) for model in listed.models)
+        names = (str(model.model) for model in listed.models)
+        own = _full(self.model)
+        return tuple(self.model if _full(name) == own else name for name in names)
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -165,7 +167,7 @@ class OllamaProvider:
         if self._checked:
             return
         there = await self.models()
-        if _full(self.model) not in {_full(name) for name in there}:
+        if self.model not in there:
             raise UnknownModel(
                 f"{self._place} does not have {self.model!r}: run `ollama pull {self.model}`"
                 + (f", or choose one of {', '.join(there[:8])}" if there else "")
@@ -214,26 +216,16 @@ class OllamaProvider:
     def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport; the next call looks anew."""
         self._checked = False
-        key, started = self._connection.key, answer.accepted
         usage = answer.usage(sent) if answer.started else None
-        what = scrubbed(f"{type(error).__name__}: {error}".removesuffix(": "), key)
-        match error:
-            case ResponseError():
-                said = scrubbed(str(error.error), key)
-                return failure(self._place, self.model, error.status_code, said, started, usage)
-            case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionError() if not started:
-                return ProviderDown(
-                    f"ollama is not running at {self._place.removeprefix('Ollama at ')}: "
-                    "start it with `ollama serve`"
-                )
-            case httpx.TimeoutException() | TimeoutError():
-                return TimedOut(
-                    f"{self._place} sent nothing for too long; come again later",
-                    started=started, usage=usage,
-                )
-        broke = started and not isinstance(error, Unreadable)
-        words = "broke off its answer" if broke else "does not speak as Ollama does"
-        return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
+        call = Attempted(self._place, self._connection.key, answer.accepted, usage)
+        if isinstance(error, ResponseError):
+            return failure(call, self.model, error.status_code, str(error.error))
+        return call.broken(
+            error,
+            unreachable=(httpx.ConnectError, httpx.ConnectTimeout, ConnectionError),
+            silent=(httpx.TimeoutException, TimeoutError),
+            away="is not running; start it with `ollama serve`",
+        )
 
 
 async def _within(seconds: float, answer: Awaitable[T]) -> T:

@@ -17,11 +17,10 @@ from llm.errors import (
     ProviderDown,
     RateLimited,
     Rejected,
-    TimedOut,
     UnknownModel,
     WrongKey,
 )
-from llm.types import Usage
+from llm.providers.wire import BY_STATUS, NEXT_STEP, Attempted
 
 BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
     (WrongKey, {
@@ -36,11 +35,6 @@ BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
 )
 """By a code or a type, the most telling first."""
 
-BY_STATUS: dict[int, type[CallFailed]] = {
-    401: WrongKey, 402: WrongKey, 403: WrongKey, 408: TimedOut, 413: ContextOverflow,
-    429: RateLimited, 498: Overloaded, 503: Overloaded, 504: TimedOut, 529: Overloaded,
-}
-
 # There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
 TOO_LONG_WORDS = re.compile(
     r"context[ _](length|window|size)|maximum (context|number of tokens)|too many tokens"
@@ -50,16 +44,7 @@ TOO_LONG_WORDS = re.compile(
 KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
 MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
 
-NEXT_STEP: dict[type[CallFailed], str] = {
-    WrongKey: "does not accept the key; check it, and its account's balance and limits",
-    UnknownModel: "does not have the model; choose one that it lists",
-    ContextOverflow: "finds the question too long; ask with less",
-    Rejected: "finds the request wrong; check the base URL and the preset",
-    RateLimited: "allows no more calls now; come again later",
-    Overloaded: "has no capacity now; come again later",
-    TimedOut: "gave no answer in time; come again later",
-    ProviderDown: "failed by its own fault; come again later",
-}
+REJECTED = f"{NEXT_STEP[Rejected]} and the preset"
 
 
 @dataclass(frozen=True)
@@ -71,12 +56,9 @@ class Said:
     code: str
     type: str
     words: str
-    """Without the key."""
 
 
-def failure(
-    place: str, said: Said, retry_after_s: float | None, started: bool, usage: Usage | None
-) -> CallFailed:
+def failure(said: Said, call: Attempted, retry_after_s: float | None) -> CallFailed:
     """The error to raise for what a server said.
 
     An account without credit is a key that may not do this, though servers say 429 or 402:
@@ -84,11 +66,10 @@ def failure(
     """
     kind = _kind(said)
     name = " ".join(filter(None, (str(said.status or ""), said.type or said.code)))
-    what = ": ".join(filter(None, (name, said.words)))
-    message = f"{place} {NEXT_STEP[kind]} ({what})"
-    if issubclass(kind, RateLimited):
-        return kind(message, retry_after_s=retry_after_s, started=started, usage=usage)
-    return kind(message, started=started, usage=usage)
+    return call.refused(
+        kind, ": ".join(filter(None, (name, said.words))),
+        step=REJECTED if kind is Rejected else "", retry_after_s=retry_after_s,
+    )
 
 
 def _kind(said: Said) -> type[CallFailed]:
@@ -97,8 +78,8 @@ def _kind(said: Said) -> type[CallFailed]:
     for kind, its_names in BY_NAME:
         if names & its_names:
             return kind
-    if status in BY_STATUS:
-        return BY_STATUS[status]
+    if status in BY_STATUS or status == 498:  # Groq's number for a lack of capacity
+        return BY_STATUS.get(status, Overloaded)
     if status == 404:  # so is a wrong address answered, by a server that speaks of no models
         return UnknownModel if MODEL_WORDS.search(said.words) else Rejected
     if status < 500 and TOO_LONG_WORDS.search(said.words):

@@ -19,19 +19,20 @@ from typing import Any
 import httpx2
 import openai
 
-from llm.errors import CallFailed, ProviderDown, Rejected, TimedOut, UnknownModel
+from llm.errors import CallFailed, Rejected, UnknownModel
 from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.openai.answer import Answer, whole_number
 from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
 from llm.providers.presets import PRESETS, on_this_machine, preset_name
 from llm.providers.wire import (
+    AWAY,
+    Attempted,
     Unreadable,
     checked_url,
     place,
     readable,
     retry_after_s,
-    scrubbed,
     sendable_key,
 )
 from llm.types import Json, Request, Stream
@@ -116,8 +117,12 @@ class OpenAiProvider:
         except (*_SDK_FAULTS, TimeoutError) as error:
             fault = self._fault(error, Answer(begun=0.0), "")
         else:
-            names = (self.model, f"models/{self.model}")  # the latter is Gemini's way
-            self.window = next((sizes[name] for name in names if name in sizes), None)
+            full = f"models/{self.model}"  # Gemini's way
+            if full in sizes:
+                sizes = {self.model if name == full else name: sizes[name] for name in sizes}
+            # A server of one model, as llama-server is, may take any name for it.
+            sole = next(iter(sizes.values())) if len(sizes) == 1 else None
+            self.window = sizes.get(self.model, sole)
             return tuple(sizes)
         raise fault
 
@@ -213,34 +218,30 @@ class OpenAiProvider:
 
     def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport."""
-        started, key = answer.accepted, self._connection.key
         usage = answer.counted(sent) if answer.started else None
+        call = Attempted(self._place, self._connection.key, answer.accepted, usage)
         if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
             status, wait_s = 0, None  # told within a stream, if it has no status of its own
             if isinstance(error, openai.APIStatusError):
                 status, wait_s = error.status_code, retry_after_s(error.response.headers)
-            names = (str(error.code or ""), str(error.type or ""))
-            said = Said(status, *names, words=scrubbed(_words(error), key))
-            return failure(self._place, said, wait_s, started, usage)
+            said = Said(status, str(error.code or ""), str(error.type or ""), _words(error))
+            return failure(said, call, wait_s)
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
-        what = scrubbed(f"{type(cause).__name__}: {cause}".removesuffix(": "), key)
-        if isinstance(cause, httpx2.ConnectTimeout | httpx2.ConnectError | httpx2.PoolTimeout):
-            hint = "; is it running?" if self._preset.local else ""
-            return ProviderDown(f"{self._place} cannot be reached ({what}){hint}")
-        if isinstance(cause, httpx2.TimeoutException | TimeoutError):
-            return TimedOut(
-                f"{self._place} sent nothing for too long ({what}); come again later",
-                started=started, usage=usage,
-            )
-        broke = started and not isinstance(error, Unreadable)
-        words = "broke off its answer" if broke else "does not speak as it must"
-        return ProviderDown(f"{self._place} {words} ({what})", started=started, usage=usage)
+        return call.broken(
+            cause or error,
+            unreachable=(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
+            silent=(httpx2.TimeoutException, TimeoutError),
+            away=f"{AWAY}; is it running?" if self._preset.local else AWAY,
+        )
 
 
 def _window(model: object) -> int | None:
     """A model's window, where its server tells; OpenAI itself does not."""
     names = ("max_model_len", "context_window", "context_length")
-    return next(filter(None, (whole_number(getattr(model, name, None)) for name in names)), None)
+    told = [getattr(model, name, None) for name in names]
+    if isinstance(meta := getattr(model, "meta", None), dict):
+        told.append(meta.get("n_ctx"))  # llama-server's way
+    return next(filter(None, map(whole_number, told)), None)
 
 
 def _words(error: openai.APIError) -> str:

@@ -34,7 +34,8 @@ def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> No
     )
 
     told = load(PROMPTS, DEBUGGER.name).render(
-        DEBUGGER.template, {"code": "", "failures": "", "suspects": suspects(lines)}
+        DEBUGGER.template,
+        {"code": "", "task": "", "tests": "", "failures": "", "suspects": suspects(lines)},
     )
 
     assert "line 3 (1.00): return a - b\n    a = 2\n    b = [3]\nline 2 (0.50): a += 1" in told

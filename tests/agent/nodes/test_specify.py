@@ -18,7 +18,8 @@ from agent.domain import (
     Verdict,
 )
 from agent.nodes.prove import proof_of, seen_through
-from agent.nodes.specify import hold_out
+from agent.nodes.specify import hold_out, is_told
+from agent.roles import SpecTest
 from agent.state import Suite
 
 
@@ -436,3 +437,22 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
     unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
     assert unproven.level == "E0"
     assert ("`audit` is called no more" in unproven.why) == (level == "E1")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected", "told"),
+    [
+        ("shout('a')", "'A'", True),
+        ("Crowd(['a']).shout()", "['A']", True),
+        ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
+        ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
+        ("shout_words('a')", "'A'", False),
+        ("shou('a')", "'A'", False),
+        ("shout(text)", "'A'", False),
+        ("shout('a')", "text", False),
+        ("shout(", "'A'", False),
+    ],
+)
+def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
+    words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
+    assert is_told(SpecTest(call=call, expected=expected), words) is told
