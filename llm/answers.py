@@ -233,7 +233,15 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _plain(text: str) -> str:
-    """The text without a byte order mark, its lines ended by a newline alone."""
+    """The text without a byte order mark, its lines ended by a newline alone; raises `BadReply`
+    where no file could hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadReply(
+            f"character {error.start + 1} of the answer is half of one, {text[error.start]!r}; "
+            "write it as an escape"
+        ) from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

@@ -29,6 +29,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from llm.errors import BadPrompt
+from llm.provider import sayable
 from llm.trimming import Keep, Part
 from llm.types import Effort
 
@@ -128,7 +129,7 @@ class Prompt(_Strict):
 
 def rendered(template: str, variables: Mapping[str, str]) -> str:
     """A template's paragraphs with their values between marks."""
-    values = {name: _sayable(text) for name, text in variables.items()}
+    values = {name: sayable(text) for name, text in variables.items()}
     mark = mark_for((template, *values.values()))
     paragraphs = []
     for paragraph in template.strip().split("\n\n"):
@@ -151,17 +152,12 @@ def mark_for(texts: Sequence[str]) -> str:
 
     A digest alone would not do: a text that contains the first digits of its own can be found.
     """
-    digest = hashlib.sha256("\0".join(texts).encode())
+    digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))
     for attempt in count():
         mark = hashlib.sha256(digest.digest() + attempt.to_bytes(4, "big")).hexdigest()[:8]
         if not any(mark in text for text in texts):
             return mark
     raise AssertionError("finite texts do not contain every mark")
-
-
-def _sayable(text: str) -> str:
-    """The text with what no encoding can carry, lone surrogates, written out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def load(folder: Path, role: str) -> Prompt:

@@ -67,6 +67,11 @@ def estimated_tokens(text: str) -> int:
     return -(-(len(text) - wide) // CHARACTERS_A_TOKEN) + wide
 
 
+def sayable(text: str) -> str:
+    """The text with what no encoding can carry, lone surrogates, written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 @dataclass(frozen=True)
 class Connection:
     """Whom to ask, and how it is reached. Equal connections share a provider."""

@@ -70,6 +70,10 @@ class Request:
     """The hash of the prompt's template."""
 
 
+MOST_TOKENS = 10**9
+"""More than any call has; a larger count is somebody's mistake, or a trick."""
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens of one call, as the provider counted them.

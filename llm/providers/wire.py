@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from llm.errors import (
@@ -27,9 +28,11 @@ from llm.errors import (
     WrongKey,
 )
 from llm.keys import Secret
+from llm.provider import sayable
 from llm.redaction import MARK, Redactor
-from llm.types import Usage
+from llm.types import MOST_TOKENS, Usage
 
+T = TypeVar("T")
 Faults = tuple[type[BaseException], ...]
 
 TOLD = 300
@@ -64,6 +67,7 @@ class Attempted:
     place: str
     key: Secret
     started: bool
+    """The head of an answer had come: whatever came of it may be paid for."""
     usage: Usage | None
 
     def refused(
@@ -92,10 +96,32 @@ class Attempted:
                 f"{self.place} sent nothing for too long ({what}); come again later",
                 started=self.started, usage=self.usage,
             )
-        words = "broke off its answer" if self.started else "does not speak as it must"
+        broke = self.started and not isinstance(fault, Unreadable)
+        words = "broke off its answer" if broke else "does not speak as it must"
         return ProviderDown(
             f"{self.place} {words} ({what})", started=self.started, usage=self.usage
         )
+
+
+class Unreadable(Exception):
+    """What came is not what the SDK takes for granted."""
+
+
+async def readable(answer: Awaitable[T]) -> T:
+    """What an SDK makes of what came. Each takes a server's JSON for what it should be: one that
+    is nested too deeply, has an endless number or is no object comes through as Python's faults.
+    """
+    try:
+        return await answer
+    except (ValueError, AttributeError, TypeError, RecursionError) as fault:
+        raise Unreadable(str(fault)) from None
+
+
+def token_count(told: object) -> int | None:
+    """A server's count of tokens, at most `MOST_TOKENS`; `None` for what is no count."""
+    if type(told) is not int or told < 0:
+        return None
+    return min(told, MOST_TOKENS)
 
 
 def sendable_key(key: Secret, provider: str, key_name: str) -> str:
@@ -134,7 +160,7 @@ def scrubbed(text: str, key: Secret) -> str:
     text = Redactor([key]).text(text)
     if key:
         text = text.replace(key.reveal(), MARK)
-    line = " ".join(text.split())
+    line = " ".join(sayable(text).split())
     return line if len(line) <= TOLD else f"{line[:TOLD]}…"
 
 

@@ -11,8 +11,8 @@ estimate would give another, since how much of a question is trimmed depends on 
 taken out before anything is written.
 """
 
-from llm.records.file import BadRecord
+from llm.records.file import BadRecord, writable
 from llm.records.recording import Recording
 from llm.records.replaying import Replaying, answered
 
-__all__ = ["BadRecord", "Recording", "Replaying", "answered"]
+__all__ = ["BadRecord", "Recording", "Replaying", "answered", "writable"]

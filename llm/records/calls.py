@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from llm import errors
 from llm.errors import CallFailed, LlmError, NeedsKey, OverBudget, RateLimited
+from llm.provider import sayable
 from llm.questions import Question, fingerprint
-from llm.types import Reply, Usage
+from llm.types import MOST_TOKENS, Reply, Usage
 
 VERSION = 1
 """Of the lines; a reader takes no other."""
@@ -42,11 +43,12 @@ def read_call(content: dict[str, Any]) -> Call:  # as it was read; what is wrong
     reply = content.get("reply")
     error = content.get("error")
     if reply is not None:
-        reply = Reply(**{**reply, "usage": Usage(**reply["usage"])})
+        reply = Reply(**{**reply, "usage": _counted(reply["usage"])})
+        reply = replace(reply, text=sayable(reply.text))
     return Call(
         key=content["key"],
         question=asked_for,
-        pieces=tuple(str(piece) for _, piece in content["deltas"]),
+        pieces=tuple(sayable(str(piece)) for _, piece in content["deltas"]),
         reply=reply,
         error=None if error is None else _raised(error),
         exact=bool(content["exact"]),
@@ -78,9 +80,17 @@ def write_error(error: LlmError) -> dict[str, object]:
     return written
 
 
+def _counted(written: Mapping[str, Any]) -> Usage:  # as it was read; what is wrong raises
+    usage = Usage(**written)
+    counts = (usage.input, usage.output, usage.read, usage.written)
+    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts):
+        raise ValueError(f"{counts} are no counts of tokens")
+    return usage
+
+
 def _raised(written: Mapping[str, Any]) -> LlmError:  # as it was read; what is wrong raises
     """The error that was recorded."""
     given = {name: value for name, value in written.items() if name not in ("class", "message")}
     if given.get("usage") is not None:
-        given["usage"] = Usage(**given["usage"])
+        given["usage"] = _counted(given["usage"])
     return _ERRORS[written["class"]](written["message"], **given)

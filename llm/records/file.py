@@ -20,6 +20,11 @@ class BadRecord(LlmError):
     """A record that cannot be read or written; the message says which and why."""
 
 
+def writable(path: Path) -> None:
+    """Raises `BadRecord` where no line can be added; the file is made where there is none."""
+    append(path, b"")
+
+
 def append(path: Path, line: bytes) -> None:
     """Adds a line whole or not at all, behind whole lines only."""
     try:

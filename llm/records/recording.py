@@ -13,7 +13,7 @@ from llm.errors import LlmError
 from llm.provider import Provider, estimated_tokens
 from llm.questions import clean_question, fingerprint, text_address
 from llm.records.calls import VERSION, write_error
-from llm.records.file import append
+from llm.records.file import append, writable
 from llm.redaction import Redactor
 from llm.types import Reply, Request, Stream
 from llm.wrapped import Wrapped
@@ -30,7 +30,7 @@ class Recording(Wrapped):
         self._path = path
         self._redactor = redactor or Redactor()
         self._counted: set[str] = set()
-        append(path, b"")
+        writable(path)
 
     async def stream(self, request: Request) -> Stream:
         began = time.monotonic()

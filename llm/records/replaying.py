@@ -128,6 +128,11 @@ def answered(path: Path) -> tuple[dict[str, tuple[Whom, ...]], str]:
     return {role: tuple(whom) for role, whom in found.items()}, notice
 
 
+_DAMAGE = (
+    ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+)
+"""What reading a line of another form raises: one nested too deeply, a count beyond all."""
+
 _Counts = dict[tuple[tuple[str, str], str], int]
 
 
@@ -153,7 +158,7 @@ def _read(path: Path) -> tuple[list[Call], _Counts, str]:
                     counts[whose, str(content["text"])] = int(content["tokens"])
                 case kind:
                     raise ValueError(f"nothing is known of the kind {kind!r}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             raise BadRecord(
                 f"line {number} of the record {path} is damaged: {type(error).__name__}: {error}"
             ) from error

@@ -26,12 +26,12 @@ from llm import (
     Usage,
     open_provider,
 )
-from llm.errors import NeedsKey, TimedOut, WrongKey
+from llm.errors import NeedsKey, Rejected, TimedOut, WrongKey
 from llm.providers.anthropic import AnthropicProvider
 from llm.providers.anthropic.schema import wire_schema
 from llm.tracing import traced
 from tests.llm.fakes import anthropic as fake
-from tests.llm.fakes.server import FakeServer, collected, says
+from tests.llm.fakes.server import FakeServer, collected, refusing, says
 
 KEY = "sk-ant-canary-77f0"
 SCHEMA: dict[str, object] = {
@@ -245,6 +245,33 @@ async def test_nothing_of_the_environment_is_used(
     usual = opened("")
     assert str(usual._client.base_url) == "https://api.anthropic.com"
     await usual.close()
+
+
+async def test_a_server_on_loopback_is_reached_without_the_environments_proxy(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refusing() as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        provider = opened(server.url)
+        await reply_to(provider, question())
+        await provider.close()
+
+    assert len(server.seen) == 1
+
+
+async def test_a_redirect_is_told_and_not_followed(
+    server: FakeServer, provider: AnthropicProvider
+) -> None:
+    async with FakeServer() as elsewhere:
+        there = {"Location": f"{elsewhere.url}{fake.MESSAGES}"}
+        server.on("POST", fake.MESSAGES, says(b"", 307, there))
+        with pytest.raises(Rejected, match="check the base URL") as caught:
+            await reply_to(provider, question())
+
+    assert not caught.value.started
+    assert (len(server.seen), elsewhere.seen) == (1, [])
 
 
 @pytest.mark.parametrize("key", ["sk-two words", "sk-new\nline", "sk-“quoted”", "sk-\x00"])

@@ -171,51 +171,59 @@ async def test_an_error_amid_a_stream_is_known_by_its_type(
     assert len(server.seen) == 1
 
 
-async def test_an_error_before_the_first_event_is_of_a_call_that_was_not_begun(
+async def test_an_error_before_the_first_event_is_of_a_call_that_may_be_paid_for(
     provider: AnthropicProvider, server: FakeServer
 ) -> None:
     server.on("POST", fake.MESSAGES, answers([error("overloaded_error", "so it is")]))
 
     fault = await fault_of(provider)
 
-    assert (type(fault), fault.started, fault.usage) == (Overloaded, False, None)
+    assert (type(fault), fault.started, fault.usage) == (Overloaded, True, None)
 
 
 @pytest.mark.parametrize(
-    ("day", "kind", "started"),
+    ("day", "kind", "come"),
     [
-        (stalls, TimedOut, False),
-        (streams([]), ProviderDown, False),
-        (streams([], then=stalls), TimedOut, False),
-        (answers(opening(), then=stalls), TimedOut, True),
-        (hangs_up, ProviderDown, False),
-        (resets, ProviderDown, False),
-        (answers(opening(), then=hangs_up), ProviderDown, True),
-        (answers(opening(), then=resets), ProviderDown, True),
-        (says({"not": "a stream"}), ProviderDown, False),
-        (streams([b"<html>"], content_type="text/html"), ProviderDown, False),
+        (stalls, TimedOut, "nothing"),
+        (hangs_up, ProviderDown, "nothing"),
+        (resets, ProviderDown, "nothing"),
+        (streams([]), ProviderDown, "head"),
+        (streams([], then=stalls), TimedOut, "head"),
+        (streams([], then=hangs_up), ProviderDown, "head"),
+        (streams([], then=resets), ProviderDown, "head"),
+        (answers([fake.PING], then=hangs_up), ProviderDown, "head"),
+        (says({"not": "a stream"}), ProviderDown, "head"),
+        (streams([b"<html>"], content_type="text/html"), ProviderDown, "head"),
+        (streams([b"event: message_start\ndata: \xff\n\n"]), ProviderDown, "head"),
+        (streams([b"event: message_start\ndata: 5\n\n"]), ProviderDown, "head"),
+        (streams([b"event: message_start\ndata: " + b"[" * 100_000 + b"\n\n"]), ProviderDown,
+         "head"),
+        (streams([b"event: message_start\ndata: " + b"9" * 5_000 + b"\n\n"]), ProviderDown,
+         "head"),
+        (answers([{"type": "message_start"}]), ProviderDown, "head"),
+        (answers(opening(), then=stalls), TimedOut, "events"),
+        (answers(opening(), then=hangs_up), ProviderDown, "events"),
+        (answers(opening(), then=resets), ProviderDown, "events"),
         (streams([sse(fake.message_start()), b'event: message_delta\ndata: {"t\n\n']),
-         ProviderDown, True),
-        (streams([b"event: message_start\ndata: \xff\n\n"]), ProviderDown, False),
-        (streams([b"event: message_start\ndata: 5\n\n"]), ProviderDown, False),
-        (answers([{"type": "message_start"}]), ProviderDown, False),
-        (answers([*opening(), {"type": "message_delta", "delta": None}]), ProviderDown, True),
+         ProviderDown, "events"),
+        (answers([*opening(), {"type": "message_delta", "delta": None}]), ProviderDown, "events"),
         (answers([*opening(), fake.delta(0, "") | {"delta": {"type": "text_delta"}}]),
-         ProviderDown, True),
+         ProviderDown, "events"),
     ],
 )
 async def test_a_broken_stream_ends_in_time_with_what_it_cost(
     provider: AnthropicProvider, hasty: AnthropicProvider, server: FakeServer,
-    day: Handler, kind: type[CallFailed], started: bool,
+    day: Handler, kind: type[CallFailed], come: str,
 ) -> None:
+    """Once there is the head of an answer it may be paid for; its events tell how much."""
     server.on("POST", fake.MESSAGES, day)
     begun = time.perf_counter()
 
     fault = await fault_of(hasty if kind is TimedOut else provider)
 
     assert type(fault) is kind
-    assert fault.started == started
-    assert (fault.usage is not None and fault.usage.input == 12) == started
+    assert fault.started == (come != "nothing")
+    assert (fault.usage is not None and fault.usage.input == 12) == (come == "events")
     assert time.perf_counter() - begun < STALL_S + 2
     assert len(server.seen) == 1
 

@@ -29,9 +29,12 @@ from llm.router import Breaker, Router
 from llm.types import Finish
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import (
+    NDJSON,
+    SSE,
     FakeServer,
     Handler,
     drips,
+    hangs_up,
     refusing,
     resets,
     says,
@@ -61,6 +64,21 @@ def refused(error: type[CallFailed], handler: Handler, requests: int = 1) -> Day
     return Day(handler, error, requests, charged=False)
 
 
+def accepted(content_type: str, sign_of_life: bytes) -> dict[str, Day]:
+    """What breaks behind the head of an answer with status 200, before anything is said."""
+
+    def day(*chunks: bytes, then: Handler = hangs_up) -> Day:
+        return Day(streams(chunks, then, content_type), ProviderDown)
+
+    return {
+        "accepted, then hung up": day(),
+        "accepted, then reset": day(then=resets),
+        "accepted, then a sign of life and hung up": day(sign_of_life),
+        "accepted, then brackets without end": day(b"data: " * (content_type == SSE) +
+                                                   b"[" * 100_000 + b"\n\n"),
+    }
+
+
 def claude_days() -> dict[str, Day]:
     half = [anthropic.sse(event) for event in anthropic.opening()]
     overloaded = anthropic.sse(anthropic.error("overloaded_error", "so many"))
@@ -73,6 +91,8 @@ def claude_days() -> dict[str, Day]:
         "529": refused(Overloaded, fails(529, "overloaded_error", retry_after="0"), 3),
         "500": refused(ProviderDown, fails(500, "api_error", retry_after="0"), 3),
         "error amid a stream of status 200": Day(streams([*half, overloaded]), Overloaded),
+        "accepted, then no event": Day(streams([]), ProviderDown),
+        **accepted(SSE, anthropic.sse(anthropic.PING)),
         "stall": Day(answers(anthropic.opening(), then=stalls), TimedOut),
         "clean end of stream": Day(answers(anthropic.opening()), "cut"),
         "reset": Day(answers(anthropic.opening(), then=resets), ProviderDown),
@@ -101,6 +121,7 @@ def openai_days() -> dict[str, Day]:
         "503": refused(Overloaded, fails(503, "server_error", retry_after="0"), 3),
         "500": refused(ProviderDown, fails(500, "server_error", retry_after="0"), 3),
         "error amid a stream of status 200": Day(answers(amid), CallFailed),
+        **accepted(SSE, b": ping\n\n"),
         "stall": Day(answers(openai.opening(), then=stalls), TimedOut),
         "clean end of stream": Day(answers(openai.opening()), "cut"),
         "reset": Day(answers(openai.opening(), then=resets), ProviderDown),
@@ -129,6 +150,7 @@ def ollama_days() -> dict[str, Day]:
         ),
         "stall": Day(answers(ollama.opening(), then=stalls), TimedOut),
         "clean end of stream": Day(answers(ollama.opening()), "cut"),
+        **accepted(NDJSON, b"\n"),
         "reset": Day(answers(ollama.opening(), then=resets), ProviderDown),
         "truncation": Day(answers([*ollama.opening(), ollama.last("length")]), "length"),
         "refused connection": Day(None, ProviderDown, requests=0, charged=False),

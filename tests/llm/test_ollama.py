@@ -361,14 +361,19 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_connection(
         (fails(500, f"model requires more memory {KEY}"), ProviderDown, False),
         (fails(503, "server busy, please try again"), Overloaded, False),
         (says(b"[1]", 500), ProviderDown, False),
-        (streams(lines({"error": "out of memory"}), content_type=NDJSON), ProviderDown, False),
+        (streams(lines({"error": "out of memory"}), content_type=NDJSON), ProviderDown, "head"),
+        (streams(lines({"error": "[" * 100_000}), content_type=NDJSON), ProviderDown, "head"),
         (answers([*opening(), {"error": "an error was encountered"}]), ProviderDown, True),
         (answers([*opening(), {"error": "context length exceeded"}]), ContextOverflow, True),
         (streams([*lines(*opening()), b'{"message": {"ro']), ProviderDown, True),
         (streams([*lines(*opening()), b"[1]\n"]), ProviderDown, True),
-        (streams([b"<html>a page</html>\n"]), ProviderDown, False),
+        (streams([b"<html>a page</html>\n"]), ProviderDown, "head"),
+        (streams([b"[" * 100_000 + b"\n"]), ProviderDown, "head"),
+        (streams([b'{"eval_count": ' + b"9" * 5_000 + b"}\n"]), ProviderDown, "head"),
+        (streams([], then=hangs_up), ProviderDown, "head"),
+        (streams([], then=resets), ProviderDown, "head"),
         # The SDK ends a line at U+0085 too, though it may stand within a text of JSON.
-        (streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), ProviderDown, False),
+        (streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), ProviderDown, "head"),
         (answers(opening(), then=stalls), TimedOut, True),
         (hangs_up, ProviderDown, False),
         (resets, ProviderDown, False),
@@ -377,16 +382,17 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_connection(
     ],
 )
 async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
-    handler: Handler, kind: type[CallFailed], started: bool, server: FakeServer, opened: Opened
+    handler: Handler, kind: type[CallFailed], started: object, server: FakeServer, opened: Opened
 ) -> None:
+    """Where only the head of an answer came it may be paid for, and nothing tells how much."""
     healthy(server, handler)
     patience = {"stall_s": STALL_S} if kind is TimedOut else {}
 
     fault = await fault_of(opened(key=Secret(KEY), **patience))
 
     assert type(fault) is kind, fault
-    assert fault.started is started
-    assert (fault.usage is not None) is started
+    assert fault.started is bool(started)
+    assert (fault.usage is not None) is (started is True)
     assert len(chats(server)) == 1
 
 

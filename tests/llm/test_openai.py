@@ -381,13 +381,12 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
         (fails(400, "invalid_request_error", message="unknown parameter"), Rejected, False),
         (says({"detail": [{"loc": ["seed"]}]}, 422), Rejected, False),
         (says(b"", 307, {"Location": "http://127.0.0.1:9/"}), Rejected, False),
-        (says(b"<html>a page</html>", 200, {"Content-Type": "text/html"}), Rejected, False),
         (fails(500, "server_error"), ProviderDown, False),
         (says(b"<html>bad gateway</html>", 502), ProviderDown, False),
         (fails(503, "unavailable_error", message="Loading model"), Overloaded, False),
         (fails(529, "x"), Overloaded, False),
         (fails(504, "x"), TimedOut, False),
-        (answers([error("server_error")]), ProviderDown, False),
+        (answers([error("server_error")]), ProviderDown, "head"),
         (answers([*opening(), error("server_error", 503)]), Overloaded, True),
         (answers([*opening(), error("overloaded_error")]), Overloaded, True),
         (answers([*opening(), error("x", "rate_limit_exceeded")]), RateLimited, True),
@@ -396,7 +395,13 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
         (streams([*sse(opening()), b"data: {not json\n\n"]), ProviderDown, True),
         (streams([*sse(opening()), b"data: \xff\xfe\n\n"]), ProviderDown, True),
         (stalls, TimedOut, False),
-        (streams([], then=stalls), TimedOut, False),
+        (streams([], then=stalls), TimedOut, "head"),
+        (streams([], then=hangs_up), ProviderDown, "head"),
+        (streams([], then=resets), ProviderDown, "head"),
+        (streams([b": ping\n\n"], then=hangs_up), ProviderDown, "head"),
+        (streams([b"data: \xff\n\n"]), ProviderDown, "head"),
+        (streams([b"data: " + b"[" * 100_000 + b"\n\n"]), ProviderDown, "head"),
+        (streams([b"data: " + b"9" * 5_000 + b"\n\n"]), ProviderDown, "head"),
         (answers(opening(), then=stalls), TimedOut, True),
         (streams([], then=stalls, status=500), TimedOut, False),
         (hangs_up, ProviderDown, False),
@@ -406,17 +411,31 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     ],
 )
 async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
-    handler: Handler, kind: type[CallFailed], started: bool, server: FakeServer, opened: Opened
+    handler: Handler, kind: type[CallFailed], started: object, server: FakeServer, opened: Opened
 ) -> None:
+    """Where only the head of an answer came it may be paid for, and nothing tells how much."""
     server.on("POST", CHAT, handler)
     patience = {"stall_s": STALL_S} if kind is TimedOut else {}
 
     fault = await fault_of(opened(**patience))
 
     assert type(fault) is kind, fault
-    assert fault.started is started
-    assert (fault.usage is not None) is started
+    assert fault.started is bool(started)
+    assert (fault.usage is not None) is (started is True)
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+async def test_a_page_in_place_of_a_stream_says_so_and_is_not_asked_for_again(
+    kind: str, server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, says(b"<html>a page</html>", 200, {"Content-Type": kind}))
+
+    fault = await fault_of(opened())
+
+    assert type(fault) is Rejected
+    assert f"answered with {kind}" in str(fault)
+    assert fault.started
 
 
 @pytest.mark.parametrize("status", [429, 503])

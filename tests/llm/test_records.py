@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -30,13 +30,14 @@ from llm.errors import (
     WrongKey,
 )
 from llm.provider import estimated_tokens
-from llm.records import BadRecord, Recording, Replaying, answered
+from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import Redactor
 from tests.llm.scripted import ask_any
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 USAGE = Usage(10, 20, 3, 4)
+REPLIED = asdict(Reply("x", "stop", "p", "m", USAGE))
 
 Answer = str | LlmError | Sequence[str | LlmError]
 
@@ -296,6 +297,10 @@ async def test_what_a_kill_leaves_of_a_line_is_told_and_the_rest_is_replayed(
         (lambda line: {**line, "key": "0"}, "its key is not that of its question"),
         (lambda line: {**line, "deltas": [1]}, "damaged"),
         (lambda line: {**line, "reply": {"text": "x"}}, "damaged"),
+        (lambda line: {**line, "reply": {**REPLIED, "usage": {"input": -5}}}, "no counts"),
+        (lambda line: {**line, "reply": {**REPLIED, "usage": {"output": 10**400}}}, "no counts"),
+        (lambda line: {**line, "kind": "count", "provider": "p", "model": "m", "text": "t",
+                       "tokens": float("inf")}, "damaged: OverflowError"),
         (lambda line: {"version": 1}, "damaged: KeyError: 'kind'"),
         (lambda line: [line], "damaged"),
     ],
@@ -308,6 +313,22 @@ async def test_a_record_that_is_damaged_or_of_another_version_is_refused_in_word
     path.write_text(json.dumps(damage(line)) + "\n", "utf-8")
     with pytest.raises(BadRecord, match=words):
         Replaying(path)
+
+
+@pytest.mark.parametrize("octets", [b"[" * 100_000, b'{"version":' + b"9" * 5_000 + b"}"])
+def test_a_line_that_json_itself_gives_up_on_is_a_damaged_one(path: Path, octets: bytes) -> None:
+    path.write_bytes(octets + b"\n")
+    for read in (Replaying, answered):
+        with pytest.raises(BadRecord, match=r"line 1 .* is damaged"):
+            read(path)
+
+
+def test_whether_a_record_can_be_written_is_known_without_a_provider(tmp_path: Path) -> None:
+    writable(tmp_path / "new.jsonl")
+    assert (tmp_path / "new.jsonl").read_bytes() == b""
+    for no_place in (tmp_path, tmp_path / "missing" / "run.jsonl"):
+        with pytest.raises(BadRecord, match="cannot be written"):
+            writable(no_place)
 
 
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(tmp_path: Path) -> None:

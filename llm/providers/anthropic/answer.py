@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx2
 from anthropic.types import RawMessageStreamEvent
 
-from llm.provider import estimated_tokens
+from llm.provider import estimated_tokens, sayable
+from llm.providers.wire import token_count
 from llm.types import Finish, Usage
 
 FINISHES: dict[str | None, Finish] = {
@@ -22,6 +25,8 @@ class Answer:
     """What the events of one answer have told so far."""
 
     def __init__(self) -> None:
+        self.accepted = False
+        """The server has said 200: whatever comes now, the call may be paid for."""
         self.started = False
         self._stop: str | None = None
         self._why = ""
@@ -39,6 +44,7 @@ class Answer:
         if not isinstance(text, str):
             raise httpx2.RemoteProtocolError("an event whose text is none")
         self.started = True
+        text = sayable(text)
         if text:
             self._pieces.append(text)
         return text
@@ -74,24 +80,26 @@ class Answer:
         """What was told of an end that is not the usual one."""
         return self._why or ("" if self.finish == "stop" else self._stop or "")
 
-    @property
-    def usage(self) -> Usage:
+    def usage(self, sent: str) -> Usage:
         """As counted there, which is to the end where the end was told; else estimated."""
-        output = self._counts.get("output_tokens", 0)
-        if self._stop is None:
-            output = max(output, estimated_tokens(self.text + "".join(self._thoughts)))
-        return Usage(
-            input=self._counts.get("input_tokens", 0),
-            output=output,
-            read=self._counts.get("cache_read_input_tokens", 0),
-            written=self._counts.get("cache_creation_input_tokens", 0),
-            estimated=self._stop is None,
+        asked = Usage(
+            self._counts.get("input_tokens", 0), 0,
+            self._counts.get("cache_read_input_tokens", 0),
+            self._counts.get("cache_creation_input_tokens", 0),
         )
+        said = estimated_tokens(self.text + "".join(self._thoughts))
+        output = self._counts.get("output_tokens", 0)
+        if asked.total and self._stop is not None and (output or not said):
+            return replace(asked, output=output)
+        if not asked.total:
+            asked = Usage(estimated_tokens(sent))
+        return replace(asked, output=max(output, said), estimated=True)
 
     def _count(self, told: object) -> None:
-        """Later counts include the earlier ones; one that is not told again still holds."""
+        """Later counts include the earlier ones; one that is not told again still holds, and
+        what is told and is no count takes away what was known."""
         for name in ("input_tokens", "output_tokens", "cache_read_input_tokens",
                      "cache_creation_input_tokens"):
-            count = getattr(told, name, None)
-            if isinstance(count, int):
-                self._counts[name] = count
+            value = getattr(told, name, None)
+            if value is not None:
+                self._counts[name] = token_count(value) or 0

@@ -64,7 +64,7 @@ def _told(fault: APIStatusError, call: Attempted) -> CallFailed:
     name = " ".join(filter(None, (str(fault.status_code), fault.type, fault.request_id)))
     return call.refused(
         kind, f"{name}: {fault.api_message or fault.body or 'no more was said'}",
-        step=REJECTED if kind is Rejected else "",
+        step=REJECTED if kind is Rejected and fault.status_code >= 400 else "",
         retry_after_s=retry_after_s(fault.response.headers),
     )
 
@@ -79,4 +79,4 @@ def _kind(fault: APIStatusError) -> type[CallFailed]:
         return ContextOverflow
     if named is not None:
         return named
-    return Rejected if 400 <= status < 500 else ProviderDown
+    return Rejected if 300 <= status < 500 else ProviderDown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
 
@@ -17,11 +16,20 @@ from anthropic.types import (
 )
 
 from llm.errors import CallFailed, ProviderDown, TimedOut
-from llm.provider import Connection, estimated_tokens, thinks_unasked
+from llm.provider import Connection, estimated_tokens, sayable, thinks_unasked
 from llm.providers.anthropic.answer import Answer
 from llm.providers.anthropic.faults import failure
 from llm.providers.anthropic.schema import wire_schema
-from llm.providers.wire import Attempted, checked_url, place, scrubbed, sendable_key
+from llm.providers.presets import on_this_machine
+from llm.providers.wire import (
+    Attempted,
+    Unreadable,
+    checked_url,
+    place,
+    readable,
+    scrubbed,
+    sendable_key,
+)
 from llm.types import Effort, Json, Reply, Request, Stream
 
 BASE_URL = "https://api.anthropic.com"
@@ -33,8 +41,8 @@ EFFORT: Effort = "medium"
 """Said where a request says nothing: what most models then choose is `high`, and with it they may
 think until no tokens are left for the answer."""
 
-_SDK_FAULTS = (AnthropicError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
-"""What the SDK lets through: its own, its transport's amid a stream, and what is not its format."""
+_SDK_FAULTS = (AnthropicError, httpx2.HTTPError, Unreadable)
+"""What the SDK lets through: its own, its transport's amid a stream, and what cannot be read."""
 
 
 class AnthropicProvider:
@@ -53,11 +61,17 @@ class AnthropicProvider:
         self._secret = connection.key
         self._place = place(url)
         self._models_s = min(MODELS_S, connection.stall_s)
+        patience = httpx2.Timeout(connection.stall_s, connect=connection.connect_s)
         self._client = AsyncAnthropic(
             api_key=key,
             base_url=url,
             max_retries=0,
-            timeout=httpx2.Timeout(connection.stall_s, connect=connection.connect_s),
+            timeout=patience,
+            # The SDK's own would take a proxy of the environment on loopback too, and follow a
+            # redirect with the whole question to wherever it leads.
+            http_client=httpx2.AsyncClient(
+                timeout=patience, follow_redirects=False, trust_env=not on_this_machine(url)
+            ),
             # Its own spans would count each call a second time beside those of `llm.tracing`, and
             # a variable of the environment would put what is said into them.
             open_telemetry=False,
@@ -71,39 +85,43 @@ class AnthropicProvider:
         answer = Answer()
         try:
             async with await self._sent(request) as events:
-                async for event in events:
+                answer.accepted = True
+                while (event := await readable(anext(events, None))) is not None:
                     if piece := answer.taken(event):
                         first_s = first_s or time.perf_counter() - begun
                         yield piece
         except _SDK_FAULTS as fault:
-            failed = self._failure(fault, answer)
+            failed = self._failure(fault, answer, request)
         else:
             if answer.started:
                 yield Reply(
-                    answer.text, answer.finish, self.name, self.model, answer.usage,
+                    answer.text, answer.finish, self.name, self.model, answer.usage(_sent(request)),
                     note=self._note(answer, request), wall_s=time.perf_counter() - begun,
                     first_s=first_s,
                 )
                 return
             failed = ProviderDown(
-                f"{self._place} ended its answer before it began: is the base URL Anthropic's?"
+                f"{self._place} ended its answer before it began: is the base URL Anthropic's?",
+                started=True,
             )
         raise failed  # out here, where no fault of the SDK, which may quote a key, hangs on it
 
     async def models(self) -> tuple[str, ...]:
-        found: list[str] = []
         try:
             async with asyncio.timeout(self._models_s):
-                async for model in self._client.models.list(limit=100):
-                    if model.lifecycle != "retired":
-                        found.append(model.id)
+                return await readable(self._listed())
         except _SDK_FAULTS as fault:
-            failed = self._failure(fault, Answer())
+            failed = self._failure(fault, Answer(), None)
         except TimeoutError:
             failed = TimedOut(f"{self._place} did not list its models in {self._models_s:g} s")
-        else:
-            return _as_named(self.model, found)
         raise failed
+
+    async def _listed(self) -> tuple[str, ...]:
+        found: list[str] = []
+        async for model in self._client.models.list(limit=100):
+            if model.lifecycle != "retired":
+                found.append(str(model.id))
+        return _as_named(self.model, found)
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -119,12 +137,13 @@ class AnthropicProvider:
             config["format"] = {
                 "type": "json_schema", "schema": wire_schema(request.output.schema),
             }
-        system: list[TextBlockParam] = [
-            {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
-        ]
+        system: list[TextBlockParam] = [{
+            "type": "text", "text": sayable(request.system),
+            "cache_control": {"type": "ephemeral"},
+        }]
         turns: list[MessageParam] = [
-            {"role": "user", "content": message.text} if message.speaker == "user"
-            else {"role": "assistant", "content": message.text}
+            {"role": "user", "content": sayable(message.text)} if message.speaker == "user"
+            else {"role": "assistant", "content": sayable(message.text)}
             for message in request.messages
         ]
         return await self._client.messages.create(
@@ -136,9 +155,9 @@ class AnthropicProvider:
             stream=True,
         )
 
-    def _failure(self, fault: Exception, answer: Answer) -> CallFailed:
-        usage = answer.usage if answer.started else None
-        return failure(fault, Attempted(self._place, self._secret, answer.started, usage))
+    def _failure(self, fault: Exception, answer: Answer, request: Request | None) -> CallFailed:
+        usage = answer.usage(_sent(request)) if request and answer.started else None
+        return failure(fault, Attempted(self._place, self._secret, answer.accepted, usage))
 
     def _note(self, answer: Answer, request: Request) -> str:
         unsent = [name for name in ("temperature", "seed") if getattr(request, name) is not None]
@@ -146,6 +165,10 @@ class AnthropicProvider:
             scrubbed(answer.note, self._secret),
             f"asked without {' and '.join(unsent)}, which Claude does not take" if unsent else "",
         )))
+
+
+def _sent(request: Request) -> str:
+    return "\n".join((request.system, *(message.text for message in request.messages)))
 
 
 def _as_named(model: str, listed: list[str]) -> tuple[str, ...]:

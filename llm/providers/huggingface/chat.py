@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2.exceptions import TemplateError
 
+from llm.provider import sayable
 from llm.types import Message, Request
 
 Turn = dict[str, str]
@@ -33,8 +34,8 @@ def shared_tokens(tokenizer: Any, request: Request, question: Sequence[int]) -> 
 
 
 def _tokens(tokenizer: Any, system: str, messages: Sequence[Message]) -> tuple[int, ...]:
-    turns = [{"role": "system", "content": system}] if system else []
-    turns += [{"role": message.speaker, "content": message.text} for message in messages]
+    turns = [{"role": "system", "content": sayable(system)}] if system else []
+    turns += [{"role": message.speaker, "content": sayable(message.text)} for message in messages]
     marks = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     if not any(mark in turn["content"] for turn in turns for mark in marks):
         return _plain(tokenizer, _rendered(tokenizer, turns))

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from llm.errors import ProviderDown, TimedOut
 from llm.keys import Secret
-from llm.provider import Connection, estimated_tokens
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.huggingface.host import Host, Which, this_process
 from llm.providers.huggingface.status import Description
 from llm.types import Reply, Request, Stream, Usage
@@ -101,7 +101,7 @@ class HuggingFaceProvider:
         model = self._host.model(self._which)
         if model is None:
             return estimated_tokens(text)
-        return len(model.counting.encode(text, add_special_tokens=False).ids)
+        return len(model.counting.encode(sayable(text), add_special_tokens=False).ids)
 
     @property
     def exact(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ollama import ChatResponse
 
-from llm.provider import estimated_tokens
+from llm.provider import estimated_tokens, sayable
+from llm.providers.wire import TOLD, token_count
 from llm.types import Finish, Usage
 
 _FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length"}
@@ -15,6 +16,8 @@ class Answer:
     """What has come so far."""
 
     def __init__(self) -> None:
+        self.accepted = False
+        """The server has said 200: whatever comes now, the call may be paid for."""
         self.started = False
         self.done = False
         self._reason: str | None = None
@@ -27,9 +30,9 @@ class Answer:
         self.started = True
         if part.done:
             self.done, self._reason = True, part.done_reason or "stop"
-            self._counts = (part.prompt_eval_count, part.eval_count)
-        self._thoughts.append(part.message.thinking or "")
-        text = part.message.content or ""
+            self._counts = (token_count(part.prompt_eval_count), token_count(part.eval_count))
+        self._thoughts.append(sayable(part.message.thinking or ""))
+        text = sayable(part.message.content or "")
         if text:
             self.pieces.append(text)
         return text
@@ -41,15 +44,15 @@ class Answer:
     @property
     def note(self) -> str:
         """The reason of the end, where it is a strange one."""
-        return "" if self._reason in (None, *_FINISHES) else str(self._reason)
+        return "" if self._reason in (None, *_FINISHES) else sayable(str(self._reason))[:TOLD]
 
     def usage(self, sent: str) -> Usage:
         """As counted there, else our own estimate. A question that the server still holds from
         the last call is left out of the count by some versions."""
         asked, answered = self._counts
-        said = "".join((*self.pieces, *self._thoughts))
+        said = estimated_tokens("".join((*self.pieces, *self._thoughts)))
         return Usage(
-            input=estimated_tokens(sent) if asked is None else asked,
-            output=estimated_tokens(said) if answered is None else answered,
-            estimated=None in self._counts,
+            input=asked or estimated_tokens(sent),
+            output=answered or said,
+            estimated=not asked or (not answered and said > 0),
         )

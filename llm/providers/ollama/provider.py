@@ -20,17 +20,18 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from contextlib import aclosing
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import httpx
 from ollama import AsyncClient, RequestError, ResponseError
 
 from llm.errors import CallFailed, ContextOverflow, UnknownModel
-from llm.provider import Connection, estimated_tokens
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.ollama.answer import Answer
 from llm.providers.ollama.faults import failure
 from llm.providers.presets import on_this_machine
-from llm.providers.wire import Attempted, checked_url, place, sendable_key
+from llm.providers.wire import Attempted, Unreadable, checked_url, place, readable, sendable_key
 from llm.room import question_tokens
 from llm.types import Json, Reply, Request, Stream, Usage
 
@@ -48,13 +49,13 @@ CLOSING_S = 0.5
 """The longest wait for the stream to close after an answer's last line."""
 
 
-class _NotOllama(Exception):
-    """What came cannot be read as the SDK reads it."""
-
-
 _SDK_FAULTS = (
-    ResponseError, RequestError, httpx.HTTPError, ConnectionError, TimeoutError, _NotOllama
+    ResponseError, RequestError, httpx.HTTPError, ConnectionError, TimeoutError, Unreadable
 )
+
+_AWAITED: ContextVar[Answer | None] = ContextVar("_AWAITED", default=None)
+"""The answer whose next line this task waits for: the SDK keeps from its caller when the head of
+one has come, and a hook of its transport is not told whose it is."""
 
 
 class OllamaProvider:
@@ -85,7 +86,7 @@ class OllamaProvider:
             timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
             follow_redirects=False,
             trust_env=not on_this_machine(url),
-            event_hooks={"request": [self._keyed]},
+            event_hooks={"request": [self._keyed], "response": [_headed]},
         )
 
     async def stream(self, request: Request) -> Stream:
@@ -100,7 +101,11 @@ class OllamaProvider:
         try:
             async with aclosing(await self._asked(request)) as parts:
                 while True:
-                    part = await _within(wait_s, anext(parts, None))
+                    awaited = _AWAITED.set(answer)
+                    try:
+                        part = await _within(wait_s, anext(parts, None))
+                    finally:
+                        _AWAITED.reset(awaited)
                     if part is None:
                         break
                     piece = answer.read(part)
@@ -110,7 +115,7 @@ class OllamaProvider:
                         yield piece
         except _SDK_FAULTS as error:
             if not answer.done:
-                fault = self._fault(error, answer.started, answer.usage(_sent(request)))
+                fault = self._fault(error, answer, _sent(request))
         if fault is not None:
             raise fault  # here, so that it carries no exception that holds the request
         usage = answer.usage(_sent(request))
@@ -150,7 +155,7 @@ class OllamaProvider:
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
         """Whether the server's count of the question is what a cut would leave, or more than what
         was found to fit. Where no text of that many bytes could fill the window, none was cut."""
-        most = question_tokens(lambda text: len(text.encode()), _texts(request))
+        most = question_tokens(lambda text: len(sayable(text).encode()), _texts(request))
         if usage.estimated or most <= self.window:
             return False
         half = self.window // 2
@@ -179,7 +184,7 @@ class OllamaProvider:
         try:
             return await _within(HEALTH_S, answer)
         except _SDK_FAULTS as error:
-            fault = self._fault(error, started=False, usage=None)
+            fault = self._fault(error, Answer(), "")
         raise fault
 
     async def _asked(self, request: Request) -> Any:
@@ -189,9 +194,9 @@ class OllamaProvider:
             options["seed"] = request.seed
         if request.temperature is not None:
             options["temperature"] = request.temperature
-        turns = [{"role": turn.speaker, "content": turn.text} for turn in request.messages]
+        turns = [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
         if request.system:
-            turns.insert(0, {"role": "system", "content": request.system})
+            turns.insert(0, {"role": "system", "content": sayable(request.system)})
         return await self._client.chat(
             model=self.model,
             messages=turns,
@@ -208,10 +213,11 @@ class OllamaProvider:
         if self._connection.key:
             request.headers["Authorization"] = f"Bearer {self._connection.key.reveal()}"
 
-    def _fault(self, error: Exception, started: bool, usage: Usage | None) -> CallFailed:
+    def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport; the next call looks anew."""
         self._checked = False
-        call = Attempted(self._place, self._connection.key, started, usage if started else None)
+        usage = answer.usage(sent) if answer.started else None
+        call = Attempted(self._place, self._connection.key, answer.accepted, usage)
         if isinstance(error, ResponseError):
             return failure(call, self.model, error.status_code, str(error.error))
         return call.broken(
@@ -224,12 +230,15 @@ class OllamaProvider:
 
 async def _within(seconds: float, answer: Awaitable[T]) -> T:
     """What the SDK gives, in time and readable."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await answer
-    except (ValueError, AttributeError, TypeError) as error:
-        # The SDK takes each line for a JSON object, and each for one of its types.
-        raise _NotOllama(str(error)) from None
+    async with asyncio.timeout(seconds):
+        return await readable(answer)
+
+
+async def _headed(response: httpx.Response) -> None:
+    """Notes on the answer that is waited for that its head has come."""
+    answer = _AWAITED.get()
+    if answer is not None and response.is_success:
+        answer.accepted = True
 
 
 def _texts(request: Request) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from llm.provider import estimated_tokens
-from llm.providers.wire import TOLD
+from llm.provider import estimated_tokens, sayable
+from llm.providers.wire import TOLD, token_count
 from llm.types import Finish, Reply, Usage
 
 _FINISHES: dict[str, Finish] = {
@@ -27,7 +27,10 @@ class Answer:
 
     begun: float
     """By `time.perf_counter`."""
+    accepted: bool = False
+    """The server has said 200: whatever comes now, the call may be paid for."""
     started: bool = False
+    """A chunk has come."""
     pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     refusal: str = ""
@@ -47,7 +50,7 @@ class Answer:
             self.refusal += _text(getattr(delta, "refusal", None))
             for name in ("reasoning_content", "reasoning"):
                 self.thoughts.append(_text(getattr(delta, name, None)))
-            self.finish = str(getattr(choice, "finish_reason", None) or self.finish)
+            self.finish = sayable(str(getattr(choice, "finish_reason", None) or self.finish))
         if text:
             self.pieces.append(text)
             if self.first_s is None:
@@ -55,18 +58,21 @@ class Answer:
         return text
 
     def counted(self, sent: str) -> Usage:
-        """The server's count; our own estimate where it has not counted, or not to the end."""
-        if self.usage is not None and self.finish:
-            return self.usage
+        """The server's count; our own estimate where it has not counted, or not to the end, or
+        says that there was nothing to count."""
+        usage = self.usage or Usage()
+        asked = replace(usage, output=0)
         said = estimated_tokens("".join((*self.pieces, *self.thoughts, self.refusal)))
-        if self.usage is not None:
-            return replace(self.usage, output=max(said, self.usage.output), estimated=True)
-        return Usage(estimated_tokens(sent), said, estimated=True)
+        if asked.total and self.finish and (usage.output or not said):
+            return usage
+        if not asked.total:
+            asked = Usage(estimated_tokens(sent))
+        return replace(asked, output=max(said, usage.output), estimated=True)
 
     def reply(self, provider: str, model: str, sent: str, unsent: str) -> Reply:
         """The answer as it ended. A reason that nobody knows is no mark of a finished one."""
         finish = _FINISHES.get(self.finish.lower(), "cut")
-        why = "" if self.finish in ("", "stop", "length") else self.finish
+        why = "" if self.finish in ("", "stop", "length") else self.finish[:TOLD]
         if self.refusal:
             finish, why = "refusal", self.refusal[:TOLD]
         return Reply(
@@ -93,7 +99,7 @@ def _usage(told: object) -> Usage | None:
 
 def whole_number(value: object) -> int:
     """The value, or 0 for what is no count."""
-    return value if isinstance(value, int) and value > 0 else 0
+    return token_count(value) or 0
 
 
 def _text(value: object) -> str:
@@ -101,4 +107,4 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         parts = [part for part in value if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(_text(part.get("text")) for part in parts)
-    return value if isinstance(value, str) else ""
+    return sayable(value) if isinstance(value, str) else ""

@@ -19,8 +19,8 @@ from typing import Any
 import httpx2
 import openai
 
-from llm.errors import CallFailed, ProviderDown, Rejected, UnknownModel
-from llm.provider import Connection, estimated_tokens
+from llm.errors import CallFailed, Rejected, UnknownModel
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.providers.openai.answer import Answer, whole_number
 from llm.providers.openai.faults import Said, failure
 from llm.providers.openai.schema import strict_schema
@@ -28,8 +28,10 @@ from llm.providers.presets import PRESETS, on_this_machine, preset_name
 from llm.providers.wire import (
     AWAY,
     Attempted,
+    Unreadable,
     checked_url,
     place,
+    readable,
     retry_after_s,
     sendable_key,
 )
@@ -44,8 +46,8 @@ CLOSING_S = 3.0
 MODELS_S = 20.0
 """Seconds to list the models."""
 
-_SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
-"""What the SDK lets through: its own, its transport's, and what is not its format."""
+_SDK_FAULTS = (openai.OpenAIError, httpx2.HTTPError, Unreadable)
+"""What the SDK lets through: its own, its transport's, and what cannot be read."""
 
 
 class OpenAiProvider:
@@ -89,11 +91,12 @@ class OpenAiProvider:
         fault: CallFailed | None = None
         try:
             chunks = await self._client.chat.completions.create(**asked)
+            answer.accepted = True
             async with chunks:
                 self._must_stream(chunks.response)
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
-                        chunk = await anext(chunks, None)
+                        chunk = await readable(anext(chunks, None))
                     if chunk is None:
                         break
                     if piece := answer.take(chunk):
@@ -110,13 +113,9 @@ class OpenAiProvider:
     async def models(self) -> tuple[str, ...]:
         try:
             async with asyncio.timeout(MODELS_S):
-                sizes = {
-                    str(model.id): _window(model) async for model in self._client.models.list()
-                }
+                sizes = await readable(self._sizes())
         except (*_SDK_FAULTS, TimeoutError) as error:
             fault = self._fault(error, Answer(begun=0.0), "")
-        except (AttributeError, TypeError):  # what the SDK makes of JSON that is no list of models
-            fault = ProviderDown(f"{self._place} does not list its models as it must")
         else:
             full = f"models/{self.model}"  # Gemini's way
             if full in sizes:
@@ -126,6 +125,9 @@ class OpenAiProvider:
             self.window = sizes.get(self.model, sole)
             return tuple(sizes)
         raise fault
+
+    async def _sizes(self) -> dict[str, int | None]:
+        return {str(model.id): _window(model) async for model in self._client.models.list()}
 
     def count(self, text: str) -> int:
         return estimated_tokens(text)
@@ -168,7 +170,7 @@ class OpenAiProvider:
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request's body, as the server takes it."""
-        preset, system = self._preset, request.system
+        preset, system = self._preset, sayable(request.system)
         thinks = preset.thinks(self.model)  # and not `self.thinks`: others know no effort
         asked: dict[str, Any] = {
             "model": self.model, "stream": True, preset.limit: request.max_tokens,
@@ -198,7 +200,7 @@ class OpenAiProvider:
             asked["reasoning_effort"] = request.effort
         if preset.stream_usage:
             asked["stream_options"] = {"include_usage": True}
-        turns = [{"role": turn.speaker, "content": turn.text} for turn in request.messages]
+        turns = [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
         asked["messages"] = [{"role": "system", "content": system}, *turns] if system else turns
         if preset.local:
             asked["timeout"] = self._patience(self._loading_s(request))
@@ -210,13 +212,14 @@ class OpenAiProvider:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in ("text/html", "application/json"):
             raise Rejected(
-                f"{self._place} answered with {kind}, not with a stream; is the base URL right?"
+                f"{self._place} answered with {kind}, not with a stream; is the base URL right?",
+                started=True,
             )
 
     def _fault(self, error: Exception, answer: Answer, sent: str) -> CallFailed:
         """Our own error for one of the SDK or its transport."""
         usage = answer.counted(sent) if answer.started else None
-        call = Attempted(self._place, self._connection.key, answer.started, usage)
+        call = Attempted(self._place, self._connection.key, answer.accepted, usage)
         if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
             status, wait_s = 0, None  # told within a stream, if it has no status of its own
             if isinstance(error, openai.APIStatusError):
