@@ -22,7 +22,7 @@ from llm.plan import ROLES, Choice, Wishes, connection
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS
 from llm.providers.presets import PRESETS
-from llm.records import BadRecord, Recording, Replaying, answered
+from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 from llm.tracing import traced
@@ -141,6 +141,8 @@ class Models:
         self._answers = answers
         self._given: dict[str, dict[str, Secret]] = {}
         self._breakers: dict[tuple[str, str], Breaker] = {}
+        if settings.record is not None:
+            writable(settings.record)
         self._replayed = None if settings.replay is None else replayed(settings.replay)
         self.logs = LogRedaction(self.redactor())
         """To be put on what writes logs: knows every key that is known here."""

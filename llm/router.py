@@ -35,7 +35,7 @@ from llm.providers.presets import PRESETS
 from llm.questions import fingerprint
 from llm.questions import question as question_of
 from llm.room import answer_tokens, question_tokens
-from llm.types import Reply, Request, Stream, Usage
+from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
 
 RETRIES = 2
@@ -44,8 +44,6 @@ FIRST_WAIT_S = 0.5
 MOST_CHARACTERS = 40
 """Characters a token, above which an answer is longer than it may be: no tokenizer takes more but
 for blanks."""
-MOST_COUNTED = 10**9
-"""Tokens of one call that are believed."""
 LEARNING_S = 2.0
 """Seconds for a server to list its models, before the first question to it."""
 
@@ -363,7 +361,7 @@ class _Call:
 def _counted(usage: Usage) -> Usage:
     """A provider's counts without those that cannot be."""
     counts = {
-        name: min(max(getattr(usage, name), 0), MOST_COUNTED)
+        name: min(max(getattr(usage, name), 0), MOST_TOKENS)
         for name in ("input", "output", "read", "written")
     }
     return replace(usage, **counts)

@@ -137,3 +137,8 @@ def test_an_empty_record_is_no_plan(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(BadRecord, match="holds no call"):
         replayed(tmp_path / "empty.jsonl")
+
+
+def test_a_record_that_cannot_be_written_is_known_before_any_run(tmp_path: Path) -> None:
+    with pytest.raises(BadRecord):
+        models(HEAL_RECORD=str(tmp_path / "no" / "such" / "folder" / "run.jsonl"))
