@@ -39,8 +39,8 @@ def _at_most(seconds: float) -> Iterator[None]:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    # What is raised in a callback of the collector, of other tests' objects, is lost: so it does not
-    # run meanwhile, and the alarm rings again.
+    # What is raised in a callback of the collector, for objects of other tests, is lost: so it
+    # does not run meanwhile, and the alarm rings again.
     gc.disable()
     signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
     try:
