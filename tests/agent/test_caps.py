@@ -220,6 +220,26 @@ async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> 
     assert (result.tokens, result.cost_usd) == (spent.tokens, pytest.approx(spent.usd))
 
 
+async def test_after_a_kill_no_answer_that_was_paid_for_is_asked_for_again(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    async with limited(before, {"generator": [fenced(WRONG), stalls]}) as (_, session):
+        run = await begun(session)
+        async for batch in session.follow(run):
+            calls = events(session.log(run), "model_asked")
+            if len(calls) == 3 and batch:  # the debugger's, and two of the generator's
+                break
+        shutil.copytree(before, after)
+    with sqlite3.connect(after / "runs.db") as store:
+        store.execute("update runs set owner = ''")
+    store.close()
+
+    async with limited(after) as (model, session):
+        await session.recover()
+        result = await followed(session, run)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert model.asked == ["generator", "critic", "memory_summariser"]
+
+
 async def test_the_runs_time_is_a_cap_like_the_others(tmp_path: Path) -> None:
     said: dict[str, Any] = {"debugger": [stalls, answers_as("debugger")]}
     async with limited(tmp_path, said) as (model, session):
