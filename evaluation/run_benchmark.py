@@ -24,7 +24,7 @@ from evaluation.figures import Figures, grouped, table
 from evaluation.healing import Measured, line_of, measured
 from evaluation.results import BadResults, Results
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
-from llm import NoProvider
+from llm import LlmError
 from sandbox import SandboxError
 
 SEARCH_SHARE = 0.9
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = settings_for(wanted.provider, wanted.budget_s, wanted.candidates)
         results, kept = asyncio.run(_benchmark(rows, settings, wanted))
         found = summarised(rows, results)
-    except (BadSuite, BadResults, BadSettings, NoProvider, SandboxError) as error:
+    except (BadSuite, BadResults, BadSettings, LlmError, SandboxError) as error:
         print(error, file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:

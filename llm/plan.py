@@ -159,6 +159,9 @@ def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
         return Plan("mock", why, notes=(lone,) if wishes.fallbacks else ())
     if base is not None and homes.note:
         notes = (homes.note,)
+    if choices[ROLES.index(GENERATOR)].provider == "mock":
+        notes += ("No model is given to the generator, so none writes a repair, and the other "
+                  "roles are not asked about code that is brought.",)
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get("LLM_API_KEY"):
         notes += ("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
                   "LLM_API_KEY.",)

@@ -255,7 +255,7 @@ class _Call:
                     wait_s = self._wait(error)
                     if wait_s is None:
                         raise
-                    why = f"{type(error).__name__}: {error}"
+                    why = str(error)
                     self.router.tell(CallRetried(self.number, why, wait_s))
                 self.resting = True
                 await asyncio.sleep(wait_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -84,5 +84,3 @@ def fenced(code: str) -> str:
     """A program as the generator answers it."""
     return f"```python\n{code}```\n"
 
-
-__all__ = ["KEY", "Claude", "claude", "fenced", "Callable", "Iterator"]

@@ -84,6 +84,16 @@ def test_rows_in_lines_and_figures_out(
     assert 0 < patch.search_s < patch.run_s < first["seconds"] + 1
 
 
+def test_a_price_table_that_cannot_be_read_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_PRICES", str(tmp_path / "none.yaml"))
+    given = ["--suite", suite(tmp_path, ROW), "--provider", "mock", "--out", str(tmp_path / "out")]
+
+    assert main(given) == 2
+    assert "none.yaml cannot be read" in capsys.readouterr().err
+
+
 def test_a_provider_without_its_key_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,6 +138,7 @@ def test_one_role_may_have_a_model_where_the_plan_has_none() -> None:
     assert found.has_model
     assert found.of("debugger") is not None
     assert found.of("generator") is None
+    assert "No model is given to the generator" in found.notes[0]
 
 
 def test_a_named_model_is_for_every_role_of_the_wanted_provider() -> None:
