@@ -14,8 +14,12 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 Origin = Literal["user", "doctest", "spec", "adversarial", "held-out", "regression"]
-Status = Literal["passed", "failed", "error", "timeout"]
+Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
+"""How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["outside", "observed", "in-process"]
+INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
+SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
+"""Outcomes that say nothing for a program and nothing against it."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model"]
 Category = Literal[
@@ -122,7 +126,8 @@ class Script(Value):
     """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
 
     `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`.
-    `uses_output` marks code that reads `output`, the program's standard output.
+    `uses_output` marks code that reads `output`, the program's standard output. `file` is the
+    name of the file it came from; empty for what was pasted.
     """
 
     kind: Literal["script"] = "script"
@@ -131,6 +136,7 @@ class Script(Value):
     code: str
     node: str = ""
     uses_output: bool = False
+    file: str = ""
 
 
 TestCase = Annotated[Example | Raises | Property | Script, Field(discriminator="kind")]
@@ -258,9 +264,15 @@ class Verdict(Value):
     test: str
     origin: Origin
     status: Status
-    integrity: Integrity
+    integrity: Integrity | None = None
+    """How far a pass is believed, or where the comparison was made; `None` where a test does not
+    pass, or sets itself aside, since nobody was asked whether that can be believed."""
     reason: str = ""
-    """Why the verdict is not `outside`, or what went wrong in the surroundings."""
+    """Why a pass is not `outside`."""
+    doubt: str = ""
+    """Why a pass is not believed, in words; empty where it is."""
+    vacuous: bool = False
+    """The test passes whatever the program answers: it is no evidence."""
     call: str = ""
     expected: str = ""
     got: str = ""
@@ -271,12 +283,18 @@ class Verdict(Value):
 
     @property
     def passed(self) -> bool:
-        return self.status == "passed"
+        """It passes, and that is believed."""
+        return self.status == "passed" and not self.doubt
+
+    @property
+    def fails(self) -> bool:
+        """It neither passes nor sets itself aside."""
+        return not self.passed and self.status not in SET_ASIDE
 
     @property
     def vetoes(self) -> bool:
         """A failing verdict of a trusted origin forbids success."""
-        return not self.passed and self.origin in VETOING_ORIGINS
+        return self.fails and self.origin in VETOING_ORIGINS
 
 
 class Report(Value):
@@ -291,7 +309,8 @@ class Report(Value):
         """No test that decides fails, and where none is trusted, the program ends well."""
         if self.failing:
             return False
-        return bool(self.trusted) or self.ending is None or not self.ending.crashed
+        decided = any(verdict.passed for verdict in self.trusted)
+        return decided or self.ending is None or not self.ending.crashed
 
     @property
     def trusted(self) -> tuple[Verdict, ...]:
@@ -306,7 +325,7 @@ class Report(Value):
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.oracle if not verdict.passed)
+        return tuple(verdict for verdict in self.oracle if verdict.fails)
 
     @property
     def score(self) -> tuple[int, int]:

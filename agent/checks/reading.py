@@ -1,4 +1,4 @@
-"""A test as it is run: compiled with its asserts recorded, and which names it uses how.
+"""A test as it is run: compiled, with its asserts recorded or not, and which names it uses how.
 
 The host reads each test once and sends the reading along, since a fresh process for each
 program would spend more time on reading a test than on running it.
@@ -14,7 +14,14 @@ from collections.abc import Collection
 from functools import lru_cache
 from importlib.util import MAGIC_NUMBER
 
-from agent.checks.transform import Site, assert_lines, free_names, imported_from, instrument
+from agent.checks.transform import (
+    Site,
+    assert_lines,
+    free_names,
+    guarded,
+    imported_from,
+    instrument,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,18 +86,24 @@ def heard(told: dict[str, Any]) -> Reading | None:
 
 
 @lru_cache(maxsize=4096)
-def told_snippet(code: str, modules: frozenset[str]) -> dict[str, Any] | None:
+def told_snippet(
+    code: str, modules: frozenset[str], recorded: bool = False
+) -> dict[str, Any] | None:
     """The reading of a snippet as JSON; `None` where the tests' process is to say what is wrong."""
     try:
-        return read(ast.parse(code), SNIPPET, modules, free=True).told()
+        return read(ast.parse(code), SNIPPET, modules, free=True, recorded=recorded).told()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def read(
-    tree: ast.Module, name: str, modules: Collection[str], free: bool
+    tree: ast.Module, name: str, modules: Collection[str], free: bool, recorded: bool = False
 ) -> Reading:
-    """Reads a test; the tree is changed on the way. Raises what `compile` raises."""
+    """Reads a test; the tree is changed on the way. Raises what `compile` raises.
+
+    With `recorded` its comparisons are heard, as where a failure is to be shown; otherwise
+    Python's builtins are kept from what the program calls by the same names.
+    """
     used: set[str] = set()
     attributes: dict[str, set[str]] = {}
     for node in ast.walk(tree):
@@ -101,7 +114,7 @@ def read(
     lines = assert_lines(tree)
     imports_program = any(imported_from(tree, modules))
     unbound = free_names(tree)
-    marked, sites = instrument(tree, modules, free)
+    marked, sites = instrument(tree, modules, free) if recorded else (guarded(tree, modules), [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)

@@ -35,9 +35,10 @@ import types
 from collections.abc import Callable, Coroutine
 
 from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
-from agent.checks.naming import Names
+from agent.checks.naming import FUNCTION_KINDS, Names
 from agent.checks.operations import JUDGING, OPERATIONS, ORDER, is_special
 from agent.checks.sharing import Table
+from agent.checks.signs import ACTING
 from agent.checks.standins import (
     DERIVABLE,
     Far,
@@ -119,6 +120,7 @@ class Link:
         self._serving = 0
         self._preparing = False
         self._loop: Any = None
+        self.knows_classes = False
         self.forget_notes()
 
     @property
@@ -132,6 +134,10 @@ class Link:
         """Where the solution's word was taken, in words."""
         self.refused: list[str] = []
         """Where an object of the solution was not allowed to judge itself, in words."""
+        self.signs: list[str] = []
+        """What the solution was seen doing to the test, in words."""
+        self.beyond = "the test uses classes of the program" if self.knows_classes else ""
+        """What of the test goes beyond plain calls with plain answers, in words."""
         self.swallowed: list[BaseException] = []
         """What kept an assert in a callback from holding; the solution saw it first."""
         self.stopped: BaseException | None = None
@@ -148,6 +154,7 @@ class Link:
         """Forgets every shared object; the other side must do the same."""
         self.table.clear()
         self.functions.clear()
+        self.knows_classes = False
         self.forget_notes()
 
     # ---------------------------------------------------------------- talking
@@ -172,7 +179,9 @@ class Link:
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
-                    answer = self._answer(message)
+                    answer = self._answer(message, _is_call(verb, args))
+                    if self.judging:
+                        self._note_beyond(verb, args, answer)
                     if self.judging and self.met and verb in ("get", "member"):
                         mine, name = args[:2] if verb == "get" else args[2:0:-1]
                         self._heed(mine, str(name), answer)
@@ -193,7 +202,22 @@ class Link:
             finally:
                 self._preparing = False
 
-    def _answer(self, message: Message) -> Any:
+    def _note_beyond(self, verb: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Keeps in mind what a contradiction cannot rest on."""
+        self.knows_classes = self.knows_classes or isinstance(answer, FarType)
+        if self.beyond or verb in ("load", "module") or (
+            verb == "get" and isinstance(args[0], types.ModuleType)
+            and (type(answer) in _ATOMS or _is_function(answer))
+        ):
+            return
+        if not _is_call(verb, args):
+            self.beyond = _FEATURES.get(verb, "the test uses objects of the program")
+        elif not (_is_all_plain(args[3]) and _is_all_plain(args[4])):
+            self.beyond = "the test hands objects of its own to the program"
+        elif not _is_all_plain(answer):
+            self.beyond = "the test uses objects of the program"
+
+    def _answer(self, message: Message, is_call: bool) -> Any:
         if "ok" in message:
             return self._decode(message["ok"])
         if "raised" in message:
@@ -201,12 +225,24 @@ class Link:
             if not isinstance(error, BaseException):
                 raise self._break("the solution's process raised what is no exception")
             self.places[id(error)] = str(message.get("place"))[:300]
+            if self.judging:
+                self._note_raised(error, is_call)
             raise error
         if "refused" in message:
             raise self._stop(Opaque(str(message["refused"])[:1000]))
         raise self._break("the solution's process sent a reply without an answer")
 
+    def _note_raised(self, error: BaseException, is_call: bool) -> None:
+        if type(error).__module__ != "builtins":
+            self.beyond = self.beyond or "the program raises exceptions of its own"
+        if is_call and isinstance(error, StopIteration | StopAsyncIteration):
+            self.signs.append(ACTING["stop-iteration"])
+        if type(error).__module__ in ("unittest.case", "_pytest.outcomes", "_pytest.runner"):
+            self.signs.append(ACTING["control-flow"])
+
     def _serve(self, message: Message) -> None:
+        if self.judging:
+            self.beyond = self.beyond or "the program calls back into the test"
         number, verb, args = message.get("id"), message.get("verb"), message.get("args")
         if not isinstance(number, str) or not isinstance(verb, str) or not isinstance(args, list):
             raise self._break("the solution's process sent what is no request")
@@ -576,6 +612,43 @@ def _shown(value: Object) -> str:
         return repr(value)
     except (ValueError, RecursionError):  # more digits than allowed, or endless nesting
         return f"<{type(value).__name__}>"
+
+
+_ATOMS = (type(None), bool, int, float, complex, str, bytes)
+_FEATURES = {
+    "set": "the test changes the program's own state",
+    "delete": "the test changes the program's own state",
+    "follow": "the test replaces a function of the library",
+    "surroundings": "the test changes the folder or the environment",
+    "seed": "the test seeds chance", "await": "the test awaits the program",
+}
+_MOST_PARTS = 2_000
+
+
+def _is_function(value: object) -> bool:
+    return isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS
+
+
+def _is_call(verb: str, args: tuple[Any, ...]) -> bool:
+    """Whether a request is the call of a function."""
+    return verb == "op" and args[1] == "__call__" and _is_function(args[2])
+
+
+def _is_all_plain(value: Any) -> bool:
+    """Whether a value and all in it are of Python's exact plain types."""
+    waiting, seen = [value], 0
+    while waiting:
+        one = waiting.pop()
+        seen += 1
+        if type(one) in (list, tuple, set, frozenset):
+            waiting += one
+        elif type(one) is dict:
+            waiting += [*one, *one.values()]
+        elif type(one) not in _ATOMS:
+            return False
+        if seen > _MOST_PARTS:
+            return False
+    return True
 
 
 _CLOSED = (

@@ -24,16 +24,18 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
-    "canary", "changes", "codec", "naming", "operations", "plain", "reading", "remote",
-    "sharing", "standins", "transform", "wording", "programs.disarming", "programs.namesakes",
+    "changes", "codec", "naming", "operations", "plain", "reading", "remote",
+    "sharing", "signs", "standins", "transform", "wording", "programs.guard",
+    "programs.namesakes",
     "programs.nearness", "programs.observe_examples", "programs.observe_solution",
-    "programs.observe_tests", "programs.pieces", "programs.probing", "programs.running",
+    "programs.observe_tests", "programs.pieces", "programs.plain_run", "programs.probing",
+    "programs.recorder", "programs.running",
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
 _FROM_BELOW = ("common_ends", "literals")
 """What of `agent` itself they need."""
-_WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
+_WITH_PYTEST = (*_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items")
 
 
 def program(name: str) -> str:

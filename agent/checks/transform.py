@@ -14,6 +14,7 @@ from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
+CALLED = "__observed_called__"
 
 FOLLOWED: tuple[tuple[str, str], ...] = (
     ("builtins", "input"), ("builtins", "print"), ("builtins", "open"), ("sys", "stdin"),
@@ -63,9 +64,14 @@ def instrument(
     """
     touching = touched_names(tree, modules, free)
     sites: list[Site] = []
-    changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
-    changed = _Asserts(touching, sites).visit(changed)
+    changed = _Calls(touching).visit(_Asserts(touching, sites).visit(tree))
     return ast.fix_missing_locations(changed), sites
+
+
+def guarded(tree: ast.Module, modules: Collection[str]) -> ast.Module:
+    """The tree with Python's own builtins put back after `from program import *`."""
+    changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
+    return ast.fix_missing_locations(changed)
 
 
 _SIGNS: dict[type[ast.cmpop], str] = {
@@ -113,6 +119,25 @@ class _StarImports(ast.NodeTransformer):
             return node
         back = ast.ImportFrom("builtins", [ast.alias(name) for name in self._names], 0)
         return [node, ast.copy_location(back, node)]
+
+
+class _Calls(ast.NodeTransformer):
+    """Has the arguments of each call of the program noted on their way: `f(*called("f", x))`."""
+
+    def __init__(self, touching: set[str]) -> None:
+        self._touching = touching
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        match node.func:
+            case ast.Name(id=name) if name in self._touching and not any(
+                isinstance(arg, ast.Starred) for arg in node.args
+            ):
+                noted = ast.Call(
+                    ast.Name(CALLED, ast.Load()), [ast.Constant(name), *node.args], []
+                )
+                node.args = [ast.copy_location(ast.Starred(noted, ast.Load()), node)]
+        return node
 
 
 class _Asserts(ast.NodeTransformer):
@@ -248,33 +273,6 @@ def unsupported(code: str, modules: frozenset[str]) -> str:
             if reason:
                 return reason
     return ""
-
-
-def always_skipped(code: str, node: str) -> bool:
-    """Whether a mark in the text of a test file skips this node, whatever the program does."""
-    if not node:
-        return False
-    try:
-        body: Sequence[ast.stmt] = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for name in node.partition("[")[0].split("::"):
-        found = [
-            one for one in body
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and one.name == name
-        ]
-        if not found:
-            return False
-        if any(_is_skip(mark) for mark in found[-1].decorator_list):
-            return True
-        body = found[-1].body
-    return False
-
-
-def _is_skip(mark: ast.expr) -> bool:
-    function = mark.func if isinstance(mark, ast.Call) else mark
-    return ast.unparse(function) in ("pytest.mark.skip", "unittest.skip")
 
 
 def _patches(node: ast.Call, own: set[str]) -> str:

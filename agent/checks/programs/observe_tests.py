@@ -11,22 +11,20 @@ import builtins
 import importlib
 import importlib.machinery
 import io
-import operator
 import os
 import signal
 import sys
-import time
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS, found
-from agent.checks.plain import differs
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, heard, read
-from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
+from agent.checks.remote import Broken, Link, Opaque, Unsettled
 from agent.checks.standins import Far, FarModule, FarType, link_of
-from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site
-from agent.checks.wording import first_line, is_literal, short
+from agent.checks.signs import ACTING
+from agent.checks.transform import FOLLOWED
+from agent.checks.wording import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,105 +32,11 @@ if TYPE_CHECKING:
 
     Verdict = dict[str, Any]
 
-LIMIT = 2_000
+SWALLOWED = ACTING["swallowed"]
 
 
 class Deadline(BaseException):
     """The test took too long."""
-
-
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge, "is": operator.is_, "is not": operator.is_not,
-    "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
-}
-
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""A comparison as it reads from its right side."""
-
-
-class Recorder:
-    """Sees every comparison of an assert as it is made."""
-
-    def __init__(self, link: Link) -> None:
-        self.sites: list[Site] = []
-        self.type_differs = False
-        self.last: tuple[Site, Any, Any, str] | None = None
-        """The latest comparison that was false: site, got, expected, latest call."""
-        self._link = link
-
-    def reset(self) -> None:
-        """Forgets the test before."""
-        self.type_differs = False
-        self.last = None
-
-    def compare(self, number: int, left: Any, right: Any) -> Any:
-        """`left <operator> right` as the site says."""
-        site = self.sites[number]
-        call = self._link.last_call
-        result = OPERATORS[site.operator](left, right)
-        if site.operator == "==" and result is True:
-            self.type_differs = self.type_differs or differs(left, right)
-        if result is False or result is not True:
-            got, expected = (right, left) if site.swapped else (left, right)
-            self.last = (site, got, expected, _call_source(site.got, call))
-        return result
-
-    def holds(self, number: int, value: Any) -> Any:
-        """A truth that is no comparison of two."""
-        site = self.sites[number]
-        if self.last is None or self.last[0].line != site.line:
-            self.last = (site, value, None, _call_source(site.got, self._link.last_call))
-        return value
-
-    def equal(self, first: Any, second: Any) -> None:
-        """Two values that unittest is about to compare."""
-        site = Site("==", "", "", False, 0, False)
-        self.last = (site, first, second, self._link.last_call[1])
-        if not isinstance(first, Far) and not isinstance(second, Far) and type(
-            first
-        ) is not type(second):
-            self.type_differs = self.type_differs or differs(first, second)
-
-
-def _wanted(site: Site, other: str) -> str:
-    """What the comparison wants of the solution's side, on whichever side that stands."""
-    sign = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
-    match sign:
-        case "==":
-            return other
-        case "in" | "not in" if site.swapped:
-            return f"a value {'with' if sign == 'in' else 'without'} {other} in it"
-        case "in" | "not in":
-            return f"a value {sign} {other}"
-        case _:
-            return f"{sign} {other}"
-
-
-def _call_source(source: str, call: tuple[str, str]) -> str:
-    """The expression of the test, with the values a call in it had where they are known."""
-    try:
-        node = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError):
-        return source
-    name, shown = call
-    if not name:
-        return source
-    if isinstance(node, ast.Name):
-        return shown
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-        literal = all(is_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
-        return source if literal else shown
-    return source
-
-
-def shown(value: Any) -> str:
-    """The `repr` of a value, capped."""
-    try:
-        text = repr(value)
-    except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
-        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 
 
 class Surroundings:
@@ -275,6 +179,9 @@ class Loaded:
         link = link_of(self.module)
         if name in self._values and link.requests == self._requests:
             # Nothing was asked of the program since, so it cannot have bound the name anew.
+            if isinstance(self._values[name], FarType):
+                link.knows_classes = True
+                link.beyond = link.beyond or "the test uses classes of the program"
             return link.named(self._values[name])
         return getattr(self.module, name)
 
@@ -347,7 +254,6 @@ class Court:
         self.jail = jail
         self.wall_s: float = payload["wall_s"]
         self.link = Link(jail.peer, "t", jail.folder)
-        self.recorder = Recorder(self.link)
         self.finder = Finder(self.link, payload)
         self.modules = {*payload["modules"], payload["name"], "solution"}
         self._sink = io.StringIO()
@@ -358,32 +264,26 @@ class Court:
         self.assert_lines: frozenset[int] = frozenset()
         sys.meta_path.insert(0, self.finder)
         signal.signal(signal.SIGALRM, self._ring)
-        self.started = 0.0
         self.late = False
 
     def begin(self, name: str) -> None:
         """A test begins: the host and the clock are told."""
         self.jail.send({"begin": name})
-        self.recorder.reset()
         self.link.forget_notes()
         self.late = False
-        self.started = time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, self.wall_s)
 
     def end(
         self, name: str, error: BaseException | None, failed: str = "", last: bool = False
     ) -> None:
         """A test ended, by an error or well; `last` says that nothing follows."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        wall_s = time.monotonic() - self.started
-        # What follows may ask the solution for a repr.
+        # What follows may ask the solution for the text of an exception.
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
         except (Deadline, Broken, Opaque) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
-        verdict["wall_s"] = wall_s
         if last:
             # The solution's process ends while the host hears of this one's verdict.
             os.close(self.jail.peer.fileno())
@@ -392,89 +292,46 @@ class Court:
         )
 
     def verdict(self, error: BaseException | None, failed: str) -> Verdict:
-        """What a test showed."""
+        """What a test showed: that it passes too, or why that cannot be seen from here."""
         link = self.link
-        verdict: Verdict = {"observed": link.observed[:3]}
+        verdict: Verdict = {
+            "observed": link.observed[:3], "signs": link.signs[:3],
+            "plain": not link.beyond, "feature": link.beyond,
+        }
         # A test may have caught what it cannot know; it has not passed all the same.
         if self.late:
             error = Deadline()
         elif link.stopped is not None:
             error = link.stopped
         if error is None and not failed:
-            if link.swallowed:
-                return verdict | self._compared("failed") | {
-                    "message": "an assert in a callback did not hold, and the solution hid it"
-                }
-            return verdict | {"status": "passed", "type_differs": self.recorder.type_differs}
+            if not link.swallowed:
+                return verdict | {"status": "passed"}
+            verdict["signs"] = [*link.signs[:3], SWALLOWED]
+            return verdict | {"status": "failed", "message": SWALLOWED}
         match error:
             case Unsettled():
                 return verdict | {"status": "unsettled", "message": str(error)}
             case Deadline():
                 return verdict | {
-                    "status": "timeout", "call": link.last_call[1],
-                    "message": f"no end within {self.wall_s:g} s",
+                    "status": "timeout", "message": f"no end within {self.wall_s:g} s",
                 }
             case Broken() | Opaque():
-                return verdict | {
-                    "status": "error", "call": link.last_call[1], "message": str(error)
-                }
-        if error is not None and link.table.oid(error) is None and (
-            isinstance(error, AssertionError) or is_outcome(error)
-        ):
-            return verdict | self._failed(error)
-        if error is None:
-            return verdict | {"status": "failed", "message": first_line(failed)}
-        return verdict | self._raised(error)
+                return verdict | {"status": "error", "plain": False, "message": str(error)}
+            case None:
+                return verdict | {"status": "failed", "message": first_line(failed)}
+        return verdict | {
+            "status": "failed" if isinstance(error, AssertionError) else "error",
+            "message": self._said(error),
+        }
 
-    def _failed(self, error: BaseException) -> Verdict:
-        """A failed assert, shown as call, expected and got where it was a comparison."""
-        verdict = self._compared("failed")
-        said = first_line(str(error))
-        if is_outcome(error) or not verdict.get("message"):
-            verdict["message"] = said or "the assert does not hold"
-        elif said and self.recorder.last is not None and self.recorder.last[0].message:
-            verdict["message"] = f"{said}: {verdict['message']}"
-        if self.link.refused:
-            verdict["reason"] = self.link.refused[0]
-            verdict["message"] = f"{verdict['message']} ({self.link.refused[0]})"
-        verdict.setdefault("call", self.link.last_call[1])
-        return verdict
-
-    def _compared(self, status: str) -> Verdict:
-        last = self.recorder.last
-        if last is None:
-            return {"status": status}
-        site, got, expected, call = last
-        verdict: Verdict = {"status": status, "call": call[:LIMIT], "got": shown(got)}
-        if not site.operator:
-            verdict["expected"] = "a true value"
-            verdict["message"] = f"{short(call)} gave {short(verdict['got'])}, which is not true"
-            return verdict
-        other = shown(expected)
-        verdict["expected"] = _wanted(site, other)[:LIMIT]
-        what = short(call) or "the value"
-        verdict["message"] = (
-            f"{what} gave {short(verdict['got'])}, expected {_wanted(site, short(other))}"
-        )
-        return verdict
-
-    def _raised(self, error: BaseException) -> Verdict:
-        """An exception that no test expected."""
-        link = self.link
-        foreign = link.table.oid(error) is not None
-        place = link.places.get(id(error), "")
+    def _said(self, error: BaseException) -> str:
         try:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
         said = first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        where = f" at {place}" if place else ""
-        if not foreign and not place:
-            where = _test_line(error)
-        return {
-            "status": "error", "message": f"{said}{where}", "got": said[:LIMIT],
-            "call": link.last_call[1],
-        }
+        place = self.link.places.get(id(error), "")
+        return f"{said} at {place}" if place else said
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
@@ -482,6 +339,7 @@ class Court:
             importlib.import_module("random")
         surroundings = Surroundings(self.link)
         sys.stdout = sys.stderr = self._sink
+        evaluate_nothing({SNIPPET})
         for test in tests:
             self.begin(test["name"])
             error: BaseException | None = None
@@ -503,9 +361,7 @@ class Court:
 
     def _run(self, test: dict[str, Any], reading: Reading, loaded: Loaded) -> None:
         code = self.reads(reading, SNIPPET)
-        names: dict[str, Any] = {
-            COMPARE: self.recorder.compare, HOLDS: self.recorder.holds,
-        }
+        names: dict[str, Any] = {}
         if test["output"] is not None:
             names["output"] = test["output"]
         space = Namespace(loaded, self.modules, reading, names)
@@ -516,7 +372,6 @@ class Court:
     def reads(self, reading: Reading, name: str) -> types.CodeType:
         """Takes up a test of that file name; gives its code."""
         self.test_file, self.assert_lines = name, reading.lines
-        self.recorder.sites = reading.sites
         return reading.code
 
     def _in_assert(self, error: BaseException) -> bool:
@@ -557,14 +412,41 @@ def _import_loose(reading: Reading, space: Namespace) -> None:
                 space[name] = importlib.import_module(name)
 
 
-def _test_line(error: BaseException) -> str:
-    line = 0
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == SNIPPET:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f" at line {line} of the test" if line else ""
+def evaluate_nothing(tests: Collection[str]) -> None:
+    """From here on, a test that would run text, bytes or files as code is not followed: what the
+    program has made must not run where its answers are judged. `tests` are their own files."""
+
+    mine = os.getcwd()
+    libraries = tuple(
+        path for path in (os.path.dirname(os.__file__), *sys.path)
+        if path and not path.startswith(mine)
+    )
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        match event, args:
+            case "exec", (types.CodeType(co_filename=name),):
+                pass
+            case "compile", (str() | bytes(), str(name)):
+                pass
+            case ("pickle.find_class" | "marshal.loads"), _:
+                name = ""
+            case _:
+                return
+        if name in tests or name.startswith((*libraries, "<frozen")):
+            return
+        frame: types.FrameType | None = sys._getframe(1)
+        if frame is not None and frame.f_code.co_filename.endswith(_MAKERS):
+            return
+        while frame is not None:
+            if frame.f_code.co_filename in tests:
+                raise Unsettled("the test runs as code, or unpickles, what the program may have made")
+            frame = frame.f_back
+
+    sys.addaudithook(hook)
+
+
+_MAKERS = ("dataclasses.py", "enum.py", "collections/__init__.py", "typing.py", "ast.py")
+"""Modules of Python that make classes and constants by running text of their own."""
 
 
 def main(jail: Any) -> None:
@@ -578,4 +460,4 @@ def main(jail: Any) -> None:
         Court(jail).snippets(jail.payload["tests"])
 
 
-__all__ = ["Court", "Deadline", "Surroundings", "main"]
+__all__ = ["Court", "Deadline", "Surroundings", "evaluate_nothing", "main"]

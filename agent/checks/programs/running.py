@@ -19,11 +19,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from agent.checks.canary import DISARM, SPOILER
-from agent.checks.programs.disarming import Disarming
 from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
-from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
 
@@ -144,17 +141,7 @@ class Room:
             sys.path.insert(0, folder)
         if "." in self.dotted:
             sys.path.insert(1, os.path.dirname(self.path))
-        self._strict: bool = payload.get("strict", False)
         self._known = {*sys.modules, *self.names}
-        manner: str = payload.get("manner", "")
-        self._spoiler = [0, Spoilt(manner == "spoilt true"), SpoiltError("spoilt")]
-        self._disarming: Disarming | None = None
-        match manner:
-            case "spoilt false" | "spoilt true":
-                setattr(builtins, SPOILER, self._spoiler)
-            case "disarmed":
-                self._disarming = Disarming(folder, _is_test)
-                setattr(builtins, DISARM, self._disarming.answered)
         self._builtins = {**vars(builtins), "__same__": self._same}
         """For the tests alone: the program may have others in place of its own."""
 
@@ -169,7 +156,7 @@ class Room:
         def load() -> None:
             self.module(self.compiled(self.base), self.stem)
 
-        self.items = Items(self.names, self._strict)
+        self.items = Items(self.names)
         try:
             loaded = self.guarded(load, Limits(2_000_000, 2.0, 4.0)).passed
         except SyntaxError:
@@ -297,16 +284,9 @@ class Room:
             else:
                 self._known.add(name)
 
-    def _in_use(self) -> None:
-        """The program is loaded; from here on its answers count."""
-        self._spoiler[0] = 1
-        if self._disarming is not None:
-            self._disarming.loaded()
-
     def _as_module(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
-        self._in_use()
         exec(test.code, self._names(module, test))
 
     def _names(self, module: types.ModuleType, test: Prepared) -> dict[str, Any]:
@@ -323,14 +303,12 @@ class Room:
     def _as_item(self, code: Code, test: Prepared) -> None:
         assert self.items is not None
         self.module(code, self.stem)
-        self._in_use()
         self.items.run(test.text, test.node)
 
     def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         output = Kept()
         sys.stdout = output
-        self._spoiler[0] = 1  # what is printed is the answer
         try:
             module = self.module(code, "__main__")
         except SystemExit:
@@ -407,10 +385,6 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Prepared(None, test["uses_output"], type(error).__name__)
     return Prepared(code, test["uses_output"], names=names)
-
-
-def _is_test(path: str) -> bool:
-    return os.path.basename(path).startswith(("test_", "conftest"))
 
 
 def _words(error: BaseException) -> str:

@@ -12,10 +12,9 @@ import types
 from collections import deque
 
 from agent.checks.plain import encode
-from agent.checks.programs.observe_tests import Finder, Namespace, Recorder
+from agent.checks.programs.observe_tests import Finder, Namespace
 from agent.checks.reading import SNIPPET, heard, told_snippet
 from agent.checks.remote import Link
-from agent.checks.transform import COMPARE, HOLDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,10 +71,7 @@ def _judge() -> None:
     reading = heard(_TOLD)
     assert reading is not None
     finder = Finder(near.link, {"name": "warming", "modules": []})
-    recorder = Recorder(near.link)
-    recorder.sites = reading.sites
     loaded = finder.load(reading.free)
-    names = {COMPARE: recorder.compare, HOLDS: recorder.holds}
-    space = Namespace(loaded, {"warming"}, reading, names)
+    space = Namespace(loaded, {"warming"}, reading, {})
     assert reading.code.co_filename == SNIPPET
     exec(reading.code, space)

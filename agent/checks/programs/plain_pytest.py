@@ -1,0 +1,328 @@
+"""Runs one test file by pytest as a user does, and tells the host how each test came out.
+
+The outcome classes are pytest's: passed, failed, error (setup, teardown or collection), skipped,
+xfailed, xpassed. Beside them it tells how many checks held, and which did not although the test
+passed: a program may have swallowed them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import linecache
+import os
+import sys
+import unittest
+import unittest.case
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from _pytest import outcomes
+from _pytest.assertion import rewrite
+
+from agent.checks.programs.plain_run import ROOTS, Deadline, Run
+from agent.checks.wording import first_line
+
+PLUGINS: dict[str, str] = {
+    "mocker": "pytest_mock", "asyncio": "pytest_asyncio.plugin", "anyio": "anyio.pytest_plugin",
+    "benchmark": "pytest_benchmark.plugin", "freezer": "pytest_freezegun", "trio": "pytest_trio",
+    "hypothesis": "_hypothesis_pytestplugin", "timeout": "pytest_timeout",
+    "requests_mock": "requests_mock.contrib._pytest_plugin", "httpx_mock": "pytest_httpx",
+    "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
+}
+"""Words of a test file that need a plugin; none is loaded by itself, which would take long."""
+CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+CHECKED = 2
+"""How deep in a test's own functions a check is looked for."""
+
+
+class Checks:
+    """Counts the checks of a test that held, and remembers those that did not."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.held = 0
+        self.hidden: list[str] = []
+        """Checks that did not hold where the program was among those who could hide it."""
+
+    def reset(self) -> None:
+        self.held, self.hidden = 0, []
+
+    def install(self) -> None:
+        """Has pytest's rewritten asserts, unittest's and `pytest.raises` tell of themselves."""
+        rewrite._check_if_assertion_pass_impl = self._passes
+        rewrite._format_explanation = self._heard(rewrite._format_explanation)
+        for name, function in [*vars(unittest.TestCase).items()]:
+            if name.startswith("assert") and callable(function):
+                setattr(unittest.TestCase, name, self._counted(function))
+        for kind in (outcomes.OutcomeException, unittest.SkipTest):
+            self._told_of(kind)
+        stop = unittest.case._ShouldStop
+        unittest.case._ShouldStop = type(  # type: ignore[misc]  # a class that tells of itself
+            stop.__name__, (stop,), {"__module__": stop.__module__}
+        )
+        self._told_of(unittest.case._ShouldStop)
+
+    def _passes(self) -> bool:
+        """Called where an assert of the test holds; no explanation is wanted."""
+        self.held += 1
+        return False
+
+    def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
+        def heard(text: str) -> str:
+            self._fails(sys._getframe(1), text)
+            return explain(text)
+
+        return heard
+
+    def _fails(self, frame: Any, text: str) -> None:
+        where = frame
+        while where is not None and where.f_code.co_filename not in self._run.guard.tests:
+            where = where.f_back
+        if where is None:
+            return
+        outer = where
+        while outer is not None:
+            if outer.f_code.co_filename in self._run.guard.program:
+                self.hidden.append(first_line(text))
+                return
+            outer = outer.f_back
+        if _within_foreign_with(where):
+            self.hidden.append(first_line(text))
+
+    def _counted(self, function: Any) -> Any:
+        checks = self
+
+        def checked(*args: Any, **named: Any) -> Any:
+            held = checks.held
+            try:
+                result = function(*args, **named)
+            except AssertionError as error:
+                checks._fails(sys._getframe(1), str(error))
+                raise
+            checks.held = held + 1
+            return result
+
+        checked.__name__ = function.__name__
+        checked.__doc__ = function.__doc__
+        return checked
+
+    def _told_of(self, kind: Any) -> None:
+        before = kind.__init__
+
+        def made(error: Any, *args: Any, **named: Any) -> None:
+            before(error, *args, **named)
+            if self._run.guard.acting():
+                self._run.guard.note("control-flow", type(error).__name__)
+
+        kind.__init__ = made
+
+
+def _within_foreign_with(frame: Any) -> bool:
+    """Whether the line that runs in a test's frame stands in a `with` that could be the
+    program's, and in no `try` or `pytest.raises` that expects a failure."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    line = frame.f_lineno
+    found = False
+    for node in ast.walk(tree):
+        if not (getattr(node, "lineno", line + 1) <= line <= (getattr(node, "end_lineno", 0) or 0)):
+            continue
+        if isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                words = ast.unparse(item.context_expr)
+                if "raises" in words or "assertRaises" in words or "suppress" in words:
+                    return False
+                found = found or not words.startswith(("pytest.", "self.", "patch", "mock."))
+        elif isinstance(node, ast.Try):
+            return False
+    return found
+
+
+class Reporter:
+    """A plugin that tells the host of each test."""
+
+    def __init__(self, run: Run, checks: Checks) -> None:
+        self._run = run
+        self._checks = checks
+        self._wanted: list[str] = run.payload["nodes"]
+        self._done = {*run.payload["done"]}
+        self._all: bool = run.payload["all_nodes"]
+        self._reports: list[Any] = []
+        self._raised: BaseException | None = None
+        self.problem = ""
+        self.collected = 0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """pytest is set up; from here on it stays as it is."""
+        self._run.guard.configured()
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that cannot be collected says why."""
+        if report.failed and not self.problem:
+            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
+            told = [line[1:].strip() for line in lines if line.startswith("E ")]
+            self.problem = (told or lines or ["the file cannot be collected"])[0]
+
+    def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
+        """Leaves the tests that were asked for."""
+        self.collected = len(items)
+        items[:] = [
+            item for item in items
+            if node_of(item) not in self._done and (self._all or self._is_wanted(node_of(item)))
+        ]
+
+    def _is_wanted(self, node: str) -> bool:
+        base = node.partition("[")[0]
+        return any(
+            node == one or base == one or base.startswith(f"{one}::") for one in self._wanted
+        )
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
+        """One test from its begin to its end."""
+        node = node_of(item)
+        self._reports, self._raised = [], None
+        self._checks.reset()
+        self._run.begin(node)
+        try:
+            return (yield)
+        except Deadline:
+            return True
+        finally:
+            self._told(node, item)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> Generator[None, Any, Any]:
+        """The test's own function: what it raises, before anyone else hears of it."""
+        try:
+            return (yield)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A phase of a test is over."""
+        self._reports.append(report)
+
+    def _told(self, node: str, item: Any) -> None:
+        status, failed = outcome_of(self._reports)
+        told: dict[str, Any] = {"checks": self._checks.held, "checking": _checks_anything(item)}
+        if status in ("failed", "error") and failed is not None:
+            told |= explained(failed, item)
+        elif status in ("skipped", "xfailed"):
+            said = failed.longrepr if failed is not None else ""
+            told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+        if status == "passed":
+            if self._checks.hidden:
+                self._run.guard.note("swallowed", self._checks.hidden[0])
+            if self._raised is not None:
+                self._run.guard.note("changed-runner", "an exception of the test was lost")
+        self._run.end(node, status, **told)
+
+
+def node_of(item: Any) -> str:
+    """A node id without the file's name."""
+    return str(item.nodeid.partition("::")[2])
+
+
+def outcome_of(reports: list[Any]) -> tuple[str, Any]:
+    """The outcome class of a test, and the report that decided it."""
+    found: tuple[str, Any] = ("error", None)
+    for report in reports:
+        if hasattr(report, "wasxfail"):
+            if report.skipped:
+                found = ("xfailed", report)
+            elif report.passed and report.when == "call":
+                found = ("xpassed", report)
+            continue
+        if report.failed:
+            found = ("failed" if report.when == "call" else "error", report)
+            if report.when != "teardown":
+                return found
+        elif report.skipped:
+            return ("skipped", report)
+        elif report.when == "call" and report.passed:
+            found = ("passed", report)
+    return found
+
+
+def explained(report: Any, item: Any) -> dict[str, Any]:
+    """A failure in words: pytest's own, and where it was a comparison its sides."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(getattr(crash, "message", "") or report.longrepr)
+    told: dict[str, Any] = {"message": first_line(message)}
+    lines = message.split("\n")
+    head = lines[0].removeprefix("AssertionError: ")
+    if head.startswith("assert "):
+        told |= _sides(head.removeprefix("assert "))
+        where = next((line for line in lines[1:] if "where" in line and " = " in line), "")
+        if where:
+            told["call"] = where.partition(" = ")[2].strip()
+    if report.when != "call":
+        told["message"] = f"{report.when}: {told['message']}"
+    line = getattr(crash, "lineno", None)
+    path = getattr(crash, "path", "")
+    if line and "assert" not in head:
+        told["message"] += f" at line {line} ({os.path.basename(str(path))})"
+    return told
+
+
+def _sides(words: str) -> dict[str, str]:
+    try:
+        node = ast.parse(words, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        return {"got": ast.unparse(node.left), "expected": ast.unparse(node.comparators[0])}
+    return {}
+
+
+def _checks_anything(item: Any) -> bool:
+    """Whether a check stands in the test's own function, as it is written in its file."""
+    name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+    try:
+        tree = ast.parse("".join(linecache.getlines(str(item.path))))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return any(
+        isinstance(one, ast.Assert)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
+        for one in ast.walk(node)
+    )
+
+
+def run_file(run: Run) -> None:
+    """Runs the wanted tests of one file in one session of pytest."""
+    payload = run.payload
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    checks = Checks(run)
+    checks.install()
+    reporter = Reporter(run, checks)
+    run.guard.remember(ROOTS)
+    run.guard.watch()
+    arguments = _arguments(payload, run.folder)
+    code = pytest.main(arguments, plugins=[reporter])
+    if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
+        # A project's own options may want plugins that are not here.
+        code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
+    run.done(reporter.problem)
+
+
+def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
+    arguments = [
+        payload["file"], "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider",
+        "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
+        "-o", "enable_assertion_pass_hook=true",
+    ]
+    if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURED):
+        arguments += ["-c", os.devnull]
+    for word, plugin in PLUGINS.items():
+        if word in payload["words"] and importlib.util.find_spec(plugin.partition(".")[0]):
+            arguments += ["-p", plugin]
+    return arguments

@@ -1,0 +1,246 @@
+"""Runs tests as a user runs them: one process, real objects, plain Python or plain pytest.
+
+Its word decides the outcome of each test. Whether a pass can be believed is decided elsewhere;
+here a `Guard` watches what the program does to its tests meanwhile. What the host is told:
+
+    {"begin": test}                             a test begins
+    {"ended": test, "status": …, "checks": …}   and how it ended
+    {"sign": rule, "detail": …, "test": …}      the program was seen acting on its tests
+    {"done": true, "problem": …, "loaded": …}   all ran; which files modules came from
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import io
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import types
+from typing import Any
+
+from agent.checks.programs.guard import Guard, teller
+from agent.checks.programs.namesakes import give_way
+from agent.checks.programs.recorder import Recorder
+from agent.checks.programs.spoiling import Spoilt, SpoiltError
+from agent.checks.reading import SNIPPET, Reading, heard, read
+from agent.checks.transform import CALLED, COMPARE, HOLDS
+
+LIMIT = 2_000
+ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
+"""Packages whose functions and classes no program has business with."""
+
+
+_LIBRARIES = sys.stdlib_module_names | {"_pytest", "pytest", "numpy", "pandas"}
+
+
+class Deadline(BaseException):
+    """The test took too much processor time."""
+
+
+class Run:
+    """One process's run of tests: what was brought, and the talk with the host."""
+
+    def __init__(self, jail: Any) -> None:
+        payload = jail.payload
+        self.payload = payload
+        self.folder: str = jail.folder
+        self.say = teller(jail.send, bytes.fromhex(payload.pop("key")))
+        jail.payload = None
+        self.test = ""
+        """The test that runs now."""
+        self.cpu_s: float = payload["cpu_s"]
+        self._manner: str = payload["manner"]
+        program = [os.path.join(self.folder, path) for path in payload["program_files"]]
+        tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
+        self.laid = frozenset(os.path.join(self.folder, path) for path in payload["laid"])
+        self.guard = Guard(
+            program, [*tests, SNIPPET], self.laid - {*program, *tests}, payload["texts"],
+            lambda sign, detail: self.say({"sign": sign, "detail": detail, "test": self.test}),
+        )
+        self._spoiler = [0, Spoilt(self._manner == "spoilt true"), SpoiltError("spoilt")]
+        if self._manner:
+            # Under a name that no program knows, and that no other run has.
+            rewritten = self._spoiler if self._manner != "sentinel" else self.equal
+            setattr(builtins, payload.pop("canary"), rewritten)
+        self._started = 0.0
+        self._late = False
+        signal.signal(signal.SIGPROF, self._ring)
+
+    def begin(self, test: str) -> None:
+        """A test begins: its clock runs, and the program's answers count."""
+        self.say({"begin": test})
+        self.test, self._late = test, False
+        self._spoiler[0] = 1
+        self._started = time.monotonic()
+        signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
+
+    def end(self, test: str, status: str, **told: Any) -> None:
+        """A test ended."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._spoiler[0] = 0
+        wall_s = time.monotonic() - self._started
+        if not self._manner:
+            self.guard.compare()
+            self.guard.planted((self.folder, tempfile.gettempdir()), self.laid)
+        if self._late:
+            status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
+        self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
+        self.test = ""
+
+    def done(self, problem: str = "") -> None:
+        """All ran."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        loaded = {
+            name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
+            for name, module in [*sys.modules.items()]
+            if isinstance(path := getattr(module, "__file__", None), str)
+            and (path.startswith(self.folder) or name in self.payload["names"])
+        }
+        self.say({"done": True, "problem": problem[:LIMIT], "loaded": loaded})
+
+    def equal(self, left: Any, right: Any) -> Any:
+        """`left == right`, heard."""
+        same = left == right
+        if same is True:
+            self.compared(left, right)
+        return same
+
+    def compared(self, got: Any, expected: Any) -> None:
+        """Two values were equal: nothing of the program's may equal just anything."""
+        if self._manner != "sentinel":
+            return
+        for value in (got, expected):
+            root = str(type(value).__module__).partition(".")[0]
+            if root not in _LIBRARIES and value == object():
+                self.guard.note("equal-to-all", type(value).__name__)
+
+    def _ring(self, number: int, frame: Any) -> None:
+        self._late = True
+        raise Deadline
+
+
+class Snippets:
+    """Assert snippets beside the program's names, the program loaded afresh for each."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        payload = run.payload
+        self._name: str = payload["name"]
+        self._path = os.path.join(run.folder, payload["entry"])
+        self._argv = [self._path, *payload["argv"]]
+        self._known = {*sys.modules}
+        self._modules = {*payload["names"], self._name, "solution"}
+
+    def run(self) -> None:
+        """Runs them one after the other."""
+        for test in self._run.payload["tests"]:
+            self._one(test)
+        self._run.done()
+
+    def _one(self, test: dict[str, Any]) -> None:
+        run = self._run
+        recorder = Recorder([], run.compared)
+        run.begin(test["test"])
+        streams = sys.stdin, sys.stdout, sys.stderr
+        error: BaseException | None = None
+        try:
+            self._test(test, recorder)
+        except BaseException as raised:  # noqa: BLE001 - a test may raise anything
+            error = raised
+        sys.stdin, sys.stdout, sys.stderr = streams
+        told: dict[str, Any] = {"checks": recorder.checks, "checking": bool(recorder.sites)}
+        status = "passed"
+        if error is not None:
+            status = "failed" if isinstance(error, AssertionError) else "error"
+            told |= recorder.told(error)
+            told["message"] += self._place(error)
+        run.end(test["test"], status, type_differs=recorder.type_differs, **told)
+
+    def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
+        told = test["reading"]
+        reading = (told and heard(told)) or read(
+            ast.parse(test["code"]), SNIPPET, self._modules, free=True, recorded=True
+        )
+        recorder.sites = reading.sites
+        module = self._load()
+        names = {
+            **vars(module), "__name__": "__test__", COMPARE: recorder.compare,
+            HOLDS: recorder.holds, CALLED: recorder.called,
+        }
+        if test["output"] is not None:
+            names["output"] = test["output"]
+        if test["loose"]:
+            _import_loose(reading, names)
+        exec(reading.code, names)
+
+    def _load(self) -> types.ModuleType:
+        """The program as a module, all its files afresh."""
+        for name in [*sys.modules]:
+            file = getattr(sys.modules[name], "__file__", None)
+            if name not in self._known and str(file).startswith(self._run.folder):
+                del sys.modules[name]
+        sys.stdin = io.StringIO(self._run.payload["stdin"])
+        sys.stdout = sys.stderr = io.StringIO()
+        sys.argv[:] = self._argv
+        for name in (self._name, "solution"):
+            if name not in self._known:
+                sys.modules.pop(name, None)
+        if "." in self._name:
+            module = importlib.import_module(self._name)
+        else:
+            module = types.ModuleType(self._name)
+            module.__file__ = self._path
+            sys.modules.setdefault(self._name, module)
+            with open(self._path, encoding="utf-8", errors="surrogatepass") as file:
+                code = compile(file.read(), self._path, "exec", dont_inherit=True)
+            try:
+                exec(code, vars(module))
+            except SystemExit as end:
+                # `sys.exit(main())` that says all is well: what was defined so far is the program.
+                if end.code not in (None, 0):
+                    raise
+        sys.modules.setdefault("solution", module)
+        return module
+
+    def _place(self, error: BaseException) -> str:
+        """Where in the program, or else in the test, an exception came up."""
+        if isinstance(error, AssertionError):
+            return ""
+        where, trace = "", error.__traceback__
+        while trace is not None:
+            name = trace.tb_frame.f_code.co_filename
+            if name.startswith(self._run.folder):
+                where = f" at line {trace.tb_lineno} ({name[len(self._run.folder) + 1:]})"
+            elif name == SNIPPET and not where:
+                where = f" at line {trace.tb_lineno} of the test"
+            trace = trace.tb_next
+        return where
+
+
+def _import_loose(reading: Reading, names: dict[str, Any]) -> None:
+    """Modules of the standard library that a one-line test names without importing them."""
+    for name in reading.attributes:
+        if name in sys.stdlib_module_names and name not in names:
+            names[name] = importlib.import_module(name)
+
+
+def main(jail: Any) -> None:
+    """Runs what the payload says: snippets, or a test file by pytest."""
+    give_way(jail.files)
+    run = Run(jail)
+    if run.payload["random_seed"] is not None:
+        random.seed(run.payload["random_seed"])
+    if "file" in run.payload:
+        from agent.checks.programs.plain_pytest import run_file
+
+        run_file(run)
+    else:
+        run.guard.remember(ROOTS)
+        run.guard.watch()
+        Snippets(run).run()

@@ -1,0 +1,128 @@
+"""Signs that a program acts on its tests, and what each means.
+
+A sign is the name of a rule. Those seen acting, at run time, take belief away from a pass; those
+only written in the program's text lower it to `in-process`, and forbid a candidate that a search
+or a model wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from functools import lru_cache
+
+ACTING: dict[str, str] = {
+    "frames": "it looks into the frames of whoever calls it",
+    "collector": "it searches the memory by the garbage collector",
+    "tracer": "it traces or profiles what runs, and looks into it",
+    "memory": "it reads or writes raw memory",
+    "audit-hook": "it listens to what the interpreter does",
+    "exchanged-code": "it exchanges the code of a function that is not its own",
+    "test-source": "it opens the source of its tests",
+    "expected-data": "it opens the data that its tests expect",
+    "changed-runner": "pytest, unittest or the runner were changed",
+    "changed-builtin": "a builtin was replaced",
+    "planted-module": "a module with a library's name was planted",
+    "control-flow": "it raises what a test framework steers by",
+    "swallowed": "it swallows a failing assert of the test",
+    "stop-iteration": "a StopIteration comes out of what is no iterator",
+    "no-check": "the test passes without one completed check",
+    "equal-to-all": "an object of it is equal to anything",
+    "forged-word": "something else than the runner spoke to the judge",
+    "ended-early": "the process ended in the midst of a run",
+}
+"""Signs seen at run time, in words that follow "not believed:"."""
+
+WRITTEN: dict[str, str] = {
+    "foreign-module": "it claims that its own code is a library's",
+    "shadowed-name": "it has a name of its own for what the test takes from Python",
+}
+"""Signs in the program's text."""
+
+DEEP = (
+    "f_locals", "f_globals", "f_lineno", "f_trace", "f_builtins", "co_consts", "co_code",
+    "getargvalues", "getinnerframes", "getouterframes", "code_context", "getclosurevars",
+)
+"""What reads or changes a frame, in a program's text."""
+
+EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
+"""Words in the names of files that hold what tests expect."""
+
+
+def words(sign: str, detail: str = "") -> str:
+    """What a sign means, for people."""
+    said = ACTING.get(sign) or WRITTEN.get(sign) or sign
+    return f"{said} ({detail})" if detail else said
+
+
+@lru_cache(maxsize=1024)
+def written_for(program: str, test: str, beside: bool) -> str:
+    """What of a program's text lowers a pass of this test, in words; `beside` says that the
+    test sees all names of the program."""
+    tree, asked = _tree(program), _tree(test)
+    if tree is None or asked is None:
+        return ""
+    if any(_claims_a_library(node) for node in ast.walk(tree)):
+        return WRITTEN["foreign-module"]
+    shadowed = sorted(_bound(tree) & _meant(asked, beside))
+    if shadowed:
+        return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
+    return ""
+
+
+_LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy"}
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _claims_a_library(node: ast.AST) -> bool:
+    """`f.__module__ = "math"`; `functools.wraps` does as much honestly, without writing it."""
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(
+            isinstance(target, ast.Attribute) and target.attr in ("__module__", "__class__")
+            for target in targets
+        )
+    return False
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that a program defines at its top."""
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(
+                name=name
+            ):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def _meant(test: ast.Module, beside: bool) -> set[str]:
+    """Names that a test means as Python's or a library's, where the program's would be taken:
+    it sees all of them, or imports them with a star."""
+    star = any(
+        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+        for node in ast.walk(test)
+    )
+    if not (star or beside):
+        return set()
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(test)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in _LIBRARIES
+        for alias in node.names
+    }
+    used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    python = {name for name in used if hasattr(builtins, name)}
+    if beside and python == used:
+        return imported  # a test of the program's own `sum`, say, and of nothing else
+    return (python | (imported if star else set())) & used
