@@ -50,6 +50,7 @@ SCRIPT_WALL_FACTOR = 2.0
 OBSERVED_FACTOR = 3.0
 """Observing may take so many times what the plain run took, and a moment more."""
 OBSERVED_S = 2.0
+UNASKED = "nobody was asked whether this can be believed"
 PLAIN_RUNS = 3
 """Where the witnesses disagree, the plain one is heard so often: any failure is flaky."""
 
@@ -66,17 +67,19 @@ async def check(
     wall_s: float = 5.0,
     seeds: Seeds = FIRST_SEEDS,
     first_failure: bool = False,
+    observe: bool = True,
 ) -> Report:
     """What the tests show of the solution: one verdict per test, or per pytest node.
 
     The program is also run as a script where `run_program` says so; left open, where a test
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
-    `first_failure` tests may have no verdict once one of them has failed.
+    `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
+    the plain witness is heard: for programs of which nothing is claimed, as mutants are.
     """
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
-    bench = _Bench(Brought(solution, task, sandbox, wall_s, seeds), first_failure)
+    bench = _Bench(Brought(solution, task, sandbox, wall_s, seeds), first_failure, observe)
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
@@ -121,6 +124,7 @@ class _Bench:
 
     brought: Brought
     first_failure: bool = False
+    observe: bool = True
     found: dict[str, list[Verdict]] = field(default_factory=dict)
     """Test to its verdicts: one, or one for each node."""
 
@@ -273,7 +277,9 @@ class _Bench:
             key for key in passing
             if key not in against and observed.rows.get(key, {}).get("status") != "passed"
         ]
-        vacuous = await self._canaries(within, signs, again) if within else frozenset()
+        vacuous: frozenset[str] = frozenset()
+        if within and self.observe:
+            vacuous = await self._canaries(within, signs, again)
         return {
             key: Seen(
                 row, signs=signs[key], observed=observed.rows.get(key),
@@ -306,6 +312,8 @@ class _Bench:
         )
 
     def _out_of_reach(self, test: TestCase) -> str:
+        if not self.observe:
+            return UNASKED
         return unsupported(test.code, self.brought.all_modules)
 
     def _with_text(self, test: TestCase, seen: Seen) -> Seen:
