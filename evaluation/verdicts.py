@@ -202,7 +202,8 @@ async def looked_at(cases: Sequence[Case], jobs: int) -> list[Seen]:
 
     async def one(case: Case) -> Seen:
         async with gate:
-            says = await asyncio.to_thread(plain, case)
+            asks = case.kind == "honest"  # of a forged one pytest's word is not asked
+            says = await asyncio.to_thread(plain, case) if asks else {}
             report, refused = await judged(case, sandbox)
             return Seen(case, says, report.verdicts if report is not None else (), refused)
 
@@ -239,12 +240,6 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
         for one in forged:
             if one.believed:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
-            elif _failed(one.plain) and one.verdicts and not any(v.fails for v in one.verdicts):
-                yield f"  NOT FAILED  {one.case.id}: {one.ours}"
-
-
-def _failed(plain: Mapping[str, str]) -> bool:
-    return any(status in ("failed", "error") for status in plain.values())
 
 
 def _share(seen: Sequence[Seen], holds: object) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.checks.signs import words
-from agent.domain import Integrity, Status, TestCase, Verdict
+from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
 
 SHOWN = 2_000
 CONTRADICTS = (
@@ -47,6 +47,8 @@ class Seen:
     """It also passes on spoilt answers."""
     written: str = ""
     """A sign in the program's text that lowers a pass to `in-process`."""
+    reaching: str = ""
+    """What in the program's text could reach into its tests; it forbids belief in one process."""
 
 
 def passes(row: Row) -> bool:
@@ -81,6 +83,10 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
         doubt = _doubt(seen)
         if not doubt:
             integrity, reason = _integrity(seen)
+        if integrity == "in-process" and seen.reaching:
+            doubt, integrity, reason = seen.reaching, None, ""
+    elif _status(row) in SET_ASIDE:
+        doubt = "; ".join(dict.fromkeys(seen.signs))[:SHOWN]
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,

@@ -22,7 +22,7 @@ from agent.checks.examples import Elsewhere, answers, asked, calls
 from agent.checks.masking import mask
 from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
 from agent.checks.plain_run import PlainRun, run_file, run_snippets
-from agent.checks.signs import written_for
+from agent.checks.signs import reaching, written_for
 from agent.checks.transform import unsupported
 from agent.domain import (
     VETOING_ORIGINS,
@@ -318,8 +318,10 @@ class _Bench:
 
     def _with_text(self, test: TestCase, seen: Seen) -> Seen:
         """The same, with what the program's text says against it."""
-        written = written_for(self.brought.solution.text, test.code, not _node(test))
-        return replace(seen, written=written) if written else seen
+        text = self.brought.solution.text
+        return replace(
+            seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
+        )
 
     async def ending(self) -> Ending:
         """Runs the program as a script, in a jail of its own."""

@@ -23,6 +23,7 @@ from agent.checks.standins import (
     FarModule,
     FarType,
     Original,
+    Unsettled,
     awaiting,
     builtin_base,
     dataclass_fields,
@@ -45,6 +46,9 @@ STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__ja
 ACTING = frozenset({"__main__", "antigravity", "idlelib", "site", "this", "turtledemo"})
 """Modules of the standard library that do something when imported, `unittest.__main__` say."""
 
+_VALUES = frozenset({"pathlib", "datetime", "decimal", "fractions", "uuid"})
+"""Modules of classes whose instances are values: one that overrides their methods is none."""
+
 _SETTING_UP = ("__init__", "__post_init__")
 """The special methods that are members: a subclass of the test calls them on its `super()`."""
 
@@ -65,6 +69,8 @@ class Names:
         oid = self._table.oid(value)
         if oid is not None:
             return ["@", oid]
+        if self._link.judging:
+            self._link.hand_over(value)
         if isinstance(value, type):
             if self._link.judging and _is_library(value):
                 return ["gf", value.__module__, value.__qualname__]
@@ -197,6 +203,13 @@ class Names:
 
     def _mirror(self, oid: str, described: dict[str, Any], decoder: Decoder) -> type:
         bases = [decoder.value(base) for base in described["bases"]]
+        module = str(described["module"])
+        if module == "unittest.mock":
+            raise Unsettled("the program answers with a mock")
+        if any(base.__module__.partition(".")[0] in _VALUES for base in bases) and (
+            described["members"] or described["special"]
+        ):
+            raise Unsettled(f"the program's class {described['name']} derives from a library's")
         kept = [
             base for base in bases
             if isinstance(base, FarType) or base in DERIVABLE or issubclass(base, BaseException)

@@ -60,6 +60,7 @@ async def run_snippets(
     waiting = {key: (test, output) for key, test, output in tests}
     while waiting:
         payload: dict[str, Json] = {
+            "words": "\n".join(test.code for test, _ in waiting.values()),
             "tests": [
                 {
                     "test": key, "code": test.code, "output": output,

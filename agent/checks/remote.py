@@ -107,6 +107,8 @@ class Link:
         """Takes what else came with a message, before its values are read."""
         self.prepare: Callable[[], None] = lambda: None
         """Runs before each request; may make requests itself."""
+        self.checks_something: Callable[[types.CodeType], bool] = lambda code: False
+        """Whether code of the test holds an assert."""
         self.handlers: dict[str, Callable[..., Object]] = {}
         """Further requests this side answers."""
         self.requests = 0
@@ -138,6 +140,9 @@ class Link:
         """What the solution was seen doing to the test, in words."""
         self.beyond = "the test uses classes of the program" if self.knows_classes else ""
         """What of the test goes beyond plain calls with plain answers, in words."""
+        self.handed: dict[int, object] = {}
+        """Functions and coroutines of the test that check something, handed to the solution and
+        not called since, by `id` of their code."""
         self.swallowed: list[BaseException] = []
         """What kept an assert in a callback from holding; the solution saw it first."""
         self.stopped: BaseException | None = None
@@ -367,6 +372,8 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
+            for one in args[:3]:
+                self.handed.pop(id(code_of(one)), None)
             _permit(verb, args)
             if verb in ("set", "delete") and _is_method(args[0], args[1]):
                 self._observe(f"the solution replaces {args[1]} of an object of the test")
@@ -397,6 +404,8 @@ class Link:
                 return self.table.oid(cls) or self.table.give(cls, keep=True)
             case "await", [waited]:
                 return self._await(waited)
+            case "alike", [mine, other]:
+                return bool(mine == other), alike(mine, other)
             case ("copy" | "deepcopy"), [value]:
                 import copy
 
@@ -428,9 +437,16 @@ class Link:
     def equal(self, mine: Object, other: object) -> Any:
         """`mine == other` for a stand-in; `NotImplemented` lets the plain value answer."""
         if not self.judging or isinstance(other, (Far, FarType)):
-            if self.judging:
-                self._observe("its own objects are compared by the solution")
-            return bool(self.request("op", None, "__eq__", mine, (other,), {}))
+            if not self.judging or mine is other or isinstance(mine, type):
+                return bool(self.request("op", None, "__eq__", mine, (other,), {}))
+            self._observe("its own objects are compared by the solution")
+            equal, alike = self.request("alike", mine, other)
+            if equal is True and alike is not True:
+                raise self._stop(Unsettled(
+                    f"objects of the program's class {type(mine).__name__} say that they are equal,"
+                    " though they hold different things"
+                ))
+            return bool(equal)
         base: Any = builtin_base(type(mine))
         kind = type(mine).__name__
         own = getattr(type(mine), "_far_own_eq", False)
@@ -441,12 +457,23 @@ class Link:
                     " on its own word"
                 )
             return NotImplemented
+        if own:
+            raise self._stop(Unsettled(
+                f"the program's class {kind}, a {base.__name__}, has an == of its own"
+            ))
         same: bool = base.__eq__(mine, other)
-        if own and same is not True:
-            self.refused.append(
-                f"what {kind} says of == is not taken: it is compared as {base.__name__}"
-            )
         return same
+
+    def made(self, verb: str, *args: Any) -> Any:
+        """A new object of the solution; one that is none must speak for itself."""
+        known = self.table.taken
+        value = self.request(verb, *args)
+        if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
+            raise self._stop(Unsettled(
+                f"the program's class {type(value).__name__} gives an object again where a new one"
+                " is asked for"
+            ))
+        return value
 
     def contains(self, cls: FarType, key: Object) -> bool:
         """`key in cls`, as for an enumeration."""
@@ -539,6 +566,12 @@ class Link:
         if name in PREDICATES and isinstance(mine, Far) and not type(mine)._far_named:
             self._observe(f"{name} of the solution's class {type(mine).__name__}")
 
+    def hand_over(self, value: Any) -> None:
+        """The solution is given an object of the test."""
+        code = None if isinstance(value, (Far, FarType)) else code_of(value)
+        if code is not None and self.checks_something(code):
+            self.handed[id(code)] = value
+
     def function_name(self, function: Any) -> str:
         """What a function of the other side was called when it first came over."""
         known = self.functions.get(self.table.oid(function) or "")
@@ -550,6 +583,35 @@ class Link:
             shown = [_shown(arg) for arg in args]
             shown += [f"{key}={_shown(arg)}" for key, arg in kwargs.items()]
             self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
+
+
+def code_of(value: Any) -> types.CodeType | None:
+    """The code of a function, a method or a coroutine."""
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    code = code or getattr(value, "cr_code", None) or getattr(value, "gi_code", None)
+    return code if isinstance(code, types.CodeType) else None
+
+
+def alike(mine: object, other: object) -> bool:
+    """Whether two objects hold the same, whatever they say of themselves."""
+    if mine is other:
+        return True
+    if type(mine) is not type(other):
+        return False
+    base = builtin_base(type(mine))
+    if base is not None and base.__eq__(mine, other) is not True:
+        return False
+    held = [
+        [*vars(one).items()] if hasattr(one, "__dict__") else
+        [(name, getattr(one, name, None)) for cls in type(one).__mro__
+         for name in getattr(cls, "__slots__", ())]
+        for one in (mine, other)
+    ]
+    return bool(sorted(held[0], key=_first) == sorted(held[1], key=_first))
+
+
+def _first(pair: tuple[str, object]) -> str:
+    return pair[0]
 
 
 def place(error: BaseException, folder: str) -> str:

@@ -28,12 +28,13 @@ CROWD = 256
 class _Held:
     """An object that both sides know by one id."""
 
-    __slots__ = ("keep", "snapshot", "value")
+    __slots__ = ("keep", "number", "snapshot", "value")
 
     def __init__(self, value: Object, keep: bool) -> None:
         self.value = value
         self.snapshot: Object = None
         """What a container held when both sides last agreed; `None` for other objects."""
+        self.number = 0
         self.keep = keep
         """Known until the link is reset, not until nobody here holds it."""
 
@@ -53,6 +54,7 @@ class Table:
     def __init__(self, side: str) -> None:
         self._side = side
         self._count = 0
+        self._taken = 0
         self._held: dict[str, _Held] = {}
         self._oids: dict[int, str] = {}
         self._settled: dict[str, None] = {}
@@ -95,6 +97,18 @@ class Table:
         self.check(oid)
         self._held[oid] = _Held(value, keep)
         self._oids[id(value)] = oid
+        self._taken += 1
+        self._held[oid].number = self._taken
+
+    @property
+    def taken(self) -> int:
+        """How many objects of the other side came to be known so far."""
+        return self._taken
+
+    def is_new(self, value: Object, since: int) -> bool:
+        """Whether an object came to be known after so many were."""
+        held = self._held.get(self.oid(value) or "")
+        return held is None or held.number > since
 
     def check(self, oid: object) -> None:
         """Raises `Garbled` unless the other side may give this id."""

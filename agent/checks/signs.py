@@ -23,6 +23,7 @@ ACTING: dict[str, str] = {
     "expected-data": "it opens the data that its tests expect",
     "changed-runner": "pytest, unittest or the runner were changed",
     "changed-builtin": "a builtin was replaced",
+    "module-table": "it looks through the modules that are loaded, or puts others in their place",
     "planted-module": "a module with a library's name was planted",
     "control-flow": "it raises what a test framework steers by",
     "swallowed": "it swallows a failing assert of the test",
@@ -37,6 +38,7 @@ ACTING: dict[str, str] = {
 WRITTEN: dict[str, str] = {
     "foreign-module": "it claims that its own code is a library's",
     "shadowed-name": "it has a name of its own for what the test takes from Python",
+    "broad-alias": "it calls an exception that catches nearly all by a name of its own",
 }
 """Signs in the program's text."""
 
@@ -65,12 +67,56 @@ def written_for(program: str, test: str, beside: bool) -> str:
         return ""
     if any(_claims_a_library(node) for node in ast.walk(tree)):
         return WRITTEN["foreign-module"]
+    broad = sorted(_broad(tree) & {
+        getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(asked)
+    })
+    if broad:
+        return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
     shadowed = sorted(_bound(tree) & _meant(asked, beside))
     if shadowed:
         return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
     return ""
 
 
+@lru_cache(maxsize=1024)
+def reaching(program: str) -> str:
+    """What in a program's text could reach into tests that share its process, in words.
+
+    A pass that was seen from outside needs no such care: there was nothing to reach."""
+    tree = _tree(program)
+    if tree is None:
+        return ""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
+                return f"{ACTING['frames']} ({name})"
+            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=key)]):
+                if not (isinstance(key, ast.Name) and key.id == "__name__"):
+                    return ACTING["module-table"]
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
+            ):
+                return ACTING["module-table"]
+    return ""
+
+
+def _broad(tree: ast.Module) -> set[str]:
+    """Names of a program's own for an exception that catches nearly all."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            named = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            if isinstance(node.value, ast.Name | ast.Tuple) and named & _CATCH_ALL:
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+_CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
+_KNOWN = frozenset(
+    "Decimal Fraction Path datetime date timedelta isclose approx pytest unittest Counter deque "
+    "OrderedDict defaultdict".split()
+)
+"""Classes and functions of Python that a snippet means though it does not import them."""
 _LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy"}
 
 
@@ -116,13 +162,14 @@ def _meant(test: ast.Module, beside: bool) -> set[str]:
     if not (star or beside):
         return set()
     imported = {
-        alias.asname or alias.name
+        alias.asname or alias.name.partition(".")[0]
         for node in ast.walk(test)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in _LIBRARIES
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
-    }
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
+    } | (_KNOWN if beside else set())
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     python = {name for name in used if hasattr(builtins, name)}
     if beside and python == used:
         return imported  # a test of the program's own `sum`, say, and of nothing else
-    return (python | (imported if star else set())) & used
+    return (python | imported) & used

@@ -111,7 +111,7 @@ class FarType(type):
         super().__init__(name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._far_link.request("call", cls, args, kwargs)
+        return cls._far_link.made("call", cls, args, kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_far") or (is_special(name) and name not in READABLE):
@@ -252,10 +252,10 @@ class Far(metaclass=FarType):
         return names
 
     def __copy__(self) -> Any:
-        return type(self)._far_link.request("copy", self)
+        return type(self)._far_link.made("copy", self)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)._far_link.request("deepcopy", self)
+        return type(self)._far_link.made("deepcopy", self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise Unsettled(f"the test pickles a {type(self).__name__} of the solution")

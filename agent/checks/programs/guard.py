@@ -79,6 +79,7 @@ class Guard:
         self._busy = False
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
+        self._place = _place()
 
     def note(self, sign: str, detail: str = "") -> None:
         """Tells the host of a sign, once."""
@@ -212,13 +213,16 @@ class Guard:
                 if now.get(name) is not value:
                     self.note("changed-runner", f"{owner.__name__}.{name}")
         for name, value in self._builtins.items():
-            now_is = vars(builtins).get(name)
-            if now_is is not value and self.is_programs(now_is):
+            if vars(builtins).get(name) is not value:
                 self.note("changed-builtin", name)
+        if self._place != _place():
+            self.note("changed-builtin", "the system's or Python's name or version")
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run."""
         for name, module in [*sys.modules.items()]:
+            if module is None:
+                self.note("module-table", name)
             if name.partition(".")[0] in sys.stdlib_module_names:
                 path = getattr(module, "__file__", None)
                 if isinstance(path, str) and path.startswith(folders) and path not in laid:
@@ -235,6 +239,10 @@ class Guard:
                 return True
         module = sys.modules.get(str(getattr(value, "__module__", "")))
         return isinstance(value, type) and getattr(module, "__file__", None) in self.program
+
+
+def _place() -> tuple[object, ...]:
+    return sys.platform, sys.version_info, os.name, sys.version
 
 
 def freeze() -> None:

@@ -32,6 +32,13 @@ def give_way(paths: Iterable[str]) -> None:
                     del sys.modules[name]
 
 
+def hide_pytest() -> None:
+    """Forgets pytest, where a preloaded interpreter brought it and the program did not ask."""
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("pytest", "_pytest", "pluggy", "iniconfig"):
+            del sys.modules[name]
+
+
 def hide_last_site() -> None:
     """Takes away the last folder of packages, which the program was not given, and what was
     loaded from it."""

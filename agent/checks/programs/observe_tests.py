@@ -260,6 +260,7 @@ class Court:
         self.link.leave = (Deadline, KeyboardInterrupt)
         self.link.unfold = self._echo
         self.link.in_assert = self._in_assert
+        self.link.checks_something = self._checks_something
         self.test_file = ""
         self.assert_lines: frozenset[int] = frozenset()
         sys.meta_path.insert(0, self.finder)
@@ -304,6 +305,9 @@ class Court:
         elif link.stopped is not None:
             error = link.stopped
         if error is None and not failed:
+            if link.handed:
+                message = "a check of the test was handed to the program, and never ran"
+                return verdict | {"status": "unsettled", "message": message}
             if not link.swallowed:
                 return verdict | {"status": "passed"}
             verdict["signs"] = [*link.signs[:3], SWALLOWED]
@@ -373,6 +377,11 @@ class Court:
         """Takes up a test of that file name; gives its code."""
         self.test_file, self.assert_lines = name, reading.lines
         return reading.code
+
+    def _checks_something(self, code: types.CodeType) -> bool:
+        return code.co_filename == self.test_file and any(
+            line in self.assert_lines for _, _, line in code.co_lines()
+        )
 
     def _in_assert(self, error: BaseException) -> bool:
         trace = error.__traceback__

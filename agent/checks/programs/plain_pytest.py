@@ -21,7 +21,7 @@ import pytest
 from _pytest import outcomes
 from _pytest.assertion import rewrite
 
-from agent.checks.programs.plain_run import ROOTS, Deadline, Run
+from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.wording import first_line
 
 PLUGINS: dict[str, str] = {
@@ -33,8 +33,7 @@ PLUGINS: dict[str, str] = {
 }
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
 CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-CHECKED = 2
-"""How deep in a test's own functions a check is looked for."""
+_SETTING_ASIDE = ("skip", "xfail", "expectedfailure")
 
 
 class Checks:
@@ -120,26 +119,37 @@ class Checks:
 
 
 def _within_foreign_with(frame: Any) -> bool:
-    """Whether the line that runs in a test's frame stands in a `with` that could be the
-    program's, and in no `try` or `pytest.raises` that expects a failure."""
+    """Whether what stands around the line that runs in a test's frame could be the program's:
+    a `with` of its own, or a handler that names the exception otherwise than Python does."""
     try:
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
     except (SyntaxError, ValueError, RecursionError):
         return False
-    line = frame.f_lineno
-    found = False
-    for node in ast.walk(tree):
-        if not (getattr(node, "lineno", line + 1) <= line <= (getattr(node, "end_lineno", 0) or 0)):
-            continue
-        if isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                words = ast.unparse(item.context_expr)
-                if "raises" in words or "assertRaises" in words or "suppress" in words:
-                    return False
-                found = found or not words.startswith(("pytest.", "self.", "patch", "mock."))
-        elif isinstance(node, ast.Try):
-            return False
-    return found
+    around = [
+        node for node in ast.walk(tree)
+        if isinstance(node, ast.With | ast.AsyncWith | ast.Try)
+        and any(one.lineno <= frame.f_lineno <= (one.end_lineno or 0) for one in node.body)
+    ]
+    return bool(around) and not any(map(_is_tests_own, around))
+
+
+def _is_tests_own(node: ast.With | ast.AsyncWith | ast.Try) -> bool:
+    """Whether the test itself, in Python's words, expects that an assert in there fails."""
+    if isinstance(node, ast.Try):
+        return any(
+            handler.type is None or _CATCHING & _names(handler.type) for handler in node.handlers
+        )
+    return any(_CATCHING & _names(item.context_expr) for item in node.items)
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {
+        getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(node)
+        if isinstance(one, ast.Name | ast.Attribute)
+    }
+
+
+_CATCHING = frozenset({"AssertionError", "Exception", "BaseException", "fail", "Failed", "subTest"})
 
 
 class Reporter:
@@ -217,6 +227,10 @@ class Reporter:
         elif status in ("skipped", "xfailed"):
             said = failed.longrepr if failed is not None else ""
             told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+        if status in ("skipped", "xfailed") and not any(
+            word in self._run.payload["words"].lower() for word in _SETTING_ASIDE
+        ):
+            self._run.guard.note("control-flow", f"the test is {status}, and not by its own words")
         if status == "passed":
             if self._checks.hidden:
                 self._run.guard.note("swallowed", self._checks.hidden[0])
@@ -306,7 +320,11 @@ def run_file(run: Run) -> None:
     reporter = Reporter(run, checks)
     run.guard.remember(ROOTS)
     run.guard.watch()
+    forget_runner()
     arguments = _arguments(payload, run.folder)
+    # As where a user has typed it.
+    sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), payload["file"]]
+    sys.orig_argv[:] = [sys.executable, "-m", "pytest", payload["file"]]
     code = pytest.main(arguments, plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
         # A project's own options may want plugins that are not here.

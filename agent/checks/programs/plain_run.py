@@ -36,6 +36,7 @@ ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
 """Packages whose functions and classes no program has business with."""
 
 
+_MOST_ITEMS = 1_000
 _LIBRARIES = sys.stdlib_module_names | {"_pytest", "pytest", "numpy", "pandas"}
 
 
@@ -107,7 +108,11 @@ class Run:
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`, heard."""
         same = left == right
-        if same is True:
+        try:
+            held = bool(same)
+        except Exception:  # noqa: BLE001 - an array, say, whose truth is nobody's
+            return same
+        if held:
             self.compared(left, right)
         return same
 
@@ -115,10 +120,27 @@ class Run:
         """Two values were equal: nothing of the program's may equal just anything."""
         if self._manner != "sentinel":
             return
-        for value in (got, expected):
-            root = str(type(value).__module__).partition(".")[0]
-            if root not in _LIBRARIES and value == object():
-                self.guard.note("equal-to-all", type(value).__name__)
+        waiting, seen = [got, expected], 0
+        while waiting and seen < _MOST_ITEMS:
+            one = waiting.pop()
+            seen += 1
+            if type(one) in (list, tuple, set, frozenset):
+                waiting += one
+            elif type(one) is dict:
+                waiting += one.values()
+            elif not self._is_own(type(one)) and _equals_anything(one):
+                self.guard.note("equal-to-all", type(one).__name__)
+
+    def _is_own(self, kind: type) -> bool:
+        """Whether a class is Python's or a library's, and meant by the test if equal to all."""
+        module, name = kind.__module__, kind.__name__
+        if getattr(sys.modules.get(module), name, None) is not kind:
+            return False
+        if name == "_ANY":
+            return "ANY" in self.payload["words"]
+        if name.startswith("Approx"):
+            return "approx" in self.payload["words"]
+        return module.partition(".")[0] in _LIBRARIES
 
     def _ring(self, number: int, frame: Any) -> None:
         self._late = True
@@ -223,6 +245,19 @@ class Snippets:
         return where
 
 
+def _equals_anything(value: Any) -> bool:
+    try:
+        return bool(value == object()) or bool(value == 7.25e300)
+    except Exception:  # noqa: BLE001 - it compares with few things
+        return False
+
+
+def forget_runner() -> None:
+    """Takes our modules out of the table of modules: no program has business with them."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "_judge"]:
+        del sys.modules[name]
+
+
 def _import_loose(reading: Reading, names: dict[str, Any]) -> None:
     """Modules of the standard library that a one-line test names without importing them."""
     for name in reading.attributes:
@@ -243,4 +278,5 @@ def main(jail: Any) -> None:
     else:
         run.guard.remember(ROOTS)
         run.guard.watch()
+        forget_runner()
         Snippets(run).run()
