@@ -30,7 +30,7 @@ from sandbox.guest import CHANNEL
 from sandbox.levels import JailLevel
 from sandbox.orders import FLAGS, environment, loaded
 from sandbox.quarters import Quarters
-from sandbox.types import SandboxError
+from sandbox.types import SandboxError, SandboxLost
 from sandbox.zygote import (
     ALONE,
     ANSWER,
@@ -230,6 +230,9 @@ class ForkServer:
             self._restocking = False
             if self._loop is not None and not self._loop.is_closed():
                 return False
+            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                self.close("it ended while nobody listened")
+                return False
             self._loop = loop
             self._waiting.clear()
             # What the closed loop left running belongs to nobody any more.
@@ -324,12 +327,14 @@ class ForkServer:
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
         if seat.end is None and not seat.lost and not self.broken:
-            self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
+            # Where it does not listen any more, its seats have heard of that by now.
+            with suppress(SandboxLost):
+                self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
     async def _has_room(self) -> bool:
         """Waits for a free folder; raises `SandboxError` when the server has ended."""
         if self.broken:
-            raise SandboxError(f"the fork server ended: {self.broken}")
+            raise SandboxLost(f"the fork server ended: {self.broken}")
         if self._free:
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -441,7 +446,7 @@ class ForkServer:
                 self._control.send(message)
         except OSError as error:
             self.close(f"it does not listen: {error}")
-            raise SandboxError(f"the fork server ended: {self.broken}") from error
+            raise SandboxLost(f"the fork server ended: {self.broken}") from error
 
     def _hear(self) -> None:
         while not self.broken:

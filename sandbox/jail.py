@@ -39,7 +39,8 @@ from sandbox.forkserver import (
 from sandbox.levels import MEANING, JailLevel, Witness, witnessed
 from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import quarters
-from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
+from sandbox.second_try import SecondTry, TriedJob
+from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxLost, SandboxUnavailable
 from sandbox.wire import frame
 from sandbox.zygote import NOT_TAKEN_UP
 
@@ -82,16 +83,17 @@ class JailSandbox:
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
-        process = await self._start(job)
-        try:
+        async with self.start(job) as process:
             return await process.finish()
-        finally:
-            await process.kill()
 
     @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[_Running]:
+    async def start(self, job: Job) -> AsyncIterator[TriedJob[_Running]]:
         """A running job to talk with; leaving the context kills it."""
-        process = await self._start(job)
+
+        async def start() -> list[_Running]:
+            return [await self._start(job)]
+
+        (process,) = await SecondTry(start).begin()
         try:
             yield process
         finally:
@@ -100,19 +102,25 @@ class JailSandbox:
     @asynccontextmanager
     async def pair(
         self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[_Running, _Running]]:
+    ) -> AsyncIterator[tuple[TriedJob[_Running], TriedJob[_Running]]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         told = [_checked(first, False), _checked(second, False)]
         if first.seed != second.seed or _profile_of(first) != _profile_of(second):
-            raise SandboxError("two jobs of a pair need the same seed, sites, modules and preload")
-        server = await self._server(first)
-        if shared and server.profile.level == "L2":
-            raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
-        seats = await server.pair(bool(first.stdin or second.stdin))
-        started = [
-            _Running(server, seat, job, {**one, "shared": shared}, endless=False)
-            for seat, job, one in zip(seats, (first, second), told, strict=True)
-        ]
+            raise SandboxError(
+                "two jobs of a pair need the same seed, sites, modules, preload and grants"
+            )
+
+        async def start() -> list[_Running]:
+            server = await self._server(first)
+            if shared and server.profile.level == "L2":
+                raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
+            seats = await server.pair(bool(first.stdin or second.stdin))
+            return [
+                _Running(server, seat, job, {**one, "shared": shared}, endless=False)
+                for seat, job, one in zip(seats, (first, second), told, strict=True)
+            ]
+
+        started = await SecondTry(start).begin()
         try:
             yield started[0], started[1]
         finally:
@@ -372,7 +380,7 @@ class _Running(Conversation):
         """What became of the job cannot be known: that is no fault of its code."""
         self._put_away()
         self._seat.close()
-        self._settle(SandboxError(f"the fork server ended: {self._server.broken}"))
+        self._settle(SandboxLost(f"the fork server ended: {self._server.broken}"))
 
     def _abandon(self) -> None:
         """Its event loop is closed, so nobody waits: only descriptors are left to give back."""

@@ -4,6 +4,7 @@ Errors of our surroundings are exceptions; everything untrusted code does is a v
 
     SandboxError                the jail itself is broken or absent; the message says what to do
       SandboxUnavailable        this system cannot run this backend
+      SandboxLost               what held the job was ended from outside; nothing is known of it
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class SandboxError(Exception):
 
 class SandboxUnavailable(SandboxError):
     """This backend cannot run here; the message says what would help."""
+
+
+class SandboxLost(SandboxError):
+    """What held a job was ended from outside, and what became of the job cannot be known."""
 
 
 @dataclass(frozen=True)
