@@ -16,6 +16,7 @@ import fcntl
 import json
 import marshal
 import os
+import secrets
 import signal
 import socket
 import tempfile
@@ -30,7 +31,7 @@ from sandbox.guest import CHANNEL
 from sandbox.levels import JailLevel
 from sandbox.orders import FLAGS, environment, loaded
 from sandbox.quarters import Quarters
-from sandbox.types import SandboxError
+from sandbox.types import SandboxError, SandboxLost
 from sandbox.zygote import (
     ALONE,
     ANSWER,
@@ -68,6 +69,8 @@ class Profile:
     sites: tuple[str, ...] = ()
     modules: tuple[tuple[str, str], ...] = ()
     preload: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    """What its jobs may do beyond one process without a network; at L4 alone."""
 
 
 @dataclass(eq=False)
@@ -123,6 +126,8 @@ class ForkServer:
         self._count = 0
         self._restocking = False
         self._free = deque(range(SLOTS))
+        # No job may know where another lies: what cannot be opened can be asked after.
+        self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.used = time.monotonic()
@@ -165,6 +170,10 @@ class ForkServer:
         self.started_s = time.monotonic() - began
         self.adopt(loop)
 
+    def folder(self, seat: Seat) -> str:
+        """Where a seat's folders lie, in the file system that the server sees."""
+        return f"{self.base}/{self._slots[seat.folder]}"
+
     def _report(self, answer: bytes) -> dict[str, Any]:
         # Any: JSON; the fork server is ours, and no other code has run in it yet.
         if not answer:
@@ -189,7 +198,7 @@ class ForkServer:
                 return os.posix_spawn(
                     interpreter.executable,
                     [interpreter.executable, *FLAGS, "-c", start],
-                    environment(self.profile.seed) | {"HOME": "/", **interpreter.environment},
+                    self._environment(),
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, source, place)
                         for source, place in zip(moved, (0, 1, 2, CHANNEL), strict=True)
@@ -202,6 +211,12 @@ class ForkServer:
                 for descriptor in moved:
                     os.close(descriptor)
 
+    def _environment(self) -> dict[str, str]:
+        own = {"HOME": "/", **self._quarters.interpreter.environment}
+        if "processes" in self.profile.grants:
+            own["PYTHONPATH"] = ":".join(self._quarters.sites(self.profile.sites))
+        return environment(self.profile.seed) | own
+
     def _orders(self) -> dict[str, Any]:
         profile = self.profile
         sites = self._quarters.sites(profile.sites)
@@ -212,10 +227,12 @@ class ForkServer:
             "base": self._place.slots,
             "root": self._place.root,
             "control": self._place.control,
-            "slots": SLOTS,
+            "slots": self._slots,
+            "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
             "threads": THREADS,
             "library": self._quarters.library,
+            "shared": self._quarters.interpreter.shared,
             "readable": [one for one in (self._quarters.interpreter.shared, *sites) if one],
             "sites": sites,
             "modules": loaded(dict(profile.modules)),
@@ -229,6 +246,9 @@ class ForkServer:
         if self._loop is not loop:
             self._restocking = False
             if self._loop is not None and not self._loop.is_closed():
+                return False
+            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                self.close("it ended while nobody listened")
                 return False
             self._loop = loop
             self._waiting.clear()
@@ -324,12 +344,14 @@ class ForkServer:
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
         if seat.end is None and not seat.lost and not self.broken:
-            self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
+            # Where it does not listen any more, its seats have heard of that by now.
+            with suppress(SandboxLost):
+                self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
     async def _has_room(self) -> bool:
         """Waits for a free folder; raises `SandboxError` when the server has ended."""
         if self.broken:
-            raise SandboxError(f"the fork server ended: {self.broken}")
+            raise SandboxLost(f"the fork server ended: {self.broken}")
         if self._free:
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -441,7 +463,7 @@ class ForkServer:
                 self._control.send(message)
         except OSError as error:
             self.close(f"it does not listen: {error}")
-            raise SandboxError(f"the fork server ended: {self.broken}") from error
+            raise SandboxLost(f"the fork server ended: {self.broken}") from error
 
     def _hear(self) -> None:
         while not self.broken:
