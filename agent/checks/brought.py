@@ -14,6 +14,9 @@ from agent.domain import Script, Solution, Task, TestCase
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json
 
+_STARTING = frozenset({"subprocess", "multiprocessing", "concurrent", "pty"})
+_FORKING = ("os.fork", "os.posix_spawn", "os.exec", "create_subprocess")
+_CONNECTING = frozenset({"socket", "socketserver", "http", "xmlrpc", "ftplib", "smtplib", "urllib"})
 LATE_TESTS = 2
 """After so many tests that came to no end the others are given a fifth of the time."""
 
@@ -122,6 +125,18 @@ class Brought:
             return given
         stem = self.name.rpartition(".")[2]
         return f"test_{stem}.py" if f"test_{stem}" not in self.modules else "test_it.py"
+
+    def grants(self, tests: list[TestCase]) -> tuple[bool, bool]:
+        """Whether the tests or the program start processes, and whether they use the network of
+        this machine: what the jail grants them where it can."""
+        texts = [
+            *(file.text for file in (*self.solution.files, *self.task.support)
+              if file.path.endswith(".py")),
+            *dict.fromkeys(test.code for test in tests),
+        ]
+        roots = frozenset[str]().union(*map(shipping.imported, texts))
+        forks = any(word in text for text in texts for word in _FORKING)
+        return forks or bool(roots & _STARTING), bool(roots & _CONNECTING)
 
     def needs_packages(self, tests: list[TestCase]) -> bool:
         """Whether the tests, or their helpers, need pytest or other packages."""

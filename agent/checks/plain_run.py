@@ -71,8 +71,9 @@ async def run_snippets(
             ],
         }
         before = len(run.rows)
-        with_pytest = brought.needs_packages([test for test, _ in waiting.values()])
-        await _one_process(brought, payload, {}, with_pytest, manner, run)
+        asked = [test for test, _ in waiting.values()]
+        with_pytest = brought.needs_packages(asked)
+        await _one_process(brought, asked, payload, {}, with_pytest, manner, run)
         for key in run.rows:
             waiting.pop(key, None)
         if waiting and len(run.rows) == before:
@@ -100,19 +101,22 @@ async def run_file(
             ),
         }
         before = len(run.rows)
-        finished = await _one_process(brought, payload, {path: code}, True, manner, run)
+        finished = await _one_process(
+            brought, [*tests], payload, {path: code}, True, manner, run
+        )
         if finished or len(run.rows) == before:
             return run
 
 
 async def _one_process(
-    brought: Brought, payload: dict[str, Json], test_files: Mapping[str, str], with_pytest: bool,
-    manner: Manner, run: PlainRun,
+    brought: Brought, asked: list[TestCase], payload: dict[str, Json],
+    test_files: Mapping[str, str], with_pytest: bool, manner: Manner, run: PlainRun,
 ) -> bool:
     """Runs what is left in one process; whether it came to its end."""
     key = secrets.token_bytes(32)
     canary = Canary(manner, f"_{secrets.token_hex(8)}")
     ours = await shipping.shipment(brought.sandbox, brought.task.sites, with_pytest)
+    starts, connects = brought.grants(asked)
     files = {
         path: canary.program(text) if path.endswith(".py") else text
         for path, text in brought.files.items()
@@ -133,6 +137,7 @@ async def _one_process(
         program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,
         stdin=brought.task.stdin, sites=ours.sites, seed=brought.seeds.hash,
         preload=brought.preload, limits=Limits(wall_s=3600.0, cpu_s=3600.0),
+        processes=starts, loopback=connects,
     )
     async with brought.sandbox.start(job) as process:
         finished = await _heard(process, key, brought, run)

@@ -85,9 +85,14 @@ def preloads(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in PRELOADABLE if name in imported)
 
 
-@lru_cache(maxsize=4096)
 def _roots(code: str) -> frozenset[str]:
-    """The packages outside Python that a text imports; none where it does not parse."""
+    """The packages outside Python that a text imports."""
+    return imported(code) - sys.stdlib_module_names
+
+
+@lru_cache(maxsize=4096)
+def imported(code: str) -> frozenset[str]:
+    """The packages and modules that a text imports; none where it does not parse."""
     try:
         nodes = nodes_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -98,7 +103,7 @@ def _roots(code: str) -> frozenset[str]:
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             named.append(node.module)
-    return frozenset(name.partition(".")[0] for name in named) - sys.stdlib_module_names
+    return frozenset(name.partition(".")[0] for name in named)
 
 
 @dataclass(frozen=True)
