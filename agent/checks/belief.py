@@ -13,8 +13,10 @@ All of this is pure: rows go in, a verdict comes out.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from agent.checks.signs import words
@@ -59,19 +61,38 @@ def passes(row: Row) -> bool:
 def can_contradict(row: Row | None) -> bool:
     """Whether an observed failure rests on nothing but plain calls and plain answers."""
     return (
-        row is not None and row.get("status") in ("failed", "error") and row.get("plain") is True
+        row is not None and row.get("status") == "failed" and row.get("plain") is True
     )
 
 
-_STATEFUL = (
-    "patch", "mock", "setattr", "delattr", "environ", "putenv", "setenv", "chdir", "setitem",
-    "syspath", "sys.", "signal", "locale", "getcontext", "localcontext", "warnings", "logging",
-    "caplog", "capsys", "capfd", "recwarn", "warns", "deprecated_call", "tracemalloc", "__dict__", "vars(", "register",
+_STATELESS = frozenset(
+    "pytest unittest math cmath itertools functools operator string re json collections decimal "
+    "fractions statistics typing __future__ textwrap".split()
 )
+_STATEFUL = ("monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mocker", "fixture",
+             "setUp", "setup_", "global ", "__dict__", "vars(", "setattr", "register", "warns")
 
 
-def keeps_to_calls(code: str) -> bool:
-    """Whether a test's text changes nothing by other ways than calls, as far as words tell."""
+@lru_cache(maxsize=1024)
+def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
+    """Whether a test's text asks the program (`modules`) by calls alone, and keeps no state."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
+                node.module or ""
+            ]
+            if any(
+                name not in modules and name.partition(".")[0] not in _STATELESS for name in named
+            ):
+                return False
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(
+            "parametrize" not in ast.unparse(decorator) for decorator in node.decorator_list
+        ):
+            return False
     return not any(word in code for word in _STATEFUL)
 
 

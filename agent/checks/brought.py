@@ -15,6 +15,7 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Json
 
 _STARTING = frozenset({"subprocess", "multiprocessing", "concurrent", "pty"})
+_DOCUMENTATION = ("doctest", "__doc__", "getdoc", "getsource", "help(")
 _FORKING = ("os.fork", "os.posix_spawn", "os.exec", "create_subprocess")
 _CONNECTING = frozenset({"socket", "socketserver", "http", "xmlrpc", "ftplib", "smtplib", "urllib"})
 LATE_TESTS = 2
@@ -107,10 +108,16 @@ class Brought:
     @property
     def files(self) -> dict[str, str]:
         """What lies beside the program where no test may lie."""
+        return self.files_for([])
+
+    def files_for(self, tests: list[TestCase]) -> dict[str, str]:
+        """The same, for the process that holds these tests as well: its own doctests stay in the
+        program where the tests look at what is documented."""
+        documented = any(word in test.code for test in tests for word in _DOCUMENTATION)
         helpers = {path for path in self.test_support if path.endswith(".py")}
         laid = {f.path: f.text for f in self.task.support if f.path not in helpers}
         laid |= {file.path: file.text for file in self.solution.files}
-        laid[self.solution.entry] = mask(self.solution.text)
+        laid[self.solution.entry] = mask(self.solution.text, not documented)
         return laid
 
     @property

@@ -188,7 +188,7 @@ class _Bench:
             await observe_snippets(self.brought, [one for one in snippets if one[0] == key], run)
             return run
 
-        calling = {key for key, test, _ in snippets if belief.keeps_to_calls(test.code)}
+        calling = {key for key, test, _ in snippets if belief.keeps_to_calls(test.code, self.brought.all_modules)}
         rows = await self._weighed(plain, observed, reasons, calling, again, alone)
         for key, test, _ in snippets:
             seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
@@ -217,7 +217,7 @@ class _Bench:
             return run
 
         reasons = dict.fromkeys(plain.rows, reason)
-        calling = {*plain.rows} if belief.keeps_to_calls(code) else set()
+        calling = {*plain.rows} if belief.keeps_to_calls(code, self.brought.all_modules) else set()
         rows = await self._weighed(plain, observed, reasons, calling, again, alone)
         for test in tests:
             node = _node(test)

@@ -119,7 +119,7 @@ async def _one_process(
     starts, connects = brought.grants(asked)
     files = {
         path: canary.program(text) if path.endswith(".py") else text
-        for path, text in brought.files.items()
+        for path, text in brought.files_for(asked).items()
     }
     tests = {path: canary.test(text) for path, text in test_files.items()}
     laid = {**brought.test_support, **files, **tests}

@@ -109,6 +109,8 @@ class Link:
         """Runs before each request; may make requests itself."""
         self.checks_something: Callable[[types.CodeType], bool] = lambda code: False
         """Whether code of the test holds an assert."""
+        self.expects_stop = False
+        """The test itself speaks of the end of an iteration."""
         self.handlers: dict[str, Callable[..., Object]] = {}
         """Further requests this side answers."""
         self.requests = 0
@@ -136,6 +138,8 @@ class Link:
         """Where the solution's word was taken, in words."""
         self.refused: list[str] = []
         """Where an object of the solution was not allowed to judge itself, in words."""
+        self.calls = 0
+        """Uses of the solution by the test."""
         self.signs: list[str] = []
         """What the solution was seen doing to the test, in words."""
         self.beyond = "the test uses classes of the program" if self.knows_classes else ""
@@ -143,8 +147,9 @@ class Link:
         self.handed: dict[int, object] = {}
         """Functions and coroutines of the test that check something, handed to the solution and
         not called since, by `id` of their code."""
-        self.swallowed: list[BaseException] = []
-        """What kept an assert in a callback from holding; the solution saw it first."""
+        self.swallowed: dict[int, BaseException] = {}
+        """What kept an assert in a callback from holding; the solution saw it first. By `id` of
+        the callback's code: what holds when it is called again was not hidden."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
         self.met: set[str] = set()
@@ -215,6 +220,7 @@ class Link:
             and (type(answer) in _ATOMS or _is_function(answer))
         ):
             return
+        self.calls += 1
         if not _is_call(verb, args):
             self.beyond = _FEATURES.get(verb, "the test uses objects of the program")
         elif not (_is_all_plain(args[3]) and _is_all_plain(args[4])):
@@ -240,7 +246,9 @@ class Link:
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
         if type(error).__module__ != "builtins":
             self.beyond = self.beyond or "the program raises exceptions of its own"
-        if is_call and isinstance(error, StopIteration | StopAsyncIteration):
+        if is_call and not self.expects_stop and isinstance(
+            error, StopIteration | StopAsyncIteration
+        ):
             self.signs.append(ACTING["stop-iteration"])
         if type(error).__module__ in ("unittest.case", "_pytest.outcomes", "_pytest.runner"):
             self.signs.append(ACTING["control-flow"])
@@ -275,7 +283,7 @@ class Link:
         """What the other side hears of an exception: nothing of a failed assert's message."""
         if not self.judging or not self._decides(error):
             return error
-        self.swallowed.append(error)
+        self.swallowed[_code_id(error)] = error
         known = self.table.oid(error) is not None
         return error if known else AssertionError("an assert of the test failed")
 
@@ -390,7 +398,9 @@ class Link:
             case "owns", [owner, name]:
                 return name in vars(owner)
             case "call", [function, positional, named]:
-                return function(*positional, **named)
+                answer = function(*positional, **named)
+                self.swallowed.pop(id(code_of(function)), None)
+                return answer
             case "member", [cls, name, mine, positional, named]:
                 return _member(cls, name, mine)(*positional, **named)
             case "op", [cls, name, mine, positional, named]:
@@ -583,6 +593,14 @@ class Link:
             shown = [_shown(arg) for arg in args]
             shown += [f"{key}={_shown(arg)}" for key, arg in kwargs.items()]
             self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
+
+
+def _code_id(error: BaseException) -> int:
+    """The `id` of the code in which an exception was passed on last, on this side."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<jail module"):
+        trace = trace.tb_next
+    return 0 if trace is None else id(trace.tb_frame.f_code)
 
 
 def code_of(value: Any) -> types.CodeType | None:

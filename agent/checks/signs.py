@@ -90,9 +90,6 @@ def reaching(program: str) -> str:
         match node:
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
                 return f"{ACTING['frames']} ({name})"
-            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=key)]):
-                if not (isinstance(key, ast.Name) and key.id == "__name__"):
-                    return ACTING["module-table"]
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
             ):

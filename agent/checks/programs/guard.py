@@ -73,6 +73,11 @@ class Guard:
         self._expected = frozenset(
             path for path in data if any(w in os.path.basename(path).lower() for w in EXPECTED_WORDS)
         )
+        self._helpers = frozenset(
+            path for path in self.tests
+            if not os.path.basename(path).startswith(("test_", "conftest"))
+            and not path.endswith("_test.py")
+        )
         self._deep = any(word in texts for word in DEEP)
         self._note = note
         self._noted: set[tuple[str, str]] = set()
@@ -139,6 +144,8 @@ class Guard:
         source = _source_of(path)
         if source not in self.tests and path not in self._expected:
             return
+        if source in self._helpers and any(name.startswith("<frozen") for name in _files(caller)):
+            return  # the program imports what lies beside it
         if self.actor(caller) == "program" and not _shows_a_traceback(caller):
             kind = "test-source" if source in self.tests else "expected-data"
             self.note(kind, os.path.basename(path))

@@ -21,8 +21,8 @@ from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Opaque, Unsettled
-from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.signs import ACTING
+from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.transform import FOLLOWED
 from agent.checks.wording import first_line
 
@@ -297,7 +297,7 @@ class Court:
         link = self.link
         verdict: Verdict = {
             "observed": link.observed[:3], "signs": link.signs[:3],
-            "plain": not link.beyond, "feature": link.beyond,
+            "plain": bool(link.calls) and not link.beyond, "feature": link.beyond,
         }
         # A test may have caught what it cannot know; it has not passed all the same.
         if self.late:
@@ -375,6 +375,7 @@ class Court:
 
     def reads(self, reading: Reading, name: str) -> types.CodeType:
         """Takes up a test of that file name; gives its code."""
+        self.link.expects_stop = "StopIteration" in reading.used or "iter" in reading.used
         self.test_file, self.assert_lines = name, reading.lines
         return reading.code
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
-from _pytest import outcomes
+from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
@@ -42,11 +42,16 @@ class Checks:
     def __init__(self, run: Run) -> None:
         self._run = run
         self.held = 0
-        self.hidden: list[str] = []
-        """Checks that did not hold where the program was among those who could hide it."""
+        self._hidden: dict[tuple[str, int], str] = {}
+
+    @property
+    def hidden(self) -> list[str]:
+        """Checks that did not hold where the program could hide it, and did not hold later."""
+        return [*self._hidden.values()]
 
     def reset(self) -> None:
-        self.held, self.hidden = 0, []
+        """A test begins."""
+        self.held, self._hidden = 0, {}
 
     def install(self) -> None:
         """Has pytest's rewritten asserts, unittest's and `pytest.raises` tell of themselves."""
@@ -55,6 +60,8 @@ class Checks:
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
+        for checker in (raises.RaisesExc, recwarn.WarningsChecker):
+            checker.__exit__ = self._left(checker.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
             self._told_of(kind)
         stop = unittest.case._ShouldStop
@@ -66,6 +73,9 @@ class Checks:
     def _passes(self) -> bool:
         """Called where an assert of the test holds; no explanation is wanted."""
         self.held += 1
+        if self._hidden:
+            frame = sys._getframe(1)
+            self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
         return False
 
     def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
@@ -82,13 +92,10 @@ class Checks:
         if where is None:
             return
         outer = where
-        while outer is not None:
-            if outer.f_code.co_filename in self._run.guard.program:
-                self.hidden.append(first_line(text))
-                return
+        while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
             outer = outer.f_back
-        if _within_foreign_with(where):
-            self.hidden.append(first_line(text))
+        if outer is not None or _within_foreign_with(where):
+            self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
 
     def _counted(self, function: Any) -> Any:
         checks = self
@@ -106,6 +113,14 @@ class Checks:
         checked.__name__ = function.__name__
         checked.__doc__ = function.__doc__
         return checked
+
+    def _left(self, leave: Any) -> Any:
+        def left(*args: Any) -> Any:
+            result = leave(*args)
+            self.held += 1
+            return result
+
+        return left
 
     def _told_of(self, kind: Any) -> None:
         before = kind.__init__
