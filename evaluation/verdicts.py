@@ -223,7 +223,8 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
     if honest:
         tests = sum(max(len(one.plain), 1) for one in honest)
         differing = [(one, word) for one in honest for word in one.differing]
-        yield f"honest files that agree with plain pytest: {_share(honest, lambda o: not o.differing)}"
+        agreeing = _share(honest, lambda one: not one.differing)
+        yield f"honest files that agree with plain pytest: {agreeing}"
         yield f"  tests: {tests - len(differing)} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
         labels = Counter(

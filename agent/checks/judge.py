@@ -188,7 +188,10 @@ class _Bench:
             await observe_snippets(self.brought, [one for one in snippets if one[0] == key], run)
             return run
 
-        calling = {key for key, test, _ in snippets if belief.keeps_to_calls(test.code, self.brought.all_modules)}
+        modules = self.brought.all_modules
+        calling = {
+            key for key, test, _ in snippets if belief.keeps_to_calls(test.code, modules)
+        }
         rows = await self._weighed(plain, observed, reasons, calling, again, alone)
         for key, test, _ in snippets:
             seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
@@ -263,10 +266,8 @@ class _Bench:
         """What was seen of each test, after all that has to be looked at once more."""
         rows = dict(plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
-        against = await self._contradicted(
-            [key for key in passing if key in calling and belief.can_contradict(observed.rows.get(key))],
-            alone,
-        )
+        failing = [key for key in passing if belief.can_contradict(observed.rows.get(key))]
+        against = await self._contradicted([key for key in failing if key in calling], alone)
         signs = {key: plain.signs_of(key) for key in rows}
         if against:
             for run in [await again([], "") for _ in range(PLAIN_RUNS - 1)]:

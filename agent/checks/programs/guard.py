@@ -71,7 +71,8 @@ class Guard:
         self.tests = frozenset(tests)
         """Paths of test files, conftest and helpers."""
         self._expected = frozenset(
-            path for path in data if any(w in os.path.basename(path).lower() for w in EXPECTED_WORDS)
+            path for path in data
+            if any(word in os.path.basename(path).lower() for word in EXPECTED_WORDS)
         )
         self._helpers = frozenset(
             path for path in self.tests

@@ -449,7 +449,7 @@ def evaluate_nothing(tests: Collection[str]) -> None:
             return
         while frame is not None:
             if frame.f_code.co_filename in tests:
-                raise Unsettled("the test runs as code, or unpickles, what the program may have made")
+                raise Unsettled("the test runs as code, or unpickles, what may be the program's")
             frame = frame.f_back
 
     sys.addaudithook(hook)

@@ -176,7 +176,7 @@ class Snippets:
         except BaseException as raised:  # noqa: BLE001 - a test may raise anything
             error = raised
         sys.stdin, sys.stdout, sys.stderr = streams
-        told: dict[str, Any] = {"checks": recorder.checks, "checking": bool(recorder.sites)}
+        told: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
         status = "passed"
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"

@@ -40,6 +40,11 @@ class Recorder:
         self._last: tuple[Site, Any, Any, str] | None = None
         self._call = ("", "")
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is a check that could hold; `assert False` cannot."""
+        return any(site.operator or site.got not in ("False", "0", "None") for site in self.sites)
+
     def called(self, name: str, *args: Any) -> tuple[Any, ...]:
         """The arguments of a call that is about to be made, as they are."""
         self._call = name, f"{name}({', '.join(map(_brief, args))})"[:LIMIT]
@@ -94,7 +99,8 @@ class Recorder:
         other = shown(expected)
         told["expected"] = _wanted(site, other)[:LIMIT]
         what = short(call) or "the value"
-        told["message"] = f"{what} gave {short(told['got'])}, expected {_wanted(site, short(other))}"
+        wanted = _wanted(site, short(other))
+        told["message"] = f"{what} gave {short(told['got'])}, expected {wanted}"
         return told
 
 
