@@ -45,5 +45,6 @@ async def run_in_process(
 
 
 def _first_row(reply: Json) -> Screened:
-    rows = base_rows(reply, 1)
-    return rows[0][0] if rows else Screened((False,), "lost", message=NO_SENSE)
+    told = reply[1] if isinstance(reply, list) and len(reply) == 2 else None
+    rows = base_rows(told, 1)
+    return rows[0].screened if rows else Screened((False,), "lost", message=NO_SENSE)

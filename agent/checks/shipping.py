@@ -25,11 +25,11 @@ from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
     "canary", "changes", "codec", "naming", "operations", "plain", "reading", "remote",
-    "sharing", "standins", "transform", "wording", "programs.disarming", "programs.namesakes",
-    "programs.nearness", "programs.observe_examples", "programs.observe_solution",
-    "programs.observe_tests", "programs.pieces", "programs.probing", "programs.running",
-    "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
-    "programs.trace", "programs.warming",
+    "sharing", "standins", "transform", "wording", "programs.disarming", "programs.endless",
+    "programs.namesakes", "programs.nearness", "programs.observe_examples",
+    "programs.observe_solution", "programs.observe_tests", "programs.pieces", "programs.probing",
+    "programs.running", "programs.screen", "programs.script", "programs.spoiling",
+    "programs.ticks", "programs.trace", "programs.warming",
 )
 _FROM_BELOW = ("common_ends", "literals")
 """What of `agent` itself they need."""
