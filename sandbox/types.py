@@ -90,6 +90,8 @@ class Job:
     """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
     loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
+    owner: str = ""
+    """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
 
 
 REFUSALS = {
