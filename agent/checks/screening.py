@@ -12,6 +12,7 @@ chunk's candidates are asked for one by one, and the guilty one alone is lost.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -51,6 +52,11 @@ LOST_ROW = BaseRow(Screened((False,), "lost"))
 """A test that ended its process, and the steps nobody could count."""
 SLICE_S = 0.3
 """After so much processor time a child answers for the candidates it has finished."""
+NOTHING: Json = {
+    "kind": "probes", "changes": [], "calls": [], "steps": 1, "cpu_s": 1.0, "wall_s": 1.0,
+    "end_s": 0.0, "look_at": 0,
+}
+"""An item that asks for nothing: its reply says that the process runs."""
 
 
 class Screener:
@@ -60,11 +66,18 @@ class Screener:
         self, batches: Sequence[Batch], base: str, count: int,
         hanging: Collection[int] = frozenset(),
     ) -> None:
-        self._batches = batches
+        self._batches = [*batches]
         self._base = base
         self._count = count
         self._hanging = sorted(hanging)
         self._baseline: Baseline | None = None
+
+    async def join(self, batch: Batch) -> None:
+        """Has another process take part from when it runs: where places are scarce it may have to
+        wait for one, and nobody waits for it."""
+        async for _, reply in batch.replies([NOTHING], SLICE_S + KILL_S):
+            if not isinstance(reply, Lost):
+                self._batches.append(batch)
 
     async def baseline(self) -> Baseline:
         """How the base itself does, test by test; run once."""
@@ -88,7 +101,7 @@ class Screener:
             pending, alone = [], []
             items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
             wall_s = BUSY * (SLICE_S + _cpu_s(baseline, patience)) + KILL_S
-            async for number, reply in shared_out(self._batches, items, wall_s):
+            async for number, reply in shared_out(tuple(self._batches), items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, Lost):
                     if len(chunk) == 1:
@@ -128,7 +141,7 @@ class Screener:
                 for chunk in chunks
             ]
             again: list[list[int]] = []
-            async for number, reply in shared_out(self._batches, items, BUSY * PROBE_WALL_S):
+            async for number, reply in shared_out(tuple(self._batches), items, BUSY * PROBE_WALL_S):
                 chunk = chunks[number]
                 rows = probe_rows(reply, len(chunk), len(calls))
                 if rows is not None:
@@ -224,7 +237,14 @@ async def screening(
             Counted(await stack.enter_async_context(sandbox.batch(ordered)), spent)
             for _ in range(processes or min(MOST_PROCESSES, os.cpu_count() or 1))
         ]
-        yield Screener(batches, base.text, len(tests) or 1, hanging)
+        screener = Screener(batches[:1], base.text, len(tests) or 1, hanging)
+        joining = [asyncio.create_task(screener.join(batch)) for batch in batches[1:]]
+        try:
+            yield screener
+        finally:
+            for one in joining:
+                one.cancel()
+            await asyncio.gather(*joining, return_exceptions=True)
 
 
 def _cpu_s(baseline: Baseline, patience: float) -> float:

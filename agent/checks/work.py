@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sandbox.sandbox import Batch
 from sandbox.types import Json, Lost
 
-LOST_S = 1.0
+LOST_S = 0.4
 """The most that counts for a process that was ended: how long it worked is not known."""
 
 

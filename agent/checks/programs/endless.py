@@ -21,7 +21,7 @@ from sys import _getframe
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-LOOKS, ROUNDS = 64, 8
+LOOKS, ROUNDS = 64, 5
 """Steps that are looked at, and how often one loop may come round: enough for loops in loops."""
 LEAST_BITS = 1_000
 """Of a number that may be running away."""
@@ -134,16 +134,19 @@ def only_added_to(text: str, line: int, names: Iterable[str]) -> bool:
     return loop is not None and not _reads(loop, frozenset(names))
 
 
-def _outermost(tree: ast.AST, line: int) -> ast.AST | None:
-    """The outermost loop, of one function, around the `while` whose condition is in that line."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.While | ast.For) and any(
-            isinstance(one, ast.While) and one.test.lineno == line for one in ast.walk(node)
-        ):
-            return node
-        found = _outermost(node, line)
-        if found is not None:
-            return found
+def _outermost(node: ast.AST, line: int) -> ast.AST | None:
+    """The outermost loop around that line."""
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, block, ()):
+            if isinstance(inner, ast.match_case):
+                found = _outermost(inner, line)
+            elif not inner.lineno <= line <= inner.end_lineno:
+                continue
+            else:
+                is_loop = isinstance(inner, ast.While | ast.For)
+                found = inner if is_loop else _outermost(inner, line)
+            if found is not None:
+                return found
     return None
 
 
