@@ -437,7 +437,8 @@ def plan_words(provider: str, why: str) -> str:
 
 def search_words(event: Searched) -> str:
     """A search's progress in one line."""
-    over = "" if event.cut_after is None else f"; its time was over after {event.cut_after:.1f} s"
+    cut = event.cut_after
+    over = "" if cut is None else f"; its time was over after {cut:.1f} s of work"
     return (
         f"search: {_count(event.candidates, 'candidate')}, {event.plausible} plausible, "
         f"best passes {event.best_passed} of {event.total}{over}"

@@ -234,7 +234,7 @@ def _matrix(view: View) -> str:
 
 
 def _cut(cut_after: float | None) -> str:
-    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s"
+    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s of work"
 
 
 def _legend(columns: tuple[Column, ...]) -> str:

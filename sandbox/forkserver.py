@@ -31,6 +31,7 @@ from sandbox.guest import CHANNEL
 from sandbox.levels import JailLevel
 from sandbox.orders import FLAGS, environment, loaded
 from sandbox.quarters import Quarters
+from sandbox.turns import Asking, Turns
 from sandbox.types import SandboxError, SandboxLost
 from sandbox.zygote import (
     ALONE,
@@ -46,7 +47,7 @@ from sandbox.zygote import (
 
 START_S = 30.0
 SLOTS = 24
-"""Jobs, or pairs of jobs, that one server runs at once; others wait."""
+"""Jobs, or pairs of jobs, that one server runs at once; others take turns, see `turns`."""
 SCRATCH_MIB = 64
 """What a job may leave in its folders, all files together."""
 THREADS = 1024
@@ -128,7 +129,7 @@ class ForkServer:
         self._free = deque(range(SLOTS))
         # No job may know where another lies: what cannot be opened can be asked after.
         self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._turns = Turns()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.used = time.monotonic()
 
@@ -251,7 +252,7 @@ class ForkServer:
                 self.close("it ended while nobody listened")
                 return False
             self._loop = loop
-            self._waiting.clear()
+            self._turns.forget()
             # What the closed loop left running belongs to nobody any more.
             for seat in list(self._seats.values()):
                 if seat.on_end is not None:
@@ -303,43 +304,51 @@ class ForkServer:
             if seat.on_end is not None and alive:
                 seat.on_end()
         self._seats.clear()
-        while alive and self._waiting:
-            self._wake()
-        self._waiting.clear()
+        if alive:
+            self._turns.end()
+        self._turns.forget()
         self._quarters.leave_server(self._place)
 
     # ---------------------------------------------------------------- seats
 
-    async def alone(self, reads: bool = False) -> Seat:
+    async def alone(self, reads: bool = False, owner: str = "") -> Seat:
         """A seat for one job, which `reads` standard input or finds it empty."""
         self._stock.wants_alone = self._keeps_ready
+        asking = Asking(owner)
         if reads:
-            await self._until_room()
-            return self._fork(self._free.popleft(), ALONE, reads=True)
+            await self._until_room(asking)
+            return self._given(self._fork(self._free.popleft(), ALONE, reads=True), owner)
         while not self._stock.alone:
-            if await self._has_room():
+            if await self._has_room(asking):
                 self._stock.alone.append(self._fork(self._free.popleft(), ALONE))
         seat = self._stock.alone.popleft()
         self._restock()
-        return seat
+        return self._given(seat, owner)
 
-    async def silent(self) -> Seat:
-        """A seat whose output goes nowhere, and whose errors come by a pipe."""
-        await self._until_room()
-        return self._fork(self._free.popleft(), ALONE, silent=True)
+    async def silent(self, owner: str = "") -> Seat:
+        """A seat whose output goes nowhere, and whose errors come by a pipe, for a job that
+        lasts."""
+        await self._until_room(Asking(owner, lasts=True))
+        return self._given(self._fork(self._free.popleft(), ALONE, silent=True), owner)
 
-    async def pair(self, reads: bool = False) -> tuple[Seat, Seat]:
+    async def pair(self, reads: bool = False, owner: str = "") -> tuple[Seat, Seat]:
         """Two seats that have a channel and a folder in common."""
         self._stock.wants_pairs = self._keeps_ready
+        asking = Asking(owner)
         if reads:
-            await self._until_room()
-            return self._fork_pair(reads=True)
+            await self._until_room(asking)
+            one, other = self._fork_pair(reads=True)
+            return self._given(one, owner), other
         while not self._stock.pairs:
-            if await self._has_room():
+            if await self._has_room(asking):
                 self._stock.pairs.append(self._fork_pair())
-        seats = self._stock.pairs.popleft()
+        one, other = self._stock.pairs.popleft()
         self._restock()
-        return seats
+        return self._given(one, owner), other
+
+    def _given(self, seat: Seat, owner: str) -> Seat:
+        self._turns.take(seat.folder, owner)
+        return seat
 
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
@@ -348,14 +357,14 @@ class ForkServer:
             with suppress(SandboxLost):
                 self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
-    async def _has_room(self) -> bool:
+    async def _has_room(self, asking: Asking) -> bool:
         """Waits for a free folder; raises `SandboxError` when the server has ended."""
         if self.broken:
             raise SandboxLost(f"the fork server ended: {self.broken}")
-        if self._free:
+        if self._turns.may_take(asking, len(self._free)):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._turns.wait(asking, waiter)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -364,8 +373,8 @@ class ForkServer:
             raise
         return False
 
-    async def _until_room(self) -> None:
-        while not await self._has_room():
+    async def _until_room(self, asking: Asking) -> None:
+        while not await self._has_room(asking):
             pass
 
     def _restock(self) -> None:
@@ -378,7 +387,7 @@ class ForkServer:
         """Forks what is to be ready, once those who wait have been served."""
         stock = self._stock
         self._restocking = False
-        if self.broken or self._waiting:
+        if self.broken or self._turns:
             return
         if stock.wants_alone:
             while len(stock.alone) < READY_ALONE and len(self._free) > SLOTS // 2:
@@ -485,6 +494,7 @@ class ForkServer:
             self._ended(self._seats.pop(number), status, cpu_s)
         elif kind == FREE and self._is_taken(number):
             self._free.append(number)
+            self._turns.give_back(number)
             self._wake()
         else:
             self.close("it said what is no answer")
@@ -510,12 +520,9 @@ class ForkServer:
 
     def _wake(self) -> None:
         """Lets the next one who waits for a folder look again."""
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self._restock()
+        self._turns.next(len(self._free))
+        if not self._turns:
+            self._restock()
 
 
 def _memory(name: str) -> int:

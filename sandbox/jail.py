@@ -116,7 +116,7 @@ class JailSandbox:
             server = await self._server(first)
             if shared and server.profile.level == "L2":
                 raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
-            seats = await server.pair(bool(first.stdin or second.stdin))
+            seats = await server.pair(bool(first.stdin or second.stdin), first.owner)
             return [
                 _Running(server, seat, job, {**one, "shared": shared}, endless=False)
                 for seat, job, one in zip(seats, (first, second), told, strict=True)
@@ -138,7 +138,7 @@ class JailSandbox:
         async def start() -> _Running:
             told = _checked(job, endless=True)
             server = await self._server(job)
-            return _Running(server, await server.silent(), job, told, endless=True)
+            return _Running(server, await server.silent(job.owner), job, told, endless=True)
 
         batch = RestartingBatch(start, job)
         try:
@@ -149,7 +149,8 @@ class JailSandbox:
     async def _start(self, job: Job) -> _Running:
         told = _checked(job, endless=False)
         server = await self._server(job)
-        return _Running(server, await server.alone(bool(job.stdin)), job, told, endless=False)
+        seat = await server.alone(bool(job.stdin), job.owner)
+        return _Running(server, seat, job, told, endless=False)
 
     async def _server(self, job: Job) -> ForkServer:
         return await self._servers.get(self._at_most, _profile_of(job), self._ready)

@@ -96,6 +96,8 @@ class Job:
     """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
     loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
+    owner: str = ""
+    """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
     processes: bool = False
     """The job may start processes of its own inside the jail. Granted where everything that it
     starts is seen to end with it (`Witness.grants`); elsewhere it stays one process."""

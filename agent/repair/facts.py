@@ -21,7 +21,8 @@ class Screened:
 
     passed: tuple[bool | None, ...]
     """One entry per test; `None` was not run. Without tests: whether the program ended well."""
-    ended: Literal["ok", "failed", "syntax", "timeout", "lost"]
+    ended: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
+    """`timeout` may only be slow; `endless` was seen to repeat itself."""
     exception: str = ""
     message: str = ""
     line: int | None = None

@@ -159,7 +159,7 @@ def _repair(state: Seen, base: Candidate, is_between: bool = False) -> Steps:
     yield from offered(state)
     if not state.accepted and not state.spent:
         rounds = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if untold else []))
-        yield from again(state, rounds)
+        yield from again(state, rounds, is_last=True)
         yield from offered(state)
 
 

@@ -146,7 +146,8 @@ def test_that_a_search_was_cut_is_no_detail() -> None:
     )
 
     assert event_words(search) == (
-        "search: 9 candidates, 1 plausible, best passes 2 of 3; its time was over after 8.0 s"
+        "search: 9 candidates, 1 plausible, best passes 2 of 3; "
+        "its time was over after 8.0 s of work"
     )
     assert detail_words(search) == ""
 

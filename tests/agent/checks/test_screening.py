@@ -86,6 +86,29 @@ async def test_hanging_and_crashing_candidates_do_not_stop_the_others() -> None:
     ]
 
 
+async def test_a_candidate_that_repeats_itself_is_told_from_one_that_may_be_slow() -> None:
+    stands, counts = BASE.replace("        n -= 1\n", ""), BASE.replace("n -= 1", "n += 1")
+    tests = [Script(name="two", origin="user", code="assert triple(2) == 6")]
+
+    found = await screened([stands, counts], tests)
+
+    assert [one.ended for one in found] == ["endless", "timeout"]
+
+
+async def test_a_base_whose_loops_end_by_what_is_hidden_is_not_looked_at() -> None:
+    base = (
+        "def up():\n    up.n = getattr(up, 'n', 0) + 1\n    return up.n\n"
+        "def f(x):\n    while up() < 40:\n        pass\n    return x\n"
+    )
+    tests = [Script(name="one", origin="user", code="assert f(1) == 1")]
+    seen = []
+    for text in (base, BASE):
+        async with screening(Task(), program(text), tests, open_sandbox()) as screener:
+            seen.append(await screener.baseline())
+
+    assert [(one.hidden, one.look_at > 0) for one in seen] == [(True, False), (False, True)]
+
+
 async def test_candidates_do_not_see_what_earlier_ones_left() -> None:
     dirty = "import builtins, sys\ntriple = None\nsys.modules['shop'].triple = 1\n" + HEALED
     first, second = await screened([dirty, BASE])
