@@ -17,7 +17,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, get_args
 
 from agent.checks.signs import words
 from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
@@ -30,7 +30,6 @@ CONTRADICTS = (
 LATE = "the test takes too long from outside"
 
 Row = Mapping[str, Any]
-Canaries = Literal["", "noticed", "vacuous"]
 
 
 @dataclass(frozen=True)
@@ -158,10 +157,10 @@ def unfollowed(row: Row) -> str:
 
 
 def _status(row: Row) -> Status:
-    match row.get("status"):
-        case ("passed" | "failed" | "error" | "timeout" | "skipped" | "xfailed" | "xpassed") as one:
-            return one
-    return "error"
+    status: Status = "error"
+    if row.get("status") in get_args(Status):
+        status = row["status"]
+    return status
 
 
 def _text(row: Row, key: str) -> str:

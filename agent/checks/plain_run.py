@@ -131,7 +131,7 @@ async def _one_process(
         "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
         "texts": "\n".join(mask(files[path]) for path in program),
-        "names": sorted(brought.all_modules),
+        "names": [*sorted(brought.all_modules)],
     }
     job = Job(
         program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,

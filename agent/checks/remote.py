@@ -616,7 +616,7 @@ def alike(mine: object, other: object) -> bool:
         return True
     if type(mine) is not type(other):
         return False
-    base = builtin_base(type(mine))
+    base: Any = builtin_base(type(mine))
     if base is not None and base.__eq__(mine, other) is not True:
         return False
     held = [

@@ -70,7 +70,7 @@ def instrument(
 
 def guarded(tree: ast.Module, modules: Collection[str]) -> ast.Module:
     """The tree with Python's own builtins put back after `from program import *`."""
-    changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
+    changed: ast.Module = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
     return ast.fix_missing_locations(changed)
 
 

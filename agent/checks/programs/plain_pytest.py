@@ -56,7 +56,8 @@ class Checks:
     def install(self) -> None:
         """Has pytest's rewritten asserts, unittest's and `pytest.raises` tell of themselves."""
         rewrite._check_if_assertion_pass_impl = self._passes
-        rewrite._format_explanation = self._heard(rewrite._format_explanation)
+        names: Any = vars(rewrite)
+        names["_format_explanation"] = self._heard(names["_format_explanation"])
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
@@ -64,11 +65,11 @@ class Checks:
             checker.__exit__ = self._left(checker.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
             self._told_of(kind)
-        stop = unittest.case._ShouldStop
-        unittest.case._ShouldStop = type(  # type: ignore[misc]  # a class that tells of itself
-            stop.__name__, (stop,), {"__module__": stop.__module__}
-        )
-        self._told_of(unittest.case._ShouldStop)
+        names = vars(unittest.case)
+        stop: Any = names["_ShouldStop"]
+        # A builtin's own constructor cannot be replaced; that of a class in its place can.
+        names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
+        self._told_of(names["_ShouldStop"])
 
     def _passes(self) -> bool:
         """Called where an assert of the test holds; no explanation is wanted."""
