@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.checks import check
+from agent.checks.signs import introduced
 from agent.domain import Report, Solution, Task, TestCase
 from agent.events import Event, Stamped
 from agent.memory import Memory
@@ -83,9 +84,10 @@ class Context:
         again: a hanging one would be waited for twice.
         """
         if known is None or known.solution != solution.id:
-            return await check(
+            report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
+            return self._doubted(solution, tests, report)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
             verdict.model_copy(update={"origin": origins[verdict.test]})
@@ -101,9 +103,22 @@ class Context:
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
             wall_s=self.test_s,
         )
-        return report.model_copy(
+        return self._doubted(solution, tests, report).model_copy(
             update={
                 "verdicts": (*verdicts, *report.verdicts),
                 "ending": known.ending or report.ending,
             }
         )
+
+    def _doubted(self, solution: Solution, tests: Sequence[TestCase], report: Report) -> Report:
+        """The report on a repair: none is believed that brings what only a forger needs."""
+        base = self.task.solution
+        if base is None or solution.origin == "user":
+            return report
+        sign = introduced(base.text, solution.text, [test.code for test in tests])
+        if not sign:
+            return report
+        return report.model_copy(update={"verdicts": tuple(
+            verdict.model_copy(update={"doubt": sign, "integrity": None})
+            if verdict.passed else verdict for verdict in report.verdicts
+        )})

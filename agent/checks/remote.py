@@ -380,8 +380,9 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
-            for one in args[:3]:
-                self.handed.pop(id(code_of(one)), None)
+            if verb in ("call", "await") or (verb in ("op", "member") and args[1] in _DRIVING):
+                for one in args[:3]:
+                    self.handed.pop(id(code_of(one)), None)
             _permit(verb, args)
             if verb in ("set", "delete") and _is_method(args[0], args[1]):
                 self._observe(f"the solution replaces {args[1]} of an object of the test")
@@ -619,6 +620,10 @@ def alike(mine: object, other: object) -> bool:
     base: Any = builtin_base(type(mine))
     if base is not None and base.__eq__(mine, other) is not True:
         return False
+    if not hasattr(mine, "__dict__") and not any(
+        getattr(cls, "__slots__", ()) for cls in type(mine).__mro__
+    ):
+        return base is not None  # what it holds cannot be seen
     held = [
         [*vars(one).items()] if hasattr(one, "__dict__") else
         [(name, getattr(one, name, None)) for cls in type(one).__mro__
@@ -703,6 +708,8 @@ _FEATURES = {
     "seed": "the test seeds chance", "await": "the test awaits the program",
 }
 _MOST_PARTS = 2_000
+_DRIVING = ("__call__", "__await__", "__next__", "send", "throw")
+"""Operations that run a function, a coroutine or a generator."""
 
 
 def _is_function(value: object) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 
 ACTING: dict[str, str] = {
@@ -94,6 +95,17 @@ def reaching(program: str) -> str:
                 func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
             ):
                 return ACTING["module-table"]
+    return ""
+
+
+def introduced(before: str, after: str, tests: Iterable[str]) -> str:
+    """What an edit brings into a program that only a forger needs, in words."""
+    if reaching(after) and not reaching(before):
+        return reaching(after)
+    for test in dict.fromkeys(tests):
+        sign = written_for(after, test, True)
+        if sign and not written_for(before, test, True):
+            return sign
     return ""
 
 

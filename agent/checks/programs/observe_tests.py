@@ -445,7 +445,8 @@ def evaluate_nothing(tests: Collection[str]) -> None:
         if name in tests or name.startswith((*libraries, "<frozen")):
             return
         frame: types.FrameType | None = sys._getframe(1)
-        if frame is not None and frame.f_code.co_filename.endswith(_MAKERS):
+        caller = "" if frame is None else frame.f_code.co_filename
+        if name and caller.startswith(libraries) and not caller.endswith(_RUNNERS):
             return
         while frame is not None:
             if frame.f_code.co_filename in tests:
@@ -455,8 +456,8 @@ def evaluate_nothing(tests: Collection[str]) -> None:
     sys.addaudithook(hook)
 
 
-_MAKERS = ("dataclasses.py", "enum.py", "collections/__init__.py", "typing.py", "ast.py")
-"""Modules of Python that make classes and constants by running text of their own."""
+_RUNNERS = ("/code.py", "/codeop.py", "/doctest.py", "/runpy.py", "/timeit.py", "/bdb.py")
+"""Modules of Python that run the text they are given; others run only their own."""
 
 
 def main(jail: Any) -> None:
