@@ -3,6 +3,7 @@
 | plain | observed | the verdict |
 |---|---|---|
 | does not pass | not asked | what plain says, in its words |
+| sets itself aside, and the program was seen acting on it | not asked | not believed: it fails |
 | passes | passes | believed: `outside`, or `observed` where the program had a word in it |
 | passes | cannot follow | believed as `in-process`, with the reason, after canaries |
 | passes | contradicts, in plain calls, twice | not believed |
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.checks.signs import words
-from agent.domain import Integrity, Status, TestCase, Verdict
+from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
 
 SHOWN = 2_000
 CONTRADICTS = (
@@ -64,7 +65,8 @@ def can_contradict(row: Row | None) -> bool:
 _STATEFUL = (
     "patch", "mock", "setattr", "delattr", "environ", "putenv", "setenv", "chdir", "setitem",
     "syspath", "sys.", "signal", "locale", "getcontext", "localcontext", "warnings", "logging",
-    "caplog", "capsys", "capfd", "recwarn", "warns", "deprecated_call", "tracemalloc", "__dict__", "vars(", "register",
+    "caplog", "capsys", "capfd", "recwarn", "warns", "deprecated_call", "tracemalloc", "__dict__",
+    "vars(", "register",
 )
 
 
@@ -81,12 +83,14 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
         doubt = _doubt(seen)
         if not doubt:
             integrity, reason = _integrity(seen)
+    elif _status(row) in SET_ASIDE:
+        doubt = _joined(seen.signs)
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
         reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
         call=_text(row, "call"), expected=_text(row, "expected"), got=_text(row, "got"),
-        message=_text(row, "message") or (f"not believed: {doubt}" if doubt else ""),
+        message=f"not believed: {doubt}" if doubt else _text(row, "message"),
         type_differs=row.get("type_differs") is True,
         wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
     )
@@ -103,9 +107,11 @@ def _doubt(seen: Seen) -> str:
     if seen.plain.get("checking") and not seen.plain.get("checks"):
         signs.append(words("no-check"))
     signs += (seen.observed or {}).get("signs", ())
-    if signs:
-        return "; ".join(dict.fromkeys(signs))[:SHOWN]
-    return CONTRADICTS if seen.contradicted else ""
+    return _joined(signs) or (CONTRADICTS if seen.contradicted else "")
+
+
+def _joined(signs: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(signs))[:SHOWN]
 
 
 def _integrity(seen: Seen) -> tuple[Integrity, str]:
