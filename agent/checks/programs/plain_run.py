@@ -125,6 +125,20 @@ class Run:
         raise Deadline
 
 
+class Beside(dict[str, Any]):
+    """A snippet's names; those it does not bind itself are the program's, as they are by now."""
+
+    def __init__(self, program: dict[str, Any], **names: Any) -> None:
+        super().__init__(**names)
+        self._program = program
+
+    def __missing__(self, name: str) -> Any:
+        return self._program[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._program
+
+
 class Snippets:
     """Assert snippets beside the program's names, the program loaded afresh for each."""
 
@@ -132,7 +146,8 @@ class Snippets:
         self._run = run
         payload = run.payload
         self._name: str = payload["name"]
-        self._path = os.path.join(run.folder, payload["entry"])
+        self._entry: str = payload["entry"]
+        self._path = os.path.join(run.folder, self._entry)
         self._argv = [self._path, *payload["argv"]]
         self._known = {*sys.modules}
         self._modules = {*payload["names"], self._name, "solution"}
@@ -168,11 +183,11 @@ class Snippets:
             ast.parse(test["code"]), SNIPPET, self._modules, free=True, recorded=True
         )
         recorder.sites = reading.sites
-        module = self._load()
-        names = {
-            **vars(module), "__name__": "__test__", COMPARE: recorder.compare,
-            HOLDS: recorder.holds, CALLED: recorder.called,
-        }
+        names = Beside(
+            vars(self._load()), __name__="__test__", **{
+                COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
+            },
+        )
         if test["output"] is not None:
             names["output"] = test["output"]
         if test["loose"]:
@@ -191,7 +206,7 @@ class Snippets:
         for name in (self._name, "solution"):
             if name not in self._known:
                 sys.modules.pop(name, None)
-        if "." in self._name:
+        if os.path.dirname(self._entry):
             module = importlib.import_module(self._name)
         else:
             module = types.ModuleType(self._name)
@@ -212,18 +227,23 @@ class Snippets:
         """Where in the program, or else in the test, an exception came up."""
         if isinstance(error, AssertionError):
             return ""
+        if isinstance(error, SyntaxError) and str(error.filename).startswith(self._run.folder):
+            return f" at line {error.lineno} ({self._inside(str(error.filename))})"
         where, trace = "", error.__traceback__
         while trace is not None:
             name = trace.tb_frame.f_code.co_filename
             if name.startswith(self._run.folder):
-                where = f" at line {trace.tb_lineno} ({name[len(self._run.folder) + 1:]})"
+                where = f" at line {trace.tb_lineno} ({self._inside(name)})"
             elif name == SNIPPET and not where:
                 where = f" at line {trace.tb_lineno} of the test"
             trace = trace.tb_next
         return where
 
+    def _inside(self, path: str) -> str:
+        return path[len(self._run.folder) + 1 :]
 
-def _import_loose(reading: Reading, names: dict[str, Any]) -> None:
+
+def _import_loose(reading: Reading, names: Beside) -> None:
     """Modules of the standard library that a one-line test names without importing them."""
     for name in reading.attributes:
         if name in sys.stdlib_module_names and name not in names:
