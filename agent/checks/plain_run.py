@@ -193,7 +193,10 @@ def _cut_off(outcome: Outcome, begun: str, brought: Brought, run: PlainRun) -> N
             }
         else:
             run.rows[begun] = {"status": "error", "message": ended(outcome)}
-    elif not run.problem:
+        return
+    if run.rows:
+        run.signs.setdefault("", []).append(words("ended-early"))
+    if not run.problem:
         said = outcome.stderr.strip().rpartition("\n")[2][-300:]
         run.problem = (
             "collecting the tests came to no end" if outcome.ended == "timeout"

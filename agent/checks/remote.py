@@ -179,6 +179,8 @@ class Link:
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
+                    if self.judging and "raised" in message:
+                        self._note_beyond(verb, args, None)
                     answer = self._answer(message, _is_call(verb, args))
                     if self.judging:
                         self._note_beyond(verb, args, answer)

@@ -35,7 +35,9 @@ _COMMON = (
 )
 _FROM_BELOW = ("common_ends", "literals")
 """What of `agent` itself they need."""
-_WITH_PYTEST = (*_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items")
+_WITH_PYTEST = (
+    *_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items",
+)
 
 
 def program(name: str) -> str:

@@ -46,6 +46,9 @@ DEEP = (
 )
 """What reads or changes a frame, in a program's text."""
 
+RAW = ("py_object", "from_address", "memmove", "memset", "POINTER")
+"""What makes something of an address, in a program's text."""
+
 EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
 """Words in the names of files that hold what tests expect."""
 
@@ -118,8 +121,9 @@ def _meant(test: ast.Module, beside: bool) -> set[str]:
     imported = {
         alias.asname or alias.name
         for node in ast.walk(test)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in _LIBRARIES
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
     }
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     python = {name for name in used if hasattr(builtins, name)}

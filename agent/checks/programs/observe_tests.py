@@ -21,8 +21,8 @@ from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Opaque, Unsettled
-from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.signs import ACTING
+from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.transform import FOLLOWED
 from agent.checks.wording import first_line
 
@@ -439,7 +439,9 @@ def evaluate_nothing(tests: Collection[str]) -> None:
             return
         while frame is not None:
             if frame.f_code.co_filename in tests:
-                raise Unsettled("the test runs as code, or unpickles, what the program may have made")
+                raise Unsettled(
+                    "the test runs as code, or unpickles, what the program may have made"
+                )
             frame = frame.f_back
 
     sys.addaudithook(hook)

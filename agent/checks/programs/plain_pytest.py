@@ -14,12 +14,13 @@ import os
 import sys
 import unittest
 import unittest.case
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
-from _pytest import outcomes
+from _pytest import outcomes, raises
 from _pytest.assertion import rewrite
+from _pytest.mark import structures
 
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run
 from agent.checks.wording import first_line
@@ -33,8 +34,8 @@ PLUGINS: dict[str, str] = {
 }
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
 CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-CHECKED = 2
-"""How deep in a test's own functions a check is looked for."""
+_ASSERTING = ("assert", "fail", "run", "__call__")
+"""How the names of those methods of unittest begin by which a test fails."""
 
 
 class Checks:
@@ -56,6 +57,8 @@ class Checks:
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
+        for owner in (raises.RaisesExc, raises.RaisesGroup):
+            owner.__exit__ = self._counted(owner.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
             self._told_of(kind)
         stop = unittest.case._ShouldStop
@@ -63,6 +66,7 @@ class Checks:
             stop.__name__, (stop,), {"__module__": stop.__module__}
         )
         self._told_of(unittest.case._ShouldStop)
+        structures.store_mark = self._marked(structures.store_mark)
 
     def _passes(self) -> bool:
         """Called where an assert of the test holds; no explanation is wanted."""
@@ -88,8 +92,11 @@ class Checks:
                 self.hidden.append(first_line(text))
                 return
             outer = outer.f_back
-        if _within_foreign_with(where):
-            self.hidden.append(first_line(text))
+        while where is not None and where.f_code.co_filename in self._run.guard.tests:
+            if _hides(where):
+                self.hidden.append(first_line(text))
+                return
+            where = where.f_back
 
     def _counted(self, function: Any) -> Any:
         checks = self
@@ -108,6 +115,24 @@ class Checks:
         checked.__doc__ = function.__doc__
         return checked
 
+    def _marked(self, store: Any) -> Any:
+        def marked(owner: Any, mark: Any, **named: Any) -> None:
+            if mark.name in ("skip", "skipif", "xfail") and self._run.guard.acting():
+                self._run.guard.note("control-flow", mark.name)
+            store(owner, mark, **named)
+
+        return marked
+
+    def replaced(self, case: Any) -> None:
+        """Notes asserts of unittest that the program has put in another's place."""
+        if not isinstance(case, unittest.TestCase):
+            return
+        for owner in (case, *type(case).__mro__):
+            for name, value in vars(owner).items():
+                mine = name.startswith(_ASSERTING) and hasattr(unittest.TestCase, name)
+                if mine and self._run.guard.is_programs(value):
+                    self._run.guard.note("changed-runner", name)
+
     def _told_of(self, kind: Any) -> None:
         before = kind.__init__
 
@@ -119,27 +144,79 @@ class Checks:
         kind.__init__ = made
 
 
-def _within_foreign_with(frame: Any) -> bool:
-    """Whether the line that runs in a test's frame stands in a `with` that could be the
-    program's, and in no `try` or `pytest.raises` that expects a failure."""
+def _hides(frame: Any) -> bool:
+    """Whether what fails on the line that runs in a test's frame is hidden right there: by a
+    `with` that could be the program's, or by a name that does not say that it is that of
+    AssertionError."""
     try:
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
     except (SyntaxError, ValueError, RecursionError):
         return False
-    line = frame.f_lineno
-    found = False
-    for node in ast.walk(tree):
-        if not (getattr(node, "lineno", line + 1) <= line <= (getattr(node, "end_lineno", 0) or 0)):
-            continue
-        if isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                words = ast.unparse(item.context_expr)
-                if "raises" in words or "assertRaises" in words or "suppress" in words:
-                    return False
-                found = found or not words.startswith(("pytest.", "self.", "patch", "mock."))
-        elif isinstance(node, ast.Try):
+    for catching in reversed([*_around(tree, frame.f_lineno)]):
+        if isinstance(catching, ast.withitem):
+            words = ast.unparse(catching.context_expr)
+            call = catching.context_expr
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_CATCHING):
+                caught = call.args[:1] if words.startswith("pytest.") else call.args
+            elif words.startswith(("pytest.", "self.", "patch", "mock.")):
+                continue
+            else:
+                return True
+        elif catching.type is None:
             return False
-    return found
+        else:
+            caught = [catching.type]
+        plain, foreign = _asserts_among(caught, frame)
+        if plain or foreign:
+            return not plain
+    return False
+
+
+_CATCHING = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
+_SAYING_SO = ("AssertionError", "Exception", "BaseException")
+
+
+def _around(tree: ast.Module, line: int) -> Iterator[ast.withitem | ast.ExceptHandler]:
+    """What may catch an exception of this line, the outermost first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With | ast.AsyncWith) and _holds([node], line):
+            yield from node.items
+        elif isinstance(node, ast.Try | ast.TryStar) and _holds(node.body, line):
+            yield from reversed(node.handlers)
+
+
+def _holds(body: Sequence[ast.stmt], line: int) -> bool:
+    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+
+
+def _asserts_among(caught: Sequence[ast.expr], frame: Any) -> tuple[bool, bool]:
+    """Whether they catch a failing assert, by a name that says so; and by another."""
+    plain = foreign = False
+    for one in caught:
+        if isinstance(one, ast.Tuple):
+            inner = _asserts_among(one.elts, frame)
+            plain, foreign = plain or inner[0], foreign or inner[1]
+        elif isinstance(one, ast.Name) and one.id in _SAYING_SO:
+            plain = True
+        elif _catches(_value(one, frame)):
+            foreign = True
+    return plain, foreign
+
+
+def _value(node: ast.expr, frame: Any) -> Any:
+    """What a dotted name stands for in a frame; `None` where it cannot be told."""
+    match node:
+        case ast.Name(id=name):
+            return frame.f_locals.get(name, frame.f_globals.get(name))
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_value(owner, frame), name, None)
+    return None
+
+
+def _catches(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_catches, value))
+    return isinstance(value, type) and issubclass(AssertionError, value)
 
 
 class Reporter:
@@ -179,7 +256,7 @@ class Reporter:
     def _is_wanted(self, node: str) -> bool:
         base = node.partition("[")[0]
         return any(
-            node == one or base == one or base.startswith(f"{one}::") for one in self._wanted
+            one in (node, base) or base.startswith(f"{one}::") for one in self._wanted
         )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -204,6 +281,14 @@ class Reporter:
         except BaseException as error:
             self._raised = error
             raise
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        """The test with its instance, which is gone afterwards."""
+        try:
+            return (yield)
+        finally:
+            self._checks.replaced(getattr(item, "instance", None))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A phase of a test is over."""
@@ -283,17 +368,21 @@ def _sides(words: str) -> dict[str, str]:
 
 
 def _checks_anything(item: Any) -> bool:
-    """Whether a check stands in the test's own function, as it is written in its file."""
+    """Whether a check stands in the test's own function as it is written in its file, or in
+    those that it names."""
     name = getattr(item, "originalname", None) or item.name.partition("[")[0]
     try:
         tree = ast.parse("".join(linecache.getlines(str(item.path))))
     except (SyntaxError, ValueError, RecursionError):
         return False
+    functions = {
+        node.name: [*ast.walk(node)] for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    own = functions.get(name, [])
+    named = {one.id for one in own if isinstance(one, ast.Name)} & functions.keys()
     return any(
-        isinstance(one, ast.Assert)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
-        for one in ast.walk(node)
+        isinstance(one, ast.Assert) for part in (name, *named) for one in functions.get(part, ())
     )
 
 

@@ -94,7 +94,8 @@ class Recorder:
         other = shown(expected)
         told["expected"] = _wanted(site, other)[:LIMIT]
         what = short(call) or "the value"
-        told["message"] = f"{what} gave {short(told['got'])}, expected {_wanted(site, short(other))}"
+        wanted = _wanted(site, short(other))
+        told["message"] = f"{what} gave {short(told['got'])}, expected {wanted}"
         return told
 
 
