@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent.checks.signs import words
+from agent.checks.signs import ACTING, words
 from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
 
 SHOWN = 2_000
@@ -80,7 +80,7 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
     row = seen.plain
     doubt, integrity, reason = "", None, ""
     if passes(row):
-        doubt = _doubt(seen)
+        doubt = _doubt(test, seen)
         if not doubt:
             integrity, reason = _integrity(seen)
     elif _status(row) in SET_ASIDE:
@@ -102,11 +102,14 @@ def compared(test: TestCase, row: Row) -> Verdict:
     return seen.model_copy(update={"integrity": "outside"})
 
 
-def _doubt(seen: Seen) -> str:
+def _doubt(test: TestCase, seen: Seen) -> str:
     signs = [*seen.signs]
     if seen.plain.get("checking") and not seen.plain.get("checks"):
         signs.append(words("no-check"))
-    signs += (seen.observed or {}).get("signs", ())
+    for sign in (seen.observed or {}).get("signs", ()):
+        # A test that names it waits for it.
+        if sign != ACTING["stop-iteration"] or "StopIteration" not in test.code:
+            signs.append(sign)
     return _joined(signs) or (CONTRADICTS if seen.contradicted else "")
 
 

@@ -15,8 +15,9 @@ from agent.trees import nodes_of
 
 
 @lru_cache(maxsize=16)
-def mask(text: str) -> str:
-    """`text` without its own asserts, test functions and doctests, all line numbers kept.
+def mask(text: str, doctests: bool = True) -> str:
+    """`text` without its own asserts, test functions and doctests, all line numbers kept;
+    without `doctests` these stay.
 
     An assert, or a block that asserts, becomes `pass`; a test function or class becomes an
     empty one of its name, since the program may call it. Text that does not parse is returned
@@ -28,7 +29,7 @@ def mask(text: str) -> str:
         return text
     nodes = own_tests(text)
     # In a docstring with escapes the prompt may be spelt otherwise.
-    may_hold = ">>>" in text or "\\" in text
+    may_hold = doctests and (">>>" in text or "\\" in text)
     docstrings = [doc for doc in _docstrings(every) if ">>>" in str(doc.value)] if may_hold else []
     if not nodes and not docstrings:
         return text

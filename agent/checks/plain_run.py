@@ -71,7 +71,8 @@ async def run_snippets(
         }
         before = len(run.rows)
         with_pytest = brought.needs_packages([test for test, _ in waiting.values()])
-        await _one_process(brought, payload, {}, with_pytest, manner, run)
+        code = "\n".join(test.code for test, _ in waiting.values())
+        await _one_process(brought, payload, code, {}, with_pytest, manner, run)
         for key in run.rows:
             waiting.pop(key, None)
         if waiting and len(run.rows) == before:
@@ -99,29 +100,31 @@ async def run_file(
             ),
         }
         before = len(run.rows)
-        finished = await _one_process(brought, payload, {path: code}, True, manner, run)
+        finished = await _one_process(brought, payload, code, {path: code}, True, manner, run)
         if finished or len(run.rows) == before:
             return run
 
 
 async def _one_process(
-    brought: Brought, payload: dict[str, Json], test_files: Mapping[str, str], with_pytest: bool,
-    manner: Manner, run: PlainRun,
+    brought: Brought, payload: dict[str, Json], code: str, test_files: Mapping[str, str],
+    with_pytest: bool, manner: Manner, run: PlainRun,
 ) -> bool:
     """Runs what is left in one process; whether it came to its end."""
     key = secrets.token_bytes(32)
     canary = Canary(manner, f"_{secrets.token_hex(8)}")
     ours = await shipping.shipment(brought.sandbox, brought.task.sites, with_pytest)
+    # With its doctests: to run them is a test of the program like any other.
+    entry = brought.solution.entry
+    given = brought.files | {entry: mask(brought.solution.text, doctests=False)}
     files = {
         path: canary.program(text) if path.endswith(".py") else text
-        for path, text in brought.files.items()
+        for path, text in given.items()
     }
     tests = {path: canary.test(text) for path, text in test_files.items()}
     laid = {**brought.test_support, **files, **tests}
     program = [path for path in files if path.endswith(".py") and path not in brought.test_support]
-    told = brought.payload | payload
-    told.pop("text")
-    helpers = [path for path in brought.test_support if path.endswith(".py")]
+    told = brought.payload | payload | {"text": files[entry]}
+    helpers = brought.helpers(code)
     told |= {
         "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],

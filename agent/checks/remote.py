@@ -121,6 +121,8 @@ class Link:
         self._preparing = False
         self._loop: Any = None
         self.knows_classes = False
+        self.common = ""
+        """What went beyond plain calls before any test began, and is there in each of them."""
         self.forget_notes()
 
     @property
@@ -136,7 +138,8 @@ class Link:
         """Where an object of the solution was not allowed to judge itself, in words."""
         self.signs: list[str] = []
         """What the solution was seen doing to the test, in words."""
-        self.beyond = "the test uses classes of the program" if self.knows_classes else ""
+        classes = "the test uses classes of the program" if self.knows_classes else ""
+        self.beyond = self.common or classes
         """What of the test goes beyond plain calls with plain answers, in words."""
         self.swallowed: list[BaseException] = []
         """What kept an assert in a callback from holding; the solution saw it first."""
@@ -237,6 +240,8 @@ class Link:
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
         if type(error).__module__ != "builtins":
             self.beyond = self.beyond or "the program raises exceptions of its own"
+        elif isinstance(error, OSError):
+            self.beyond = self.beyond or "the program meets other files than the test's process has"
         if is_call and isinstance(error, StopIteration | StopAsyncIteration):
             self.signs.append(ACTING["stop-iteration"])
         if type(error).__module__ in ("unittest.case", "_pytest.outcomes", "_pytest.runner"):

@@ -238,7 +238,9 @@ class Guard:
         for name, module in [*sys.modules.items()]:
             if name.partition(".")[0] in sys.stdlib_module_names:
                 path = getattr(module, "__file__", None)
-                if isinstance(path, str) and path.startswith(folders) and path not in laid:
+                if isinstance(path, str) and path.startswith(folders) and path not in laid and (
+                    not path.startswith(_LIBRARY)
+                ):
                     self.note("planted-module", name)
 
     def is_programs(self, value: Any) -> bool:
@@ -254,6 +256,8 @@ class Guard:
         return isinstance(value, type) and getattr(module, "__file__", None) in self.program
 
 
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+"""Where Python's own modules lie; some jails have a copy among the files of a run."""
 _FRAMES = ("gi_frame", "cr_frame", "ag_frame", "tb_frame")
 """What holds a frame, beside what is called for one."""
 

@@ -19,7 +19,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 import types
 from typing import Any
@@ -87,7 +86,7 @@ class Run:
         wall_s = time.monotonic() - self._started
         if not self._manner:
             self.guard.compare()
-            self.guard.planted((self.folder, tempfile.gettempdir()), self.laid)
+            self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self._late:
             status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
         self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
@@ -126,13 +125,19 @@ class Run:
 
 
 class Beside(dict[str, Any]):
-    """A snippet's names; those it does not bind itself are the program's, as they are by now."""
+    """A snippet's names; those it does not bind itself are the program's, as they are by now.
 
-    def __init__(self, program: dict[str, Any], **names: Any) -> None:
+    One that imports the program takes from it what it names, and has Python's builtins.
+    """
+
+    def __init__(self, program: dict[str, Any], imports: bool, **names: Any) -> None:
         super().__init__(**names)
         self._program = program
+        self._imports = imports
 
     def __missing__(self, name: str) -> Any:
+        if self._imports and hasattr(builtins, name):
+            raise KeyError(name)
         return self._program[name]
 
     def __contains__(self, name: object) -> bool:
@@ -184,7 +189,7 @@ class Snippets:
         )
         recorder.sites = reading.sites
         names = Beside(
-            vars(self._load()), __name__="__test__", **{
+            vars(self._load()), reading.imports_program, __name__="__test__", **{
                 COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
             },
         )
@@ -212,8 +217,8 @@ class Snippets:
             module = types.ModuleType(self._name)
             module.__file__ = self._path
             sys.modules.setdefault(self._name, module)
-            with open(self._path, encoding="utf-8", errors="surrogatepass") as file:
-                code = compile(file.read(), self._path, "exec", dont_inherit=True)
+            # Its text came along, since there are jails in which no file can be opened.
+            code = compile(self._run.payload["text"], self._path, "exec", dont_inherit=True)
             try:
                 exec(code, vars(module))
             except SystemExit as end:
