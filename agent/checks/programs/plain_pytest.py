@@ -67,6 +67,8 @@ class Checks:
         )
         self._told_of(unittest.case._ShouldStop)
         structures.store_mark = self._marked(structures.store_mark)
+        if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
+            self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
 
     def _passes(self) -> bool:
         """Called where an assert of the test holds; no explanation is wanted."""
@@ -228,6 +230,7 @@ class Reporter:
         self._wanted: list[str] = run.payload["nodes"]
         self._done = {*run.payload["done"]}
         self._all: bool = run.payload["all_nodes"]
+        self._words: str = run.payload["words"]
         self._reports: list[Any] = []
         self._raised: BaseException | None = None
         self.problem = ""
@@ -248,6 +251,10 @@ class Reporter:
     def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
         """Leaves the tests that were asked for."""
         self.collected = len(items)
+        for item in items:
+            for name, word in _SET_ASIDE_BY.items():
+                if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
+                    self._run.guard.note("control-flow", word)
         items[:] = [
             item for item in items
             if node_of(item) not in self._done and (self._all or self._is_wanted(node_of(item)))
@@ -308,6 +315,10 @@ class Reporter:
             if self._raised is not None:
                 self._run.guard.note("changed-runner", "an exception of the test was lost")
         self._run.end(node, status, **told)
+
+
+_SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
+"""Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
 
 
 def node_of(item: Any) -> str:
