@@ -124,12 +124,12 @@ async def _one_process(
     laid = {**brought.test_support, **files, **tests}
     program = [path for path in files if path.endswith(".py") and path not in brought.test_support]
     told = brought.payload | payload | {"text": files[entry]}
-    helpers = brought.helpers(code)
+    helpers: list[Json] = [*brought.helpers(code)]
     told |= {
         "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
         "texts": "\n".join(mask(files[path]) for path in program),
-        "names": sorted(brought.all_modules),
+        "names": [*sorted(brought.all_modules)],
     }
     job = Job(
         program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,

@@ -230,8 +230,8 @@ class Guard:
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what
         stands in the place of a module that the tests brought."""
-        for path in self.tests & laid:
-            name = os.path.splitext(os.path.basename(path))[0]
+        for brought in self.tests & laid:
+            name = os.path.splitext(os.path.basename(brought))[0]
             module = sys.modules.get(name)
             if module is not None and getattr(module, "__file__", None) is None:
                 self.note("planted-module", name)
