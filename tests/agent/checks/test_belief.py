@@ -170,6 +170,7 @@ def test_only_a_failure_in_plain_calls_can_contradict(
     ("def test_it(monkeypatch): ...", False),
     ("with mock.patch('time.time'): ...", False),
     ("os.environ['A'] = '1'", False),
+    ("doctest.testmod(program)", False),
     ("assert output in capsys.readouterr().out", False),
 ])
 def test_a_test_that_changes_more_than_calls_do_says_so_in_words(code: str, keeps: bool) -> None:
