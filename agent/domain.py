@@ -270,7 +270,7 @@ class Verdict(Value):
     reason: str = ""
     """Why a pass is not `outside`."""
     doubt: str = ""
-    """Why a pass, or that it sets itself aside, is not believed, in words; empty where it is."""
+    """Why a pass is not believed, or why it is the program that set the test aside, in words."""
     vacuous: bool = False
     """The test passes whatever the program answers: it is no evidence."""
     call: str = ""
@@ -288,8 +288,8 @@ class Verdict(Value):
 
     @property
     def fails(self) -> bool:
-        """It neither passes nor sets itself aside, or is not believed to."""
-        return not self.passed and (self.status not in SET_ASIDE or bool(self.doubt))
+        """It neither passes nor sets itself aside, as far as that is believed."""
+        return bool(self.doubt) or self.status not in {"passed", *SET_ASIDE}
 
     @property
     def vetoes(self) -> bool:

@@ -16,9 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.checks import plain
+from agent.checks.brought import Seeds
 from agent.checks.codec import Garbled, Unplain
 from agent.checks.examples import Asked, asked
-from agent.checks.judge import Seeds, check
+from agent.checks.judge import check
 from agent.checks.probing import Answered, answers
 from agent.domain import Alternatives, Evidence, Report, Solution, Task, TestCase
 from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines

@@ -189,6 +189,8 @@ def test_what_the_judge_ships_needs_the_standard_library_and_itself(with_pytest:
     allowed = {*shipping.modules(with_pytest=True), "numpy"}
     if with_pytest:
         allowed |= {"pytest", "_pytest.runner", "_pytest.skipping"}
+        # Where the plain witness has pytest tell of its checks and of who steers it.
+        allowed |= {"_pytest", "_pytest.assertion", "_pytest.mark"}
 
     for name, text in shipped.items():
         assert foreign(text) <= allowed, name
@@ -226,8 +228,8 @@ def test_no_prompt_holds_an_answer_of_a_demo_or_a_benchmark() -> None:
         for key in ("code", "tests", "task", "draft") if key in one
     ]
     rows = [
-        json.loads(line) for path in sorted((ROOT / "evaluation/bench").glob("*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
+        json.loads(line) for suite in ("seen", "unseen")
+        for line in (ROOT / f"evaluation/bench/{suite}.jsonl").read_text("utf-8").splitlines()
     ]
     assert len(rows) > 50
     for row in rows:

@@ -3,6 +3,7 @@
 | plain | observed | the verdict |
 |---|---|---|
 | does not pass | not asked | what plain says, in its words |
+| sets itself aside, and the program was seen acting on it | not asked | not believed: it fails |
 | passes | passes | believed: `outside`, or `observed` where the program had a word in it |
 | passes | cannot follow | believed as `in-process`, with the reason, after canaries |
 | passes | contradicts, in plain calls, twice | not believed |
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, get_args
 
-from agent.checks.signs import words
+from agent.checks.signs import ACTING, words
 from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
 
 SHOWN = 2_000
@@ -100,19 +101,19 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
     row = seen.plain
     doubt, integrity, reason = "", None, ""
     if passes(row):
-        doubt = _doubt(seen)
+        doubt = _doubt(test, seen)
         if not doubt:
             integrity, reason = _integrity(seen)
         if integrity == "in-process" and seen.reaching:
             doubt, integrity, reason = seen.reaching, None, ""
     elif _status(row) in SET_ASIDE:
-        doubt = "; ".join(dict.fromkeys(seen.signs))[:SHOWN]
+        doubt = _joined(seen.signs)
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
         reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
         call=_text(row, "call"), expected=_text(row, "expected"), got=_text(row, "got"),
-        message=_text(row, "message") or (f"not believed: {doubt}" if doubt else ""),
+        message=f"not believed: {doubt}" if doubt else _text(row, "message"),
         type_differs=row.get("type_differs") is True,
         wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
     )
@@ -124,14 +125,19 @@ def compared(test: TestCase, row: Row) -> Verdict:
     return seen.model_copy(update={"integrity": "outside"})
 
 
-def _doubt(seen: Seen) -> str:
+def _doubt(test: TestCase, seen: Seen) -> str:
     signs = [*seen.signs]
     if seen.plain.get("checking") and not seen.plain.get("checks"):
         signs.append(words("no-check"))
-    signs += (seen.observed or {}).get("signs", ())
-    if signs:
-        return "; ".join(dict.fromkeys(signs))[:SHOWN]
-    return CONTRADICTS if seen.contradicted else ""
+    for sign in (seen.observed or {}).get("signs", ()):
+        # A test that names it waits for it.
+        if sign != ACTING["stop-iteration"] or "StopIteration" not in test.code:
+            signs.append(sign)
+    return _joined(signs) or (CONTRADICTS if seen.contradicted else "")
+
+
+def _joined(signs: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(signs))[:SHOWN]
 
 
 def _integrity(seen: Seen) -> tuple[Integrity, str]:

@@ -105,6 +105,14 @@ class Brought:
         mine = modules and _reached([file.text for file in self.solution.files], modules)
         return {f.path: f.text for f in self.task.support if f.path not in mine}
 
+    def helpers(self, code: str) -> list[str]:
+        """Files that a test with this text has code in beside its own: what it imports, and
+        fixtures."""
+        modules = {f: text for f, text in self.test_support.items() if f.endswith(".py")}
+        fixtures = [path for path in modules if PurePosixPath(path).name == "conftest.py"]
+        reached = _reached([code, *(modules[path] for path in fixtures)], modules)
+        return [*fixtures, *sorted(reached.difference(fixtures))]
+
     @property
     def files(self) -> dict[str, str]:
         """What lies beside the program where no test may lie."""

@@ -125,8 +125,8 @@ class _Bench:
     brought: Brought
     first_failure: bool = False
     observe: bool = True
-    found: dict[str, list[Verdict]] = field(default_factory=dict)
-    """Test to its verdicts: one, or one for each node."""
+    found: dict[int, list[Verdict]] = field(default_factory=dict)
+    """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
         """Verdicts on each test, in the order of the tests."""
@@ -140,7 +140,7 @@ class _Bench:
         for code, group in by_file.items():
             if not self._settled():
                 await self._hear_file(code, group)
-        return [verdict for test in tests for verdict in self.found.get(test.name, ())]
+        return [verdict for test in tests for verdict in self.found.get(id(test), ())]
 
     def _settled(self) -> bool:
         """Whether a failure was seen, and one is enough."""
@@ -160,11 +160,11 @@ class _Bench:
             for (test, _), row in zip(waiting, rows, strict=False):
                 if isinstance(row, Elsewhere):
                     continue
-                self.found[test.name] = [belief.compared(test, row)]
+                self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.brought.late.append(test.name)
             waiting = [] if self._settled() else waiting[len(rows) :]
-        return [test for test in tests if test.name not in self.found]
+        return [test for test in tests if id(test) not in self.found]
 
     async def _hear_snippets(self, tests: list[TestCase], output: str) -> None:
         snippets: _Snippets = [
@@ -180,7 +180,7 @@ class _Bench:
         )
 
         async def again(keys: Sequence[str], manner: Manner) -> PlainRun:
-            chosen = [one for one in snippets if one[0] in keys]
+            chosen = [one for one in snippets if not keys or one[0] in keys]
             return await run_snippets(self.brought, chosen, manner)
 
         async def alone(key: str) -> ObservedRun:
@@ -195,14 +195,14 @@ class _Bench:
         rows = await self._weighed(plain, observed, reasons, calling, again, alone)
         for key, test, _ in snippets:
             seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
-            self.found[test.name] = [belief.verdict(test, test.name, seen)]
+            self.found[id(test)] = [belief.verdict(test, test.name, seen)]
 
     async def _hear_file(self, code: str, tests: list[TestCase]) -> None:
         ours = await shipping.shipment(self.brought.sandbox, self.brought.task.sites, True)
         if not ours.opens_files:
             for test in tests:
                 seen = Seen({"status": "error", "message": NO_FILES})
-                self.found[test.name] = [belief.verdict(test, test.name, seen)]
+                self.found[id(test)] = [belief.verdict(test, test.name, seen)]
             return
         reason = self._out_of_reach(tests[0])
         observed = ObservedRun()
@@ -230,7 +230,7 @@ class _Bench:
                 mine[node] = Seen(
                     {"status": "error", "message": f"pytest collected no test {node}{said}"}
                 )
-            self.found[test.name] = [
+            self.found[id(test)] = [
                 belief.verdict(
                     test, test.name + name.removeprefix(node), self._with_text(test, seen)
                 )
@@ -377,6 +377,7 @@ def _only(tests: Sequence[TestCase], node: str) -> TestCase:
 def _of(node: str, name: str) -> bool:
     """Whether a collected name is the node, one of its parameters, or in its class."""
     return name == node or name.startswith((f"{node}[", f"{node}::"))
+
 
 def _text(row: Row, key: str) -> str:
     value = row.get(key)

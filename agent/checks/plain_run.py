@@ -124,9 +124,9 @@ async def _one_process(
     tests = {path: canary.test(text) for path, text in test_files.items()}
     laid = {**brought.test_support, **files, **tests}
     program = [path for path in files if path.endswith(".py") and path not in brought.test_support]
-    told = brought.payload | payload
-    told.pop("text")
-    helpers = [path for path in brought.test_support if path.endswith(".py")]
+    told = brought.payload | payload | {"text": files[brought.solution.entry]}
+    code = "\n".join(dict.fromkeys(test.code for test in asked))
+    helpers: list[Json] = [*brought.helpers(code)]
     told |= {
         "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
@@ -199,7 +199,10 @@ def _cut_off(outcome: Outcome, begun: str, brought: Brought, run: PlainRun) -> N
             }
         else:
             run.rows[begun] = {"status": "error", "message": ended(outcome)}
-    elif not run.problem:
+        return
+    if run.rows:
+        run.signs.setdefault("", []).append(words("ended-early"))
+    if not run.problem:
         said = outcome.stderr.strip().rpartition("\n")[2][-300:]
         run.problem = (
             "collecting the tests came to no end" if outcome.ended == "timeout"

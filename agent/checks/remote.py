@@ -125,6 +125,8 @@ class Link:
         self._preparing = False
         self._loop: Any = None
         self.knows_classes = False
+        self.common = ""
+        """What went beyond plain calls before any test began, and is there in each of them."""
         self.forget_notes()
 
     @property
@@ -142,7 +144,8 @@ class Link:
         """Uses of the solution by the test."""
         self.signs: list[str] = []
         """What the solution was seen doing to the test, in words."""
-        self.beyond = "the test uses classes of the program" if self.knows_classes else ""
+        classes = "the test uses classes of the program" if self.knows_classes else ""
+        self.beyond = self.common or classes
         """What of the test goes beyond plain calls with plain answers, in words."""
         self.handed: dict[int, object] = {}
         """Functions and coroutines of the test that check something, handed to the solution and
@@ -189,6 +192,8 @@ class Link:
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
+                    if self.judging and "raised" in message:
+                        self._note_beyond(verb, args, None)
                     answer = self._answer(message, _is_call(verb, args))
                     if self.judging:
                         self._note_beyond(verb, args, answer)
@@ -246,6 +251,8 @@ class Link:
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
         if type(error).__module__ != "builtins":
             self.beyond = self.beyond or "the program raises exceptions of its own"
+        elif isinstance(error, OSError):
+            self.beyond = self.beyond or "the program meets other files than the test's process has"
         if is_call and not self.expects_stop and isinstance(
             error, StopIteration | StopAsyncIteration
         ):

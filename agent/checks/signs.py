@@ -49,6 +49,9 @@ DEEP = (
 )
 """What reads or changes a frame, in a program's text."""
 
+RAW = ("py_object", "from_address", "memmove", "memset", "POINTER")
+"""What makes something of an address, in a program's text."""
+
 EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
 """Words in the names of files that hold what tests expect."""
 

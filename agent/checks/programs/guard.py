@@ -21,12 +21,13 @@ from __future__ import annotations
 import builtins
 import gc
 import hashlib
+import json
 import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 
-from agent.checks.signs import DEEP, EXPECTED_WORDS
+from agent.checks.signs import DEEP, EXPECTED_WORDS, RAW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]]
     """A function that sends messages which the host can tell from any other's."""
     keyed = hashlib.blake2b(key=key, digest_size=16)
     count = 0
-    encode: Any = __import__("json").JSONEncoder().encode
+    encode = json.JSONEncoder().encode
 
     def say(message: dict[str, Any]) -> None:
         nonlocal count
@@ -80,6 +81,7 @@ class Guard:
             and not path.endswith("_test.py")
         )
         self._deep = any(word in texts for word in DEEP)
+        self._raw = any(word in texts for word in RAW)
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
@@ -121,6 +123,7 @@ class Guard:
             "gc.get_referrers": self._collector, "sys.settrace": self._tracer,
             "sys.setprofile": self._tracer, "sys._current_frames": self._frames,
             "sys.addaudithook": self._hook, "object.__setattr__": self._exchanged,
+            "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
             "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol,
         }
@@ -153,7 +156,11 @@ class Guard:
 
     def _frame(self, args: tuple[Any, ...], caller: Any) -> None:
         # To look one frame up, for a caller's name, is common; to read what is in it is not.
-        if self._deep and self.actor(caller) == "program":
+        if self._deep and (self.actor(caller) == "program" or _is_text(caller)):
+            self.note("frames")
+
+    def _held_frame(self, args: tuple[Any, ...], caller: Any) -> None:
+        if self._deep and args[1] in _FRAMES and self.actor(caller) == "program":
             self.note("frames")
 
     def _frames(self, args: tuple[Any, ...], caller: Any) -> None:
@@ -183,6 +190,10 @@ class Guard:
 
     def _memory(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) == "program":
+            self.note("memory")
+
+    def _address(self, args: tuple[Any, ...], caller: Any) -> None:
+        if self._raw and caller.f_code.co_filename in self.program:
             self.note("memory")
 
     def _symbol(self, args: tuple[Any, ...], caller: Any) -> None:
@@ -227,13 +238,21 @@ class Guard:
             self.note("changed-builtin", "the system's or Python's name or version")
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
-        """Notes modules with a library's name that came from a folder of the run."""
+        """Notes modules with a library's name that came from a folder of the run, and what
+        stands in the place of a module that the tests brought."""
+        for brought in self.tests & laid:
+            name = os.path.splitext(os.path.basename(brought))[0]
+            module = sys.modules.get(name)
+            if module is not None and getattr(module, "__file__", None) is None:
+                self.note("planted-module", name)
         for name, module in [*sys.modules.items()]:
             if module is None:
                 self.note("module-table", name)
             if name.partition(".")[0] in sys.stdlib_module_names:
                 path = getattr(module, "__file__", None)
-                if isinstance(path, str) and path.startswith(folders) and path not in laid:
+                if isinstance(path, str) and path.startswith(folders) and path not in laid and (
+                    not path.startswith(_LIBRARY)
+                ):
                     self.note("planted-module", name)
 
     def is_programs(self, value: Any) -> bool:
@@ -251,6 +270,17 @@ class Guard:
 
 def _place() -> tuple[object, ...]:
     return sys.platform, sys.version_info, os.name, sys.version
+
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+"""Where Python's own modules lie; some jails have a copy among the files of a run."""
+_FRAMES = ("gi_frame", "cr_frame", "ag_frame", "tb_frame")
+"""What holds a frame, beside what is called for one."""
+
+
+def _is_text(frame: Any) -> bool:
+    """Whether what runs was given to `eval` or `exec` as text."""
+    return bool(frame.f_code.co_filename == "<string>")
 
 
 def freeze() -> None:

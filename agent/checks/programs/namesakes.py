@@ -32,8 +32,9 @@ def give_way(paths: Iterable[str]) -> None:
                     del sys.modules[name]
 
 
-def hide_pytest() -> None:
-    """Forgets pytest, where a preloaded interpreter brought it and the program did not ask."""
+def forget_runners() -> None:
+    """Forgets pytest where the interpreter has loaded it: a program must not tell by it that it is
+    tested. One that imports it loads its own."""
     for name in [*sys.modules]:
         if name.partition(".")[0] in ("pytest", "_pytest", "pluggy", "iniconfig"):
             del sys.modules[name]

@@ -39,6 +39,7 @@ class _File(pytest.Module):
         module.__file__ = str(self.path)
         sys.modules[module.__name__] = module
         exec(self.code, vars(module))
+        self.court.link.common = self.court.link.beyond
         return module
 
 
@@ -179,7 +180,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         court.jail.send({"unloaded": court.verdict(error, "")})
         return
     court.link.prepare = surroundings.tell
-    evaluate_nothing({path})
+    evaluate_nothing({path, *(os.path.join(court.jail.folder, one) for one in court.jail.files)})
     output = sys.stdout
     sys.stdout = sys.stderr = io.StringIO()
     # Collection runs the file's top level, which may use the program as well.

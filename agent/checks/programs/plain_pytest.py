@@ -14,12 +14,13 @@ import os
 import sys
 import unittest
 import unittest.case
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
 from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
+from _pytest.mark import structures
 
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.wording import first_line
@@ -34,6 +35,8 @@ PLUGINS: dict[str, str] = {
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
 CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _SETTING_ASIDE = ("skip", "xfail", "expectedfailure")
+_ASSERTING = ("assert", "fail", "run", "__call__")
+"""How the names of those methods of unittest begin by which a test fails."""
 
 
 class Checks:
@@ -61,8 +64,8 @@ class Checks:
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
-        for checker in (raises.RaisesExc, recwarn.WarningsChecker):
-            checker.__exit__ = self._left(checker.__exit__)  # type: ignore[method-assign]
+        for owner in (raises.RaisesExc, raises.RaisesGroup, recwarn.WarningsChecker):
+            owner.__exit__ = self._counted(owner.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
             self._told_of(kind)
         names = vars(unittest.case)
@@ -70,6 +73,9 @@ class Checks:
         # A builtin's own constructor cannot be replaced; that of a class in its place can.
         names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
         self._told_of(names["_ShouldStop"])
+        structures.store_mark = self._marked(structures.store_mark)
+        if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
+            self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
 
     def _passes(self) -> bool:
         """Called where an assert of the test holds; no explanation is wanted."""
@@ -95,8 +101,14 @@ class Checks:
         outer = where
         while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
             outer = outer.f_back
-        if outer is not None or _within_foreign_with(where):
+        if outer is not None:
             self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+            return
+        while where is not None and where.f_code.co_filename in self._run.guard.tests:
+            if _hides(where):
+                self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+                return
+            where = where.f_back
 
     def _counted(self, function: Any) -> Any:
         checks = self
@@ -115,13 +127,23 @@ class Checks:
         checked.__doc__ = function.__doc__
         return checked
 
-    def _left(self, leave: Any) -> Any:
-        def left(*args: Any) -> Any:
-            result = leave(*args)
-            self.held += 1
-            return result
+    def _marked(self, store: Any) -> Any:
+        def marked(owner: Any, mark: Any, **named: Any) -> None:
+            if mark.name in ("skip", "skipif", "xfail") and self._run.guard.acting():
+                self._run.guard.note("control-flow", mark.name)
+            store(owner, mark, **named)
 
-        return left
+        return marked
+
+    def replaced(self, case: Any) -> None:
+        """Notes asserts of unittest that the program has put in another's place."""
+        if not isinstance(case, unittest.TestCase):
+            return
+        for owner in (case, *type(case).__mro__):
+            for name, value in vars(owner).items():
+                mine = name.startswith(_ASSERTING) and hasattr(unittest.TestCase, name)
+                if mine and self._run.guard.is_programs(value):
+                    self._run.guard.note("changed-runner", name)
 
     def _told_of(self, kind: Any) -> None:
         before = kind.__init__
@@ -134,38 +156,79 @@ class Checks:
         kind.__init__ = made
 
 
-def _within_foreign_with(frame: Any) -> bool:
-    """Whether what stands around the line that runs in a test's frame could be the program's:
-    a `with` of its own, or a handler that names the exception otherwise than Python does."""
+def _hides(frame: Any) -> bool:
+    """Whether what fails on the line that runs in a test's frame is hidden right there: by a
+    `with` that could be the program's, or by a name that does not say that it is that of
+    AssertionError."""
     try:
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
     except (SyntaxError, ValueError, RecursionError):
         return False
-    around = [
-        node for node in ast.walk(tree)
-        if isinstance(node, ast.With | ast.AsyncWith | ast.Try)
-        and any(one.lineno <= frame.f_lineno <= (one.end_lineno or 0) for one in node.body)
-    ]
-    return bool(around) and not any(map(_is_tests_own, around))
+    for catching in reversed([*_around(tree, frame.f_lineno)]):
+        if isinstance(catching, ast.withitem):
+            words = ast.unparse(catching.context_expr)
+            call = catching.context_expr
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_CATCHING):
+                caught = call.args[:1] if words.startswith("pytest.") else call.args
+            elif words.startswith(("pytest.", "self.", "patch", "mock.")):
+                continue
+            else:
+                return True
+        elif catching.type is None:
+            return False
+        else:
+            caught = [catching.type]
+        plain, foreign = _asserts_among(caught, frame)
+        if plain or foreign:
+            return not plain
+    return False
 
 
-def _is_tests_own(node: ast.With | ast.AsyncWith | ast.Try) -> bool:
-    """Whether the test itself, in Python's words, expects that an assert in there fails."""
-    if isinstance(node, ast.Try):
-        return any(
-            handler.type is None or _CATCHING & _names(handler.type) for handler in node.handlers
-        )
-    return any(_CATCHING & _names(item.context_expr) for item in node.items)
+_CATCHING = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
+_SAYING_SO = ("AssertionError", "Exception", "BaseException")
 
 
-def _names(node: ast.expr) -> set[str]:
-    return {
-        getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(node)
-        if isinstance(one, ast.Name | ast.Attribute)
-    }
+def _around(tree: ast.Module, line: int) -> Iterator[ast.withitem | ast.ExceptHandler]:
+    """What may catch an exception of this line, the outermost first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With | ast.AsyncWith) and _holds([node], line):
+            yield from node.items
+        elif isinstance(node, ast.Try | ast.TryStar) and _holds(node.body, line):
+            yield from reversed(node.handlers)
 
 
-_CATCHING = frozenset({"AssertionError", "Exception", "BaseException", "fail", "Failed", "subTest"})
+def _holds(body: Sequence[ast.stmt], line: int) -> bool:
+    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+
+
+def _asserts_among(caught: Sequence[ast.expr], frame: Any) -> tuple[bool, bool]:
+    """Whether they catch a failing assert, by a name that says so; and by another."""
+    plain = foreign = False
+    for one in caught:
+        if isinstance(one, ast.Tuple):
+            inner = _asserts_among(one.elts, frame)
+            plain, foreign = plain or inner[0], foreign or inner[1]
+        elif isinstance(one, ast.Name) and one.id in _SAYING_SO:
+            plain = True
+        elif _catches(_value(one, frame)):
+            foreign = True
+    return plain, foreign
+
+
+def _value(node: ast.expr, frame: Any) -> Any:
+    """What a dotted name stands for in a frame; `None` where it cannot be told."""
+    match node:
+        case ast.Name(id=name):
+            return frame.f_locals.get(name, frame.f_globals.get(name))
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_value(owner, frame), name, None)
+    return None
+
+
+def _catches(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_catches, value))
+    return isinstance(value, type) and issubclass(AssertionError, value)
 
 
 class Reporter:
@@ -177,6 +240,7 @@ class Reporter:
         self._wanted: list[str] = run.payload["nodes"]
         self._done = {*run.payload["done"]}
         self._all: bool = run.payload["all_nodes"]
+        self._words: str = run.payload["words"]
         self._reports: list[Any] = []
         self._raised: BaseException | None = None
         self.problem = ""
@@ -197,6 +261,10 @@ class Reporter:
     def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
         """Leaves the tests that were asked for."""
         self.collected = len(items)
+        for item in items:
+            for name, word in _SET_ASIDE_BY.items():
+                if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
+                    self._run.guard.note("control-flow", word)
         items[:] = [
             item for item in items
             if node_of(item) not in self._done and (self._all or self._is_wanted(node_of(item)))
@@ -231,6 +299,14 @@ class Reporter:
             self._raised = error
             raise
 
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        """The test with its instance, which is gone afterwards."""
+        try:
+            return (yield)
+        finally:
+            self._checks.replaced(getattr(item, "instance", None))
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A phase of a test is over."""
         self._reports.append(report)
@@ -253,6 +329,10 @@ class Reporter:
             if self._raised is not None:
                 self._run.guard.note("changed-runner", "an exception of the test was lost")
         self._run.end(node, status, **told)
+
+
+_SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
+"""Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
 
 
 def node_of(item: Any) -> str:
@@ -313,17 +393,23 @@ def _sides(words: str) -> dict[str, str]:
 
 
 def _checks_anything(item: Any) -> bool:
-    """Whether a check stands in the test's own function, as it is written in its file."""
+    """Whether a check stands in the test's own function as it is written in its file, or in
+    those that it names."""
     name = getattr(item, "originalname", None) or item.name.partition("[")[0]
     try:
         tree = ast.parse("".join(linecache.getlines(str(item.path))))
     except (SyntaxError, ValueError, RecursionError):
         return False
+    functions = {
+        node.name: [*ast.walk(node)] for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    own = functions.get(name, [])
+    named = {one.id for one in own if isinstance(one, ast.Name)} & functions.keys()
+    # `assert False` stands where nobody should come.
     return any(
         isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
-        for one in ast.walk(node)
+        for part in (name, *named) for one in functions.get(part, ())
     )
 
 

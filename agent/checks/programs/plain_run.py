@@ -19,7 +19,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 import types
 from typing import Any
@@ -88,7 +87,7 @@ class Run:
         wall_s = time.monotonic() - self._started
         if not self._manner:
             self.guard.compare()
-            self.guard.planted((self.folder, tempfile.gettempdir()), self.laid)
+            self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self._late:
             status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
         self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
@@ -147,6 +146,26 @@ class Run:
         raise Deadline
 
 
+class Beside(dict[str, Any]):
+    """A snippet's names; those it does not bind itself are the program's, as they are by now.
+
+    One that imports the program takes from it what it names, and has Python's builtins.
+    """
+
+    def __init__(self, program: dict[str, Any], imports: bool, **names: Any) -> None:
+        super().__init__(**names)
+        self._program = program
+        self._imports = imports
+
+    def __missing__(self, name: str) -> Any:
+        if self._imports and hasattr(builtins, name):
+            raise KeyError(name)
+        return self._program[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._program
+
+
 class Snippets:
     """Assert snippets beside the program's names, the program loaded afresh for each."""
 
@@ -154,7 +173,8 @@ class Snippets:
         self._run = run
         payload = run.payload
         self._name: str = payload["name"]
-        self._path = os.path.join(run.folder, payload["entry"])
+        self._entry: str = payload["entry"]
+        self._path = os.path.join(run.folder, self._entry)
         self._argv = [self._path, *payload["argv"]]
         self._known = {*sys.modules}
         self._modules = {*payload["names"], self._name, "solution"}
@@ -190,11 +210,11 @@ class Snippets:
             ast.parse(test["code"]), SNIPPET, self._modules, free=True, recorded=True
         )
         recorder.sites = reading.sites
-        module = self._load()
-        names = {
-            **vars(module), "__name__": "__test__", COMPARE: recorder.compare,
-            HOLDS: recorder.holds, CALLED: recorder.called,
-        }
+        names = Beside(
+            vars(self._load()), reading.imports_program, __name__="__test__", **{
+                COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
+            },
+        )
         if test["output"] is not None:
             names["output"] = test["output"]
         if test["loose"]:
@@ -213,14 +233,14 @@ class Snippets:
         for name in (self._name, "solution"):
             if name not in self._known:
                 sys.modules.pop(name, None)
-        if "." in self._name:
+        if os.path.dirname(self._entry):
             module = importlib.import_module(self._name)
         else:
             module = types.ModuleType(self._name)
             module.__file__ = self._path
             sys.modules.setdefault(self._name, module)
-            with open(self._path, encoding="utf-8", errors="surrogatepass") as file:
-                code = compile(file.read(), self._path, "exec", dont_inherit=True)
+            # Its text came along, since there are jails in which no file can be opened.
+            code = compile(self._run.payload["text"], self._path, "exec", dont_inherit=True)
             try:
                 exec(code, vars(module))
             except SystemExit as end:
@@ -234,16 +254,20 @@ class Snippets:
         """Where in the program, or else in the test, an exception came up."""
         if isinstance(error, AssertionError):
             return ""
+        if isinstance(error, SyntaxError) and str(error.filename).startswith(self._run.folder):
+            return f" at line {error.lineno} ({self._inside(str(error.filename))})"
         where, trace = "", error.__traceback__
         while trace is not None:
             name = trace.tb_frame.f_code.co_filename
             if name.startswith(self._run.folder):
-                where = f" at line {trace.tb_lineno} ({name[len(self._run.folder) + 1:]})"
+                where = f" at line {trace.tb_lineno} ({self._inside(name)})"
             elif name == SNIPPET and not where:
                 where = f" at line {trace.tb_lineno} of the test"
             trace = trace.tb_next
         return where
 
+    def _inside(self, path: str) -> str:
+        return path[len(self._run.folder) + 1 :]
 
 def _equals_anything(value: Any) -> bool:
     try:
@@ -258,7 +282,7 @@ def forget_runner() -> None:
         del sys.modules[name]
 
 
-def _import_loose(reading: Reading, names: dict[str, Any]) -> None:
+def _import_loose(reading: Reading, names: Beside) -> None:
     """Modules of the standard library that a one-line test names without importing them."""
     for name in reading.attributes:
         if name in sys.stdlib_module_names and name not in names:

@@ -134,7 +134,7 @@ async def test_equality_is_pythons_on_the_values_that_crossed(
 ) -> None:
     (verdict,) = await _judged(jail, SPECIAL, {f"f({name!r})": expected})
     assert (verdict.status, verdict.type_differs) == (status, differs)
-    assert verdict.integrity == "outside"
+    assert verdict.integrity == "outside" or verdict.status != "passed"
 
 
 async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> None:
@@ -146,8 +146,10 @@ async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> Non
         for call, expected in pairs.items()
     ]
     theirs = (await check(_solution(text), scripts, Task(), jail)).verdicts
-    assert [v.model_copy(update={"wall_s": 0.0}) for v in mine] == [
-        v.model_copy(update={"wall_s": 0.0}) for v in theirs
+    # Only where the host compares is it known who said that a test does not pass.
+    assert [v.model_copy(update={"wall_s": 0.0}) for v in theirs] == [
+        v.model_copy(update={"wall_s": 0.0, "integrity": v.integrity if v.passed else None})
+        for v in mine
     ]
 
 

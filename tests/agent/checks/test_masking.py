@@ -117,3 +117,10 @@ def test_the_words_around_doctests_stay_on_their_lines() -> None:
 def test_an_example_on_the_only_line_of_a_docstring_is_blanked(content: str) -> None:
     masked = mask(f"def f():\n    '{content}'\n    return 1\n")
     assert masked == "def f():\n    ''\n    return 1\n"
+
+
+def test_doctests_may_stay_where_they_are_run() -> None:
+    text = 'def f(n):\n    """Adds.\n\n    >>> f(5)\n    8\n    """\n    return n + 3\n'
+
+    assert mask(text, doctests=False) == text
+    assert mask(text + "assert f(1) == 4\n", doctests=False) == text + "pass\n"

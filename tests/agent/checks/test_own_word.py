@@ -40,11 +40,11 @@ def f(n): return E()
     "import math\nassert math.isclose(f(5) - 8, 0)",
     "import unittest\nunittest.TestCase().assertAlmostEqual(f(5), 8)",
 ])
-async def test_a_difference_that_weighs_itself_is_not_believed(judge: Any, code: str) -> None:
+async def test_a_difference_that_weighs_itself_is_not_seen_outside(judge: Any, code: str) -> None:
     (verdict,) = (await judge(KIN, code)).verdicts
 
-    assert verdict.status == "error"
-    assert "would judge itself" in verdict.message
+    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
+    assert "would judge itself" in verdict.reason
 
 
 @pytest.mark.parametrize("code", [
@@ -77,4 +77,4 @@ def double(money): return Money(2 * money.cents)
     named, unnamed = (await judge(text, tests)).verdicts
 
     assert (named.status, named.integrity) == ("passed", "observed")
-    assert unnamed.status == "passed"
+    assert unnamed.passed

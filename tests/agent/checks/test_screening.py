@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.checks.alone import run_in_process
 from agent.checks.screening import screening
 from agent.checks.tracing import trace
 from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
@@ -197,14 +196,6 @@ async def test_a_module_in_a_package_is_found_under_its_dotted_name() -> None:
     assert [one.passed for one in results] == [(False,), (True,)]
 
 
-async def test_in_process_runs_tell_each_test_alone() -> None:
-    tests = [*TESTS[:2], Script(name="dies", origin="user", code="import os\nos._exit(0)")]
-    results = await run_in_process(program(BASE), tests, Task(), open_sandbox(), wall_s=5)
-
-    assert [one.ended for one in results] == ["failed", "ok", "lost"]
-    assert results[0].exception == "AssertionError"
-
-
 async def test_a_trace_shows_lines_types_and_values() -> None:
     text = "def f(xs):\n    best = None\n    for x in xs:\n        best = x / 0\n    return best\n"
     tests = [
@@ -258,8 +249,6 @@ async def test_a_program_that_writes_over_our_channel_is_no_fault_of_ours(messag
     text = writes(message)
     (one,) = await screened([BASE], TESTS[:1], base=text)
     assert one.passed in ((None,), (False,))
-    (alone,) = await run_in_process(program(text), TESTS[:1], Task(), open_sandbox(), wall_s=2.0)
-    assert (alone.passed, alone.message) == ((False,), "the reply made no sense")
     seen = await trace(program(text), TESTS[:1], Task(), open_sandbox())
     assert [(t.passed, t.message) for t in seen.tests] == [(False, "the reply made no sense")]
 
