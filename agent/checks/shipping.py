@@ -24,7 +24,7 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
-    "changes", "codec", "naming", "operations", "plain", "reading", "remote",
+    "changes", "codec", "naming", "nodes", "operations", "plain", "reading", "remote",
     "sharing", "signs", "standins", "transform", "wording", "programs.guard",
     "programs.namesakes",
     "programs.nearness", "programs.observe_examples", "programs.observe_solution",

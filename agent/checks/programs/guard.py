@@ -79,6 +79,8 @@ class Guard:
         self._busy = False
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
+        self.ran: set[str] = set()
+        """Those of the program's files whose code was run."""
 
     def note(self, sign: str, detail: str = "") -> None:
         """Tells the host of a sign, once."""
@@ -115,7 +117,7 @@ class Guard:
             "sys.setprofile": self._tracer, "sys._current_frames": self._frames,
             "sys.addaudithook": self._hook, "object.__setattr__": self._exchanged,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
-            "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol,
+            "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -129,6 +131,11 @@ class Guard:
                 self._busy = False
 
         sys.addaudithook(hook)
+
+    def _run(self, args: tuple[Any, ...], caller: Any) -> None:
+        name = getattr(args[0], "co_filename", "")
+        if name in self.program:
+            self.ran.add(name)
 
     def _open(self, args: tuple[Any, ...], caller: Any) -> None:
         path = args[0]

@@ -21,6 +21,7 @@ import pytest
 from _pytest import outcomes
 from _pytest.assertion import rewrite
 
+from agent.checks.nodes import stands_for
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run
 from agent.checks.wording import first_line
 
@@ -148,12 +149,12 @@ class Reporter:
     def __init__(self, run: Run, checks: Checks) -> None:
         self._run = run
         self._checks = checks
-        self._wanted: list[str] = run.payload["nodes"]
+        self._wanted: list[tuple[str, list[str]]] = run.payload["nodes"]
         self._done = {*run.payload["done"]}
-        self._all: bool = run.payload["all_nodes"]
         self._reports: list[Any] = []
         self._raised: BaseException | None = None
         self.problem = ""
+        self.skipped = ""
         self.collected = 0
 
     @pytest.hookimpl(trylast=True)
@@ -167,20 +168,20 @@ class Reporter:
             lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
             told = [line[1:].strip() for line in lines if line.startswith("E ")]
             self.problem = (told or lines or ["the file cannot be collected"])[0]
+        elif report.skipped:
+            said = report.longrepr
+            self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
 
     def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
         """Leaves the tests that were asked for."""
         self.collected = len(items)
         items[:] = [
             item for item in items
-            if node_of(item) not in self._done and (self._all or self._is_wanted(node_of(item)))
+            if node_of(item) not in self._done and self._is_wanted(node_of(item))
         ]
 
-    def _is_wanted(self, node: str) -> bool:
-        base = node.partition("[")[0]
-        return any(
-            node == one or base == one or base.startswith(f"{one}::") for one in self._wanted
-        )
+    def _is_wanted(self, name: str) -> bool:
+        return any(stands_for(node, without, name) for node, without in self._wanted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
@@ -311,7 +312,7 @@ def run_file(run: Run) -> None:
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
         # A project's own options may want plugins that are not here.
         code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
-    run.done(reporter.problem)
+    run.done(reporter.problem, reporter.skipped)
 
 
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
