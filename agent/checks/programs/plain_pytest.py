@@ -255,7 +255,7 @@ def outcome_of(reports: list[Any]) -> tuple[str, Any]:
 def explained(report: Any, item: Any) -> dict[str, Any]:
     """A failure in words: pytest's own, and where it was a comparison its sides."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    message = str(getattr(crash, "message", "") or report.longrepr)
+    message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
     told: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
     head = lines[0].removeprefix("AssertionError: ")
@@ -271,6 +271,13 @@ def explained(report: Any, item: Any) -> dict[str, Any]:
     if line and "assert" not in head:
         told["message"] += f" at line {line} ({os.path.basename(str(path))})"
     return told
+
+
+def _marked(text: str) -> str:
+    """Of a failure that is no exception's, such as a fixture that is not there, the lines that
+    pytest marks; all where it marks none."""
+    marked = [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
+    return "\n".join(marked) or text
 
 
 def _sides(words: str) -> dict[str, str]:
