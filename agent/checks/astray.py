@@ -15,9 +15,9 @@ from agent.checks.plain_run import PlainRun
 from agent.domain import SET_ASIDE
 
 
-def astray(brought: Brought, run: PlainRun, code: str) -> str:
+def astray(brought: Brought, run: PlainRun, code: str, *, own: bool = False) -> str:
     """What a file of tests ran in place of the program, in words; empty where it ran the program,
-    or may have tried to."""
+    or may have tried to. The program's `own` tests may also use nothing of it."""
     entry = brought.solution.entry
     if run.problem or not run.rows or entry in run.loaded.values():
         return ""
@@ -29,6 +29,8 @@ def astray(brought: Brought, run: PlainRun, code: str) -> str:
         beside = {f.path for f in brought.task.support if not f.path.endswith("conftest.py")}
         other = next((path for path in run.loaded.values() if path in beside), "")
     if not other:
+        if own:
+            return ""
         return (
             f"Your tests never import {entry}: they show nothing of it. Write in them: "
             f"from {stem} import …"

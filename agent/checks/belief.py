@@ -65,6 +65,7 @@ _STATEFUL = (
     "patch", "mock", "setattr", "delattr", "environ", "putenv", "setenv", "chdir", "setitem",
     "syspath", "sys.", "signal", "locale", "getcontext", "localcontext", "warnings", "logging",
     "caplog", "capsys", "capfd", "recwarn", "warns", "deprecated_call", "tracemalloc", "__dict__", "vars(", "register",
+    "pytest_plugins",
 )
 
 

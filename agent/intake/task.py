@@ -149,7 +149,7 @@ def _made(
     ), deselect)
     if code is not None:
         _refuse_contradictions(kept, program, stem, notices)
-        _refuse_foreign(tests, stem, support, sites)
+        _refuse_foreign(tests, program, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
     end = line_of_end(program) if tests else None
     if end is not None:
@@ -449,15 +449,19 @@ def _refuse_contradictions(
 
 
 def _refuse_foreign(
-    tests: Sequence[TestText], stem: str, support: Sequence[File], sites: Sequence[str]
+    tests: Sequence[TestText], program: str, stem: str, support: Sequence[File],
+    sites: Sequence[str],
 ) -> None:
-    """Refuses tests that import a module near the program's name that is not there."""
+    """Refuses tests that import a module which is not there, by a name near the program's or for
+    names that the program defines."""
     here = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    here |= {stem, "solution"} | standard_modules((3, 11))
+    names = visible_names(program)
     for test in tests:
+        wanted = dict(_imported_names(test.text))
         for module, _, lazy in imports_in(test.text):
-            if lazy or module in (stem, "solution") or module in here:
-                continue
-            if module in standard_modules((3, 11)) or nearest_module(module, [stem]) is None:
+            meant = bool(wanted.get(module)) and wanted[module] <= names
+            if lazy or module in here or not (meant or nearest_module(module, [stem])):
                 continue
             if module in installed_modules(sites):
                 continue

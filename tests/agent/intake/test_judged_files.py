@@ -167,3 +167,19 @@ def test_a_program_that_cannot_be_imported_is_still_the_one_that_was_tested() ->
 
 def test_tests_that_import_nothing_show_nothing() -> None:
     assert "never import calc.py" in judged("def test_a(): assert 1 + 1 == 2\n").astray
+
+
+def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
+    task = make_task(f"{ADD}def test_sure(): assert 1 + 1 == 2\n", entry="calc.py").task
+    assert task.solution is not None
+
+    report = asyncio.run(check(task.solution, task.tests, task, open_sandbox()))
+
+    assert (report.astray, outcomes(report)) == ("", {"test_sure": "passed"})
+
+
+def test_a_plugin_that_a_file_names_is_no_reason_to_doubt_the_program() -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef two(): return 2\n"
+    tests = "pytest_plugins = ['fix']\nfrom calc import add\ndef test_a(two): assert add(1, 1) == two\n"
+
+    assert judged(tests, support={"fix.py": fixture}).verdicts[0].passed

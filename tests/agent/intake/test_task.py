@@ -92,6 +92,9 @@ INVALID = {
     "no check": ("x = add(1, 2)", "no assert"),
     "only comments": ("# later", "no code"),
     "a misspelt module": ("from solutoin import add\nassert add(1, 2) == 3", "from solution"),
+    "another name for the program": (
+        "from sums import add\ndef test_a(): assert add(1, 2) == 3\n", "import sums, but the program"
+    ),
 }
 
 
@@ -126,6 +129,14 @@ def test_a_missing_package_is_not_fixable():
 def test_a_missing_package_of_the_tests_counts_too():
     with pytest.raises(NotFixable, match="polars"):
         make_task(ADD, tests=[TestText("import polars\nassert add(1, 2) == 3")])
+
+
+def test_an_import_that_is_tried_is_no_reason_to_refuse():
+    tests = "import pytest\ncalk = pytest.importorskip('calk')\ndef test_a(): assert calk.f()\n"
+    tried = "try:\n    import calk\nexcept ImportError:\n    calk = None\ndef test_b(): assert not calk\n"
+
+    for text in (tests, tried):
+        assert make_task(ADD, entry="calc.py", tests=[TestText(text, "test_it.py")]).task.tests
 
 
 def test_pytest_is_there_for_tests_whatever_is_installed():
