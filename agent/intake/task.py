@@ -42,7 +42,7 @@ from agent.intake.parsing import (
     where,
 )
 from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
-from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
+from agent.intake.pytest_files import collected, makes_tests, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
 from agent.intake.vacuity import vacuous
@@ -318,7 +318,9 @@ def _brought(
             raise NotFixable(
                 "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
             ) from None
-        if collected(body) or (test.name.endswith(".py") and not _checks_at_top(body)):
+        if collected(body) or makes_tests(body) or (
+            test.name.endswith(".py") and not _checks_at_top(body)
+        ):
             text, line = borrowed(test.text, program, entry)
             if line:
                 notices.append(

@@ -57,9 +57,10 @@ async def recall(state: State, ctx: Context) -> State:
     if report.astray:
         return update | _ended(ctx, "invalid_tests", report.astray)
     aside = aside_words(report)
-    if aside and not report.failing and not any(verdict.passed for verdict in report.oracle):
+    if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
+        why = aside or "every test sets itself aside"
         return update | _ended(
-            ctx, "environment", f"Nothing of the program was seen to be wrong: {aside}."
+            ctx, "environment", f"Nothing of the program was seen to be wrong: {why}."
         )
     if aside:
         ctx.emit(Notice(level="warning", text=f"{aside}."))

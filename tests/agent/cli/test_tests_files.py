@@ -40,6 +40,22 @@ def test_what_fails_for_another_reason_blocks_no_repair(folder: Path, program: P
     assert "+    return width // lane\n" in done.stdout
 
 
+def test_tests_that_only_pytest_can_find_drive_a_repair(folder: Path) -> None:
+    program = write(folder, LANES, "lanes.py")
+    write(folder, (
+        "from lanes import lanes\ndef made(width, wanted):\n"
+        "    def test(): assert lanes(width, 4) == wanted\n    return test\n"
+        "test_ten, test_three = made(10, 2), made(3, 0)\n"
+    ), "test_lanes.py")
+
+    done = heal(folder, "run", program.name, "--tests-file", "test_lanes.py", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert [
+        (one["id"], one["status"]) for one in document(done)["tests"] if one["origin"] == "user"
+    ] == [("test_ten", "passed"), ("test_three", "passed")]
+
+
 def test_where_nothing_else_fails_nothing_was_seen_to_be_wrong(folder: Path) -> None:
     program = write(folder, RIGHT, "lanes.py")
     write(folder, ELSEWHERE, "test_lanes.py")
@@ -50,6 +66,17 @@ def test_where_nothing_else_fails_nothing_was_seen_to_be_wrong(folder: Path) -> 
     assert document(done)["reason"].startswith(
         "Nothing of the program was seen to be wrong: `test_fixture` is set aside"
     )
+
+
+def test_where_every_test_sets_itself_aside_nothing_was_seen_either(folder: Path) -> None:
+    program = write(folder, LANES, "lanes.py")
+    write(folder, "import lanes, pytest\npytest.skip('later', allow_module_level=True)\n" + TESTS,
+          "test_lanes.py")
+
+    done = heal(folder, "run", program.name, "--tests-file", "test_lanes.py", "--json")
+
+    assert done.returncode == 4, done.stderr
+    assert document(done)["reason"].endswith("every test sets itself aside.")
 
 
 def test_tests_of_another_file_are_refused_and_it_is_named(folder: Path) -> None:

@@ -1,10 +1,21 @@
-"""A failure that is not the program's own is set aside with its reason; a repair cannot hide in it."""
+"""A failure that is not the program's own is set aside; a repair cannot hide among those."""
 
 from __future__ import annotations
 
 import pytest
 
-from agent.domain import REST, Example, File, Origin, Report, Script, Solution, Status, Task, Verdict
+from agent.domain import (
+    REST,
+    Example,
+    File,
+    Origin,
+    Report,
+    Script,
+    Solution,
+    Status,
+    Task,
+    Verdict,
+)
 from agent.intake.aside import apart, aside_words, faithful, outside, remaining
 
 CODE = "import lazy_thing\ndef test_a(): pass\n"

@@ -80,7 +80,8 @@ def test_each_test_of_a_file_that_cannot_be_collected_says_why() -> None:
 
 
 def test_a_file_that_only_running_tells_about_says_why_it_cannot_be_collected() -> None:
-    report = judged("from cases import *\nfrom calc import add\nnone\n", support={"cases.py": CASES})
+    tests = "from cases import *\nfrom calc import add\nnone\n"
+    report = judged(tests, support={"cases.py": CASES})
 
     assert outcomes(report) == {"test_it.py::*": "error"}
 
@@ -100,7 +101,10 @@ def test_a_conftest_beside_it_has_its_say() -> None:
         "def pytest_collection_modifyitems(items):\n"
         "    items[:] = [item for item in items if item.name != 'test_out']\n"
     )
-    tests = "from calc import add\ndef test_in(two): assert add(1, 1) == two\ndef test_out(): assert 0\n"
+    tests = (
+        "from calc import add\ndef test_in(two): assert add(1, 1) == two\n"
+        "def test_out(): assert 0\n"
+    )
 
     assert outcomes(judged(tests, support={"conftest.py": conftest})) == {"test_in": "passed"}
 
@@ -126,7 +130,9 @@ def test_a_deselected_test_is_not_run() -> None:
 
 
 ASTRAY = {
-    "a package's own file": ({"calc/__init__.py": ADD}, "from calc import add\n", "calc/__init__.py"),
+    "a package's own file": (
+        {"calc/__init__.py": ADD}, "from calc import add\n", "calc/__init__.py"
+    ),
     "a module elsewhere": ({"app.py": ADD}, "from app import add\n", "app.py"),
     "a copy in a package": (
         {"build/__init__.py": "", "build/calc.py": ADD}, "from build.calc import add\n",
@@ -180,6 +186,9 @@ def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
 
 def test_a_plugin_that_a_file_names_is_no_reason_to_doubt_the_program() -> None:
     fixture = "import pytest\n@pytest.fixture\ndef two(): return 2\n"
-    tests = "pytest_plugins = ['fix']\nfrom calc import add\ndef test_a(two): assert add(1, 1) == two\n"
+    tests = (
+        "pytest_plugins = ['fix']\nfrom calc import add\n"
+        "def test_a(two): assert add(1, 1) == two\n"
+    )
 
     assert judged(tests, support={"fix.py": fixture}).verdicts[0].passed

@@ -105,8 +105,10 @@ ONLY_RUNNING_TELLS = {
     "deleted": "def test_a(): pass\ndel test_a\n",
     "assigned": "def test_a(): pass\ntest_a = None\n",
     "conditional": "import sys\nif sys.path:\n    def test_a(): pass\n",
-    "a base from elsewhere": "from cases import Base\nclass TestA(Base):\n    def test_a(self): pass\n",
-    "a data class": "import dataclasses\n@dataclasses.dataclass\nclass TestA:\n    def test_a(self): pass\n",
+    "a base from elsewhere":
+        "from cases import Base\nclass TestA(Base):\n    def test_a(self): pass\n",
+    "a data class": "import dataclasses\n@dataclasses.dataclass\nclass TestA:\n"
+    "    def test_a(self): pass\n",
     "multiplied": "from parameterized import parameterized\nimport unittest\n"
     "class A(unittest.TestCase):\n    @parameterized.expand([1])\n    def test_a(self, x): pass\n",
     "switched off": "def test_a(): pass\ntest_a.__test__ = False\n",
@@ -124,9 +126,10 @@ def test_what_only_running_a_file_tells_is_left_to_the_rest(text: str) -> None:
 
 
 def test_a_configuration_that_changes_what_is_found_leaves_all_to_the_rest() -> None:
-    text, found = "def test_a(): pass\n", ("def pytest_collection_modifyitems(items): items[:] = []",)
+    text = "def test_a(): pass\n"
+    conftest = "def pytest_collection_modifyitems(items): items[:] = []\n"
 
-    assert [test.name for test in intake.tests_from_file(text, "test_it.py", "user", found)] == [
+    assert [one.name for one in intake.tests_from_file(text, "test_it.py", "user", [conftest])] == [
         "test_it.py::*"
     ]
 

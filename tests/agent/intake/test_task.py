@@ -93,7 +93,7 @@ INVALID = {
     "only comments": ("# later", "no code"),
     "a misspelt module": ("from solutoin import add\nassert add(1, 2) == 3", "from solution"),
     "another name for the program": (
-        "from sums import add\ndef test_a(): assert add(1, 2) == 3\n", "import sums, but the program"
+        "from sums import add\ndef test_a(): assert add(1, 2) == 3\n", "import sums, but the"
     ),
 }
 
@@ -133,7 +133,10 @@ def test_a_missing_package_of_the_tests_counts_too():
 
 def test_an_import_that_is_tried_is_no_reason_to_refuse():
     tests = "import pytest\ncalk = pytest.importorskip('calk')\ndef test_a(): assert calk.f()\n"
-    tried = "try:\n    import calk\nexcept ImportError:\n    calk = None\ndef test_b(): assert not calk\n"
+    tried = (
+        "try:\n    import calk\nexcept ImportError:\n    calk = None\n"
+        "def test_b(): assert not calk\n"
+    )
 
     for text in (tests, tried):
         assert make_task(ADD, entry="calc.py", tests=[TestText(text, "test_it.py")]).task.tests
