@@ -78,6 +78,16 @@ PythonOption = Annotated[
         help="An interpreter or environment whose packages the program imports.",
     ),
 ]
+DeselectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deselect", metavar="ID",
+        help="A test to leave out, by its name or pytest's id. Repeatable.",
+    ),
+]
+DoctestsOption = Annotated[
+    bool, typer.Option("--doctests", help="Count doctests that fail before the repair too.")
+]
 StdinOption = Annotated[
     str | None,
     typer.Option("--stdin", metavar="TEXT|@FILE", help="The program's standard input."),
@@ -128,6 +138,8 @@ def run(
     ] = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
@@ -169,7 +181,7 @@ def run(
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
-                                      args),
+                                      args, deselect, doctests),
             commands.Wishes(out, log, apply, force, require_proof.value), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
@@ -184,6 +196,8 @@ def check(
     args: ArgvArgument = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
@@ -196,7 +210,8 @@ def check(
         from agent import commands
 
         return commands.check(
-            _inputs(path, None, tests, tests_file, with_files, python, stdin, args), face
+            _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
+                    doctests), face
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -302,12 +317,13 @@ def main() -> None:
 def _inputs(
     path: str | None, words: str | None, tests: list[str] | None, tests_file: Path | None,
     support: list[Path] | None, python: str | None, stdin: str | None, argv: list[str] | None,
+    deselect: list[str] | None, doctests: bool,
 ) -> Inputs:
     from agent.commands import Inputs
 
     return Inputs(
         path, words, tuple(tests or ()), tests_file, tuple(support or ()), python, stdin,
-        tuple(argv or ()),
+        tuple(argv or ()), tuple(deselect or ()), doctests,
     )
 
 

@@ -23,7 +23,7 @@ from agent.domain import Jail, ProofLevel, Report, Rivals, RunOutcome, Solution,
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
 from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code, shortfall
-from agent.intake import BadInput, Intake, SourceFile, bring
+from agent.intake import BadInput, Intake, NotFixable, SourceFile, apart, aside_words, bring
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings
@@ -56,6 +56,8 @@ class Inputs:
     python: str | None = None
     stdin: str | None = None
     argv: tuple[str, ...] = ()
+    deselect: tuple[str, ...] = ()
+    doctests: bool = False
 
     @property
     def title(self) -> str:
@@ -151,7 +153,13 @@ def check(inputs: Inputs, face: Face) -> int:
     assert solution is not None
     started = time.monotonic()
     jail, report = asyncio.run(_judged(brought.task, solution, face))
-    good = report.passed and all(verdict.passed for verdict in report.verdicts)
+    if report.astray:
+        raise NotFixable("invalid_tests", report.astray)
+    report = apart(report, brought.task)
+    aside = aside_words(report)
+    if aside:
+        face.terminal.say(f"note: {aside}.", "yellow")
+    good = report.passed and (not report.verdicts or any(v.passed for v in report.verdicts))
     result = Result(
         title=inputs.title,
         outcome="healthy" if good else "unresolved",
@@ -286,7 +294,7 @@ def _brought(inputs: Inputs, face: Face) -> Intake:
     brought = bring(
         path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
         with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
-        argv=inputs.argv,
+        argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
     )
     for notice in brought.notices:
         face.terminal.say(f"note: {notice}", "yellow")

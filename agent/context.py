@@ -9,8 +9,9 @@ from pathlib import Path
 
 from agent.checks import check
 from agent.checks.signs import introduced
-from agent.domain import Report, Solution, Task, TestCase
-from agent.events import Event, Stamped
+from agent.domain import REST, Report, Script, Solution, Task, TestCase
+from agent.events import Event, Judged, Stamped
+from agent.intake import faithful
 from agent.memory import Memory
 from agent.screenings import Screenings
 from agent.settings import Settings
@@ -87,15 +88,22 @@ class Context:
             report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
-            return self._doubted(solution, tests, report)
+            first = self._first_report()
+            report = self._doubted(solution, tests, report)
+            return report if first is None else faithful(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
             verdict.model_copy(update={"origin": origins[verdict.test]})
             for verdict in known.verdicts
             if verdict.test in origins
         )
+        apart = tuple(v for v in known.verdicts if v.aside and v.test not in origins)
+        verdicts = (*verdicts, *apart)
         names = {verdict.test for verdict in verdicts}
-        fresh = [test for test in tests if test.name not in names]
+        fresh = [
+            test for test in tests
+            if test.name not in names and not (isinstance(test, Script) and test.node == REST)
+        ]
         if not fresh:
             return known.model_copy(update={"verdicts": verdicts})
         report = await check(
@@ -122,3 +130,9 @@ class Context:
             verdict.model_copy(update={"doubt": sign, "integrity": None})
             if verdict.passed else verdict for verdict in report.verdicts
         )})
+
+    def _first_report(self) -> Report | None:
+        """What was seen of the program as it came, once that was judged."""
+        return next(
+            (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None
+        )

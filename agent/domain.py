@@ -18,6 +18,8 @@ Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "
 """How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["outside", "observed", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
+REST = "*"
+"""The node of a test that stands for whatever else pytest finds in a file."""
 SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes that say nothing for a program and nothing against it."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
@@ -125,7 +127,8 @@ class Property(Value):
 class Script(Value):
     """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
 
-    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`.
+    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`; `REST` is
+    every other test that pytest finds. `without` are nodes that it does not stand for.
     `uses_output` marks code that reads `output`, the program's standard output. `file` is the
     name of the file it came from; empty for what was pasted.
     """
@@ -135,6 +138,7 @@ class Script(Value):
     origin: Origin
     code: str
     node: str = ""
+    without: tuple[str, ...] = ()
     uses_output: bool = False
     file: str = ""
 
@@ -206,6 +210,8 @@ class Task(Value):
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     """Folders whose packages the program may import."""
+    doctests: bool = False
+    """Doctests count beside other tests even where they failed before the repair."""
 
 
 class Ending(Value):
@@ -270,7 +276,9 @@ class Verdict(Value):
     reason: str = ""
     """Why a pass is not `outside`."""
     doubt: str = ""
-    """Why a pass is not believed, or why it is the program that set the test aside, in words."""
+    """Why it is not believed that the test passes, or is set aside; empty where it is."""
+    aside: str = ""
+    """Why a failure says nothing against the program, in words; empty where it does."""
     vacuous: bool = False
     """The test passes whatever the program answers: it is no evidence."""
     call: str = ""
@@ -288,8 +296,10 @@ class Verdict(Value):
 
     @property
     def fails(self) -> bool:
-        """It neither passes nor sets itself aside, as far as that is believed."""
-        return bool(self.doubt) or self.status not in {"passed", *SET_ASIDE}
+        """It neither passes nor is set aside, by itself or by us."""
+        if self.aside or (self.status in SET_ASIDE and not self.doubt):
+            return False
+        return not self.passed
 
     @property
     def vetoes(self) -> bool:
@@ -303,11 +313,13 @@ class Report(Value):
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
+    astray: str = ""
+    """What the tests ran in place of the program, in words; then they show nothing of it."""
 
     @property
     def passed(self) -> bool:
         """No test that decides fails, and where none is trusted, the program ends well."""
-        if self.failing:
+        if self.failing or self.astray:
             return False
         decided = any(verdict.passed for verdict in self.trusted)
         return decided or self.ending is None or not self.ending.crashed

@@ -128,8 +128,12 @@ class Seen:
 
 
 def _same(plain: str | None, ours: str | None) -> bool:
-    # A test that comes to no end has no class of pytest's.
-    return plain == ours or (ours == "timeout" and plain in (None, "failed"))
+    # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
+    # as a whole, which we say of each of its tests.
+    return (
+        plain == ours or (ours == "timeout" and plain in (None, "failed"))
+        or (ours == "skipped" and plain is None)
+    )
 
 
 def read_cases(path: Path) -> Iterator[Case]:

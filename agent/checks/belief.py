@@ -70,7 +70,7 @@ _STATELESS = frozenset(
     "fractions statistics typing __future__ textwrap".split()
 )
 _STATEFUL = ("monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mocker", "fixture",
-             "setUp", "setup_", "global ", "__dict__", "vars(", "setattr", "register", "warns")
+             "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register", "warns")
 
 
 @lru_cache(maxsize=1024)

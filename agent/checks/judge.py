@@ -15,16 +15,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agent.checks import belief, shipping
+from agent.checks.astray import astray
 from agent.checks.belief import Seen
 from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
 from agent.checks.canary import Manner
 from agent.checks.examples import Elsewhere, answers, asked, calls
 from agent.checks.masking import mask
+from agent.checks.nodes import stands_for
 from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
 from agent.checks.plain_run import PlainRun, run_file, run_snippets
 from agent.checks.signs import reaching, written_for
 from agent.checks.transform import unsupported
 from agent.domain import (
+    REST,
     VETOING_ORIGINS,
     Ending,
     Report,
@@ -89,7 +92,10 @@ async def check(
             ending, verdicts = await _both(bench, tests)
     else:
         verdicts = await bench.verdicts(tests, "")
-    return Report(solution=solution.id, verdicts=_unique(verdicts), ending=ending)
+    return Report(
+        solution=solution.id, verdicts=_unique(verdicts), ending=ending,
+        astray=next(iter(bench.astray), ""),
+    )
 
 
 def calling(
@@ -127,6 +133,8 @@ class _Bench:
     observe: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
+    astray: list[str] = field(default_factory=list)
+    """What files of tests ran in place of the program."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
         """Verdicts on each test, in the order of the tests."""
@@ -222,17 +230,18 @@ class _Bench:
         reasons = dict.fromkeys(plain.rows, reason)
         calling = {*plain.rows} if belief.keeps_to_calls(code, self.brought.all_modules) else set()
         rows = await self._weighed(plain, observed, reasons, calling, again, alone)
+        own = isinstance(tests[0], Script) and tests[0].file == self.brought.solution.entry
+        if words := astray(self.brought, plain, code, own=own):
+            self.astray.append(words)
         for test in tests:
             node = _node(test)
-            mine = {name: seen for name, seen in rows.items() if _of(node, name)}
-            if not mine:
-                said = f": {plain.problem}" if plain.problem else ""
-                mine[node] = Seen(
-                    {"status": "error", "message": f"pytest collected no test {node}{said}"}
-                )
+            mine = {name: seen for name, seen in rows.items() if _of(test, name)}
+            if not mine and (node != REST or not (rows or len(tests) > 1)):
+                mine[test.name if node == REST else node] = Seen(_uncollected(node, plain))
             self.found[id(test)] = [
                 belief.verdict(
-                    test, test.name + name.removeprefix(node), self._with_text(test, seen)
+                    test, name if node == REST else test.name + name.removeprefix(node),
+                    self._with_text(test, seen),
                 )
                 for name, seen in mine.items()
             ]
@@ -370,13 +379,22 @@ def _flaky(row: Row) -> Row:
 
 def _only(tests: Sequence[TestCase], node: str) -> TestCase:
     """The test of a file that has this node, asking for nothing else."""
-    test = next(one for one in tests if _of(_node(one), node))
+    test = next(one for one in tests if _of(one, node))
     return test.model_copy(update={"node": node})
 
 
-def _of(node: str, name: str) -> bool:
-    """Whether a collected name is the node, one of its parameters, or in its class."""
-    return name == node or name.startswith((f"{node}[", f"{node}::"))
+def _of(test: TestCase, name: str) -> bool:
+    """Whether a test stands for a name that pytest collected."""
+    return isinstance(test, Script) and stands_for(test.node, test.without, name)
+
+
+def _uncollected(node: str, plain: PlainRun) -> Row:
+    """What is said of a test that pytest has not collected: its own words where it has any."""
+    if plain.skipped:
+        return {"status": "skipped", "message": plain.skipped}
+    none = "pytest collected no test" + ("" if node == REST else f" {node}")
+    return {"status": "error", "message": plain.problem or none}
+
 
 
 def _text(row: Row, key: str) -> str:

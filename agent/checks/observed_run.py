@@ -70,7 +70,7 @@ async def observe_file(
     while True:
         payload: dict[str, Json] = {
             "file": path, "code": code,
-            "nodes": [test.node for test in tests if isinstance(test, Script)],
+            "nodes": [[test.node, [*test.without]] for test in tests if isinstance(test, Script)],
             "done": [*run.rows], "conftest": brought.has_conftest,
         }
         # The text goes by the channel: on disk another process might read it.

@@ -42,9 +42,12 @@ class PlainRun:
     signs: dict[str, list[str]] = field(default_factory=dict)
     """Test to what was seen there, in words; under "" what was seen outside of any test."""
     loaded: dict[str, str] = field(default_factory=dict)
-    """Modules to their files: relative to the program's folder, or absolute."""
+    """Modules to their files: relative to the program's folder, or absolute. Files of the program
+    that ran, as a module or otherwise, stand under their own path too."""
     problem: str = ""
     """Why no test could be collected."""
+    skipped: str = ""
+    """Why the whole file sets itself aside."""
     wall_s: float = 0.0
 
     def signs_of(self, test: str) -> list[str]:
@@ -91,11 +94,12 @@ async def run_file(
     that ended the process. `only` are exact nodes; else all of the tests'."""
     run = PlainRun()
     path = brought.test_path([*tests])
-    nodes = [test.node for test in tests if isinstance(test, Script)]
+    nodes: list[Json] = [
+        [test.node, [*test.without]] for test in tests if isinstance(test, Script)
+    ]
     while True:
         payload: dict[str, Json] = {
-            "file": path, "nodes": list(only or nodes), "all_nodes": False,
-            "done": [*run.rows],
+            "file": path, "nodes": [[node, []] for node in only] or nodes, "done": [*run.rows],
             "words": code + "".join(
                 text for name, text in brought.test_support.items() if name.endswith(".py")
             ),
@@ -174,6 +178,7 @@ async def _heard(process: Process, key: bytes, brought: Brought, run: PlainRun) 
                 run.signs.setdefault(test, []).append(words(sign, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
                 run.problem, run.loaded = problem, {**run.loaded, **loaded}
+                run.skipped = str(told.get("skipped", ""))
                 return True
 
 

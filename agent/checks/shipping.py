@@ -24,8 +24,8 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
-    "changes", "codec", "naming", "operations", "plain", "reading", "remote", "sharing", "signs",
-    "standins", "transform", "wording", "programs.endless", "programs.guard",
+    "changes", "codec", "naming", "nodes", "operations", "plain", "reading", "remote", "sharing",
+    "signs", "standins", "transform", "wording", "programs.endless", "programs.guard",
     "programs.namesakes", "programs.nearness", "programs.observe_examples",
     "programs.observe_solution", "programs.observe_tests", "programs.pieces",
     "programs.plain_run", "programs.probing", "programs.recorder", "programs.running",

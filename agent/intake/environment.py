@@ -23,6 +23,10 @@ from agent.intake.errors import BadInput
 from agent.intake.parsing import is_definition, parsed
 from agent.intake.source import read_source
 
+CONFIGURING = (
+    "conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)
+"""Files beside tests by which pytest runs them otherwise than by itself."""
 MOST_SIBLINGS = 50
 MOST_SIBLING_BYTES = 1_000_000
 ASK_WALL_S = 20.0
@@ -368,6 +372,17 @@ def sibling_files(
             found[relative] = File(path=relative, text=text)
             waiting += _wanted(text, relative.rpartition("/")[0])
     return tuple(found.values()), tuple(notices)
+
+
+def configuration(folder: Path) -> tuple[File, ...]:
+    """The conftest of a folder of tests, and what there speaks of pytest in a configuration."""
+    found = []
+    for name in CONFIGURING:
+        if (folder / name).is_file():
+            text, problem = _read(folder / name)
+            if not problem and (name == "conftest.py" or "pytest" in text):
+                found.append(File(path=name, text=text))
+    return tuple(found)
 
 
 def _wanted(text: str, package: str) -> Iterator[str]:

@@ -88,6 +88,8 @@ class Guard:
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
         self._place = _place()
+        self.ran: set[str] = set()
+        """Those of the program's files whose code was run."""
 
     def note(self, sign: str, detail: str = "") -> None:
         """Tells the host of a sign, once."""
@@ -125,7 +127,7 @@ class Guard:
             "sys.addaudithook": self._hook, "object.__setattr__": self._exchanged,
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
-            "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol,
+            "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -139,6 +141,11 @@ class Guard:
                 self._busy = False
 
         sys.addaudithook(hook)
+
+    def _run(self, args: tuple[Any, ...], caller: Any) -> None:
+        name = getattr(args[0], "co_filename", "")
+        if name in self.program:
+            self.ran.add(name)
 
     def _open(self, args: tuple[Any, ...], caller: Any) -> None:
         path = args[0]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agent.checks.nodes import stands_for
 from agent.checks.programs.observe_tests import (
     Court,
     Deadline,
@@ -48,7 +49,7 @@ class _Plugin:
 
     def __init__(self, court: Court, payload: dict[str, Any], tree: ast.Module) -> None:
         self._court = court
-        self._wanted: set[str] = set(payload["nodes"])
+        self._wanted: list[tuple[str, list[str]]] = payload["nodes"]
         self._done: set[str] = set(payload["done"])
         self._errors: list[BaseException] = []
         self._reports: list[pytest.TestReport] = []
@@ -70,7 +71,8 @@ class _Plugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [
             item for item in items
-            if _wanted(_node(item), self._wanted) and _node(item) not in self._done
+            if _node(item) not in self._done
+            and any(stands_for(node, without, _node(item)) for node, without in self._wanted)
         ]
 
     @pytest.hookimpl(wrapper=True)
@@ -119,11 +121,6 @@ class _Plugin:
 
 def _node(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[2]
-
-
-def _wanted(node: str, wanted: set[str]) -> bool:
-    base = node.partition("[")[0]
-    return base in wanted or node in wanted or any(base.startswith(w + "::") for w in wanted)
 
 
 def _share_folders(shared: str) -> None:

@@ -22,6 +22,7 @@ from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
+from agent.checks.nodes import stands_for
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.wording import first_line
 
@@ -237,13 +238,13 @@ class Reporter:
     def __init__(self, run: Run, checks: Checks) -> None:
         self._run = run
         self._checks = checks
-        self._wanted: list[str] = run.payload["nodes"]
+        self._wanted: list[tuple[str, list[str]]] = run.payload["nodes"]
         self._done = {*run.payload["done"]}
-        self._all: bool = run.payload["all_nodes"]
         self._words: str = run.payload["words"]
         self._reports: list[Any] = []
         self._raised: BaseException | None = None
         self.problem = ""
+        self.skipped = ""
         self.collected = 0
 
     @pytest.hookimpl(trylast=True)
@@ -257,6 +258,9 @@ class Reporter:
             lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
             told = [line[1:].strip() for line in lines if line.startswith("E ")]
             self.problem = (told or lines or ["the file cannot be collected"])[0]
+        elif report.skipped:
+            said = report.longrepr
+            self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
 
     def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
         """Leaves the tests that were asked for."""
@@ -267,14 +271,11 @@ class Reporter:
                     self._run.guard.note("control-flow", word)
         items[:] = [
             item for item in items
-            if node_of(item) not in self._done and (self._all or self._is_wanted(node_of(item)))
+            if node_of(item) not in self._done and self._is_wanted(node_of(item))
         ]
 
-    def _is_wanted(self, node: str) -> bool:
-        base = node.partition("[")[0]
-        return any(
-            one in (node, base) or base.startswith(f"{one}::") for one in self._wanted
-        )
+    def _is_wanted(self, name: str) -> bool:
+        return any(stands_for(node, without, name) for node, without in self._wanted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
@@ -364,7 +365,7 @@ def outcome_of(reports: list[Any]) -> tuple[str, Any]:
 def explained(report: Any, item: Any) -> dict[str, Any]:
     """A failure in words: pytest's own, and where it was a comparison its sides."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    message = str(getattr(crash, "message", "") or report.longrepr)
+    message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
     told: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
     head = lines[0].removeprefix("AssertionError: ")
@@ -380,6 +381,13 @@ def explained(report: Any, item: Any) -> dict[str, Any]:
     if line and "assert" not in head:
         told["message"] += f" at line {line} ({os.path.basename(str(path))})"
     return told
+
+
+def _marked(text: str) -> str:
+    """Of a failure that is no exception's, such as a fixture that is not there, the lines that
+    pytest marks; all where it marks none."""
+    marked = [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
+    return "\n".join(marked) or text
 
 
 def _sides(words: str) -> dict[str, str]:
@@ -431,7 +439,7 @@ def run_file(run: Run) -> None:
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
         # A project's own options may want plugins that are not here.
         code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
-    run.done(reporter.problem)
+    run.done(reporter.problem, reporter.skipped)
 
 
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:

@@ -93,7 +93,7 @@ class Run:
         self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
         self.test = ""
 
-    def done(self, problem: str = "") -> None:
+    def done(self, problem: str = "", skipped: str = "") -> None:
         """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         loaded = {
@@ -102,7 +102,12 @@ class Run:
             if isinstance(path := getattr(module, "__file__", None), str)
             and (path.startswith(self.folder) or name in self.payload["names"])
         }
-        self.say({"done": True, "problem": problem[:LIMIT], "loaded": loaded})
+        # What was run by its path, or forgotten (`del sys.modules[…]`), has run all the same.
+        ran = [os.path.relpath(path, self.folder) for path in sorted(self.guard.ran)]
+        self.say({
+            "done": True, "problem": problem[:LIMIT], "skipped": skipped[:LIMIT],
+            "loaded": loaded | dict(zip(ran, ran, strict=True)),
+        })
 
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`, heard."""

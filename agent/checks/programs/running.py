@@ -339,7 +339,7 @@ class Room:
     def _as_item(self, code: Code, test: Prepared) -> None:
         assert self.items is not None
         self.module(code, self.stem)
-        self.items.run(test.text, test.node)
+        self.items.run(test.text, test.node, test.without)
 
     def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
@@ -393,6 +393,7 @@ class Prepared:
     """Why the code does not compile."""
     text: str = ""
     node: str = ""
+    without: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     """Names that the code uses without binding them."""
 
@@ -412,7 +413,8 @@ class _Watched(ast.NodeTransformer):
 
 def _prepared(test: dict[str, Any]) -> Prepared:
     if test["node"]:
-        return Prepared(None, False, text=test["code"], node=test["node"])
+        without = tuple(test["without"])
+        return Prepared(None, False, text=test["code"], node=test["node"], without=without)
     try:
         tree = ast.parse(test["code"])
         names = frozenset(free_names(tree))
