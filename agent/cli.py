@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Least
 from agent.memory_cli import memory_app
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ class Required(StrEnum):
     E2 = "E2"
     E3 = "E3"
     E4 = "E4"
+
+
+class Believed(StrEnum):
+    """An integrity to ask for."""
+
+    IN_PROCESS = "in-process"
+    OBSERVED = "observed"
+    OUTSIDE = "outside"
 
 
 PathArgument = Annotated[
@@ -93,6 +101,12 @@ LogOption = Annotated[
 ]
 ProofOption = Annotated[
     Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
+]
+IntegrityOption = Annotated[
+    Believed | None, typer.Option(
+        "--require-integrity", help="The least integrity that counts: who could have had a word "
+        "in the verdict (default: any that is believed)."
+    )
 ]
 ProviderOption = Annotated[
     str | None,
@@ -143,6 +157,7 @@ def run(
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     ask: Annotated[
         bool, typer.Option(
             "--ask", help="Where the tests leave several behaviours open, ask which is right."
@@ -170,7 +185,9 @@ def run(
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                       args),
-            commands.Wishes(out, log, apply, force, require_proof.value), face,
+            commands.Wishes(
+                out, log, apply, force, _least(require_proof, require_integrity)
+            ), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
         )
@@ -188,6 +205,7 @@ def check(
     python: PythonOption = None,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Judge a Python file by its tests and repair nothing."""
@@ -196,7 +214,8 @@ def check(
         from agent import commands
 
         return commands.check(
-            _inputs(path, None, tests, tests_file, with_files, python, stdin, args), face
+            _inputs(path, None, tests, tests_file, with_files, python, stdin, args),
+            _least(Required.E0, require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -226,6 +245,7 @@ def resume(
     ] = None,
     as_json: JsonOption = False,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Take up the runs whose process was ended."""
@@ -233,7 +253,8 @@ def resume(
     def work(face: Face) -> int:
         from agent import commands
 
-        return commands.resume(_opener(context), run_id, require_proof.value, face)
+        least = _least(require_proof, require_integrity)
+        return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
 
@@ -297,6 +318,10 @@ def example(
 def main() -> None:
     """The console script."""
     app()
+
+
+def _least(proof: Required, integrity: Believed | None) -> Least:
+    return Least(proof.value, None if integrity is None else integrity.value)
 
 
 def _inputs(

@@ -376,9 +376,9 @@ def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> N
 
 @pytest.mark.parametrize(
     ("integrity", "differs", "level"),
-    [("observed", False, "E2"), ("in-process", False, "E1"), ("outside", True, "E1")],
+    [("observed", False, "E2"), ("in-process", False, "E2"), ("outside", True, "E1")],
 )
-def test_weak_verdicts_and_other_types_never_lift_the_proof(
+def test_a_value_of_another_type_caps_the_proof_and_a_believed_pass_does_not(
     integrity: Integrity, differs: bool, level: ProofLevel
 ) -> None:
     seen = Report(
@@ -389,6 +389,30 @@ def test_weak_verdicts_and_other_types_never_lift_the_proof(
         ),
     )
     assert proof_of(seen, HELD, ADD).level == level
+
+
+def passing(*vacuous: str, skipped: str = "") -> Report:
+    """A report of the four tests after a repair, some of which pass whatever is answered."""
+    return Report(solution="s", verdicts=tuple(
+        verdict(name, True, vacuous=name in vacuous)
+        if name not in skipped else verdict(name, False, status="skipped", integrity=None)
+        for name in "abcd"
+    ))
+
+
+@pytest.mark.parametrize(("report", "level", "why"), [
+    (passing(*"abcd"), "E0", "0 of 4 tests pass, 4 vacuous; nothing is shown by any test"),
+    (passing("a", "b"), "E0",
+     "2 of 4 tests pass, 2 vacuous; nothing is shown by a test that failed before"),
+    (passing(skipped="ab"), "E0",
+     "2 of 4 tests pass, 2 skipped; nothing is shown by a test that failed before"),
+    (passing("d"), "E1", "3 of 4 tests pass, 1 vacuous; the held-out test shows nothing"),
+    (passing(skipped="d"), "E1", "3 of 4 tests pass, 1 skipped; the held-out test shows nothing"),
+    (passing("a"), "E2", "3 of 4 tests pass, 1 vacuous, 1 of them never seen by the repair"),
+])
+def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, why: str) -> None:
+    proof = proof_of(report, HELD, ADD, failed=frozenset("ab"))
+    assert (proof.level, proof.why) == (level, why)
 
 
 @pytest.mark.parametrize(
