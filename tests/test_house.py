@@ -27,7 +27,8 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"domain", "promptness", "trees", "common_ends", "literals"},
-    {"events", "state", "settings", "intake", "repair", "writeback", "wording"},
+    {"events", "state", "settings", "intake", "repair", "withheld", "writeback",
+     "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
     {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
@@ -52,6 +53,7 @@ WITHOUT_IO = [
     "agent/repair/",
     "agent/result.py",
     "agent/waiting.py",
+    "agent/withheld.py",
     "agent/nodes/prove.py",
     "demo/escape.py",
     "demo/kept.py",

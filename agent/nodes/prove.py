@@ -9,6 +9,7 @@ from agent.intake import asks_anew
 from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
 from agent.repair.dropped import dropped_calls
 from agent.state import State, Suite
+from agent.withheld import stands_in as stands_within
 
 ENOUGH_KILLED = 0.8
 """The share of mutants that tests must notice for E4."""
@@ -64,8 +65,9 @@ def proof_of(
 def stands_in(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
-    asked = test.code if test.kind == "script" else test.call
-    return "".join(asked.split()) in "".join(text.split())
+    if test.kind == "script":
+        return stands_within(test.code, test.node, text)
+    return "".join(test.call.split()) in "".join(text.split())
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
