@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Least
 from agent.memory_cli import memory_app
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ class Required(StrEnum):
     E2 = "E2"
     E3 = "E3"
     E4 = "E4"
+
+
+class Believed(StrEnum):
+    """An integrity to ask for."""
+
+    IN_PROCESS = "in-process"
+    OBSERVED = "observed"
+    OUTSIDE = "outside"
 
 
 PathArgument = Annotated[
@@ -104,6 +112,12 @@ LogOption = Annotated[
 ProofOption = Annotated[
     Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
 ]
+IntegrityOption = Annotated[
+    Believed | None, typer.Option(
+        "--require-integrity", help="The least integrity that counts: who could have had a word "
+        "in the verdict (default: any that is believed)."
+    )
+]
 ProviderOption = Annotated[
     str | None,
     typer.Option(
@@ -155,6 +169,7 @@ def run(
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     ask: Annotated[
         bool, typer.Option(
             "--ask", help="Where the tests leave several behaviours open, ask which is right."
@@ -181,8 +196,10 @@ def run(
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
-                                      args, deselect, doctests),
-            commands.Wishes(out, log, apply, force, require_proof.value), face,
+                                       args, deselect, doctests),
+            commands.Wishes(
+                out, log, apply, force, _least(require_proof, require_integrity)
+            ), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
         )
@@ -202,6 +219,7 @@ def check(
     python: PythonOption = None,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Judge a Python file by its tests and repair nothing."""
@@ -211,7 +229,8 @@ def check(
 
         return commands.check(
             _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
-                    doctests), face
+                    doctests),
+            _least(Required.E0, require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -241,6 +260,7 @@ def resume(
     ] = None,
     as_json: JsonOption = False,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Take up the runs whose process was ended."""
@@ -248,7 +268,8 @@ def resume(
     def work(face: Face) -> int:
         from agent import commands
 
-        return commands.resume(_opener(context), run_id, require_proof.value, face)
+        least = _least(require_proof, require_integrity)
+        return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
 
@@ -312,6 +333,10 @@ def example(
 def main() -> None:
     """The console script."""
     app()
+
+
+def _least(proof: Required, integrity: Believed | None) -> Least:
+    return Least(proof.value, None if integrity is None else integrity.value)
 
 
 def _inputs(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,8 +22,15 @@ Integrity = Literal["outside", "observed", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
+INTEGRITY_MEANING: dict[Integrity, str] = {
+    "outside": "every comparison was made where the program is not",
+    "observed": "watched from outside, but the program had a word in what was compared",
+    "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
+}
 SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes that say nothing for a program and nothing against it."""
+Standing = Literal[Status, "vacuous", "not believed"]
+"""What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model"]
 Category = Literal[
@@ -41,6 +50,15 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E3": "changed inputs raise nothing new either, and no other behaviour is known to fit",
     "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
 }
+
+
+
+def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> str:
+    """Both axes in one line, as `E2 · outside` or `E2 · in-process: uses caplog`."""
+    if integrity is None:
+        return level
+    return f"{level} · {integrity}" + (f": {reason}" if reason else "")
+
 
 VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
 """Origins whose failing tests forbid success; the others are evidence only."""
@@ -295,6 +313,18 @@ class Verdict(Value):
         return self.status == "passed" and not self.doubt
 
     @property
+    def shows(self) -> bool:
+        """It passes, that is believed, and it would not whatever the program answers."""
+        return self.passed and not self.vacuous
+
+    @property
+    def standing(self) -> Standing:
+        """What a reader is told it comes to."""
+        if self.doubt:
+            return "not believed"
+        return "vacuous" if self.passed and self.vacuous else self.status
+
+    @property
     def fails(self) -> bool:
         """It neither passes nor is set aside, by itself or by us."""
         if self.aside or (self.status in SET_ASIDE and not self.doubt):
@@ -340,9 +370,46 @@ class Report(Value):
         return tuple(verdict for verdict in self.oracle if verdict.fails)
 
     @property
+    def weakest(self) -> Verdict | None:
+        """The pass that is believed least, of those that decide and show something; of several,
+        the one whose reason is the shortest. `None` where there is none."""
+        return min(
+            (one for one in self.oracle if one.shows and one.integrity is not None),
+            key=lambda one: (
+                INTEGRITY_ORDER.index(one.integrity or "in-process"),
+                len(one.reason), one.reason,
+            ),
+            default=None,
+        )
+
+    @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes that decide are believed: a chain is as strong as its weakest."""
+        weakest = self.weakest
+        return None if weakest is None else weakest.integrity
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        weakest = self.weakest
+        return "" if weakest is None else weakest.reason
+
+    @property
     def score(self) -> tuple[int, int]:
         """Higher is better: tests that decide passed, then all tests passed."""
         return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
+
+
+def tally(verdicts: Sequence[Verdict], noun: str = "") -> str:
+    """How many pass, and what those come to that neither pass nor fail plainly, as
+    `2 of 4 tests pass, 1 skipped, 1 not believed`."""
+    counts = Counter(verdict.standing for verdict in verdicts)
+    others = [
+        f"{counts[one]} {one}"
+        for one in ("vacuous", "skipped", "xfailed", "xpassed", "not believed") if counts[one]
+    ]
+    total = " ".join(filter(None, (str(len(verdicts)), noun)))
+    return ", ".join([f"{counts['passed']} of {total} pass", *others])
 
 
 class BlamedLine(Value):

@@ -21,6 +21,8 @@ from agent.domain import (
     Report,
     Rivals,
     Verdict,
+    claim,
+    tally,
 )
 from agent.events import (
     Ambiguous,
@@ -111,7 +113,7 @@ class Row:
     def regressed_at(self, index: int) -> bool:
         """Whether the check fails in this column and passed in an earlier one."""
         cell = self.cells[index]
-        if cell is None or cell.passed:
+        if cell is None or not cell.fails:
             return False
         return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
 
@@ -165,6 +167,20 @@ class View:
         return cost(
             sum(one.tokens for one in charged), sum(known) if len(known) == len(costs) else None
         )
+
+    @property
+    def claim(self) -> str:
+        """The proof that is claimed and how far its passes are believed; empty where there is
+        none yet. A proof is of the program that was judged last."""
+        level = self.proof.level if self.proof is not None else None
+        if self.finish is not None:
+            level = self.finish.proof
+        if level is None:
+            return ""
+        report = self.columns[-1].report if self.columns else None
+        if report is None:
+            return claim(level, None)
+        return claim(level, report.integrity, report.integrity_reason)
 
     @property
     def current(self) -> Moment | None:
@@ -262,9 +278,9 @@ def _after(view: View, stamped: Stamped) -> View:
             tone = "good" if event.verdict == "approve" else "bad"
             return _noted(replace(view, critique=event), stamped, text, tone)
         case Proved():
-            text = f"proof {event.level}: {event.why}"
             rivals = None if event.settles_rivals else view.rivals
-            return _noted(replace(view, proof=event, rivals=rivals), stamped, text, "good")
+            view = replace(view, proof=event, rivals=rivals)
+            return _noted(view, stamped, f"proof {view.claim}; {event.why}", "good")
         case LessonLearned():
             view = replace(view, lessons=(*view.lessons, event))
             return _noted(view, stamped, event.text)
@@ -346,10 +362,9 @@ def _judged(view: View, event: Judged) -> View:
 
 def _seen(report: Report) -> tuple[str, Tone]:
     if report.verdicts:
-        passed = sum(verdict.passed for verdict in report.verdicts)
-        count = len(report.verdicts)
-        tone: Tone = "good" if passed == count else "warning" if report.passed else "bad"
-        return f"{passed} of {count} {_plural(count, 'check')} pass", tone
+        shown = all(verdict.shows for verdict in report.verdicts)
+        tone: Tone = "good" if shown else "warning" if report.passed else "bad"
+        return tally(report.verdicts, _plural(len(report.verdicts), "check")), tone
     if report.ending is None:
         return "nothing was run", "warning"
     return told(report.ending), "bad" if report.ending.crashed else "good"
@@ -438,7 +453,7 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.failure is not None:
         return "FAULT OF OURS", (view.failure.error,)
     if view.finish is not None:
-        return _ended(view.finish)
+        return _ended(view.finish, view.claim)
     if view.waiting is not None:
         return "WAITING", tuple(filter(None, (_awaited(view.waiting), view.spent)))
     if not view.run:
@@ -467,10 +482,10 @@ def _awaited(waiting: Waiting) -> str:
             assert_never(waiting.needs)
 
 
-def _ended(finish: RunFinished) -> tuple[str, tuple[str, ...]]:
+def _ended(finish: RunFinished, claimed: str) -> tuple[str, tuple[str, ...]]:
     facts = []
     if finish.proof is not None:
-        facts.append(f"proof {finish.proof} {meaning(finish.proof)}")
+        facts += [f"proof {claimed}", meaning(finish.proof)]
     spent = cost(finish.tokens, finish.cost_usd)
     means = "no model" if finish.tokens == 0 else "with a model"
     by = "from memory" if finish.strategy == "memory" else finish.strategy

@@ -27,7 +27,8 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"domain", "promptness", "trees", "common_ends", "literals"},
-    {"events", "state", "settings", "intake", "repair", "writeback", "wording"},
+    {"events", "state", "settings", "intake", "repair", "withheld", "writeback",
+     "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
     {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
@@ -52,6 +53,7 @@ WITHOUT_IO = [
     "agent/repair/",
     "agent/result.py",
     "agent/waiting.py",
+    "agent/withheld.py",
     "agent/nodes/prove.py",
     "demo/escape.py",
     "demo/kept.py",
@@ -188,7 +190,7 @@ def test_what_the_judge_ships_needs_the_standard_library_and_itself(with_pytest:
     # The programs that need pytest are shipped with it, and numpy is met by those who have it.
     allowed = {*shipping.modules(with_pytest=True), "numpy"}
     if with_pytest:
-        allowed |= {"pytest", "_pytest.runner", "_pytest.skipping"}
+        allowed |= {"pytest", "_pytest.runner"}
         # Where the plain witness has pytest tell of its checks and of who steers it.
         allowed |= {"_pytest", "_pytest.assertion", "_pytest.mark"}
 

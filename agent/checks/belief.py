@@ -69,8 +69,10 @@ _STATELESS = frozenset(
     "pytest unittest math cmath itertools functools operator string re json collections decimal "
     "fractions statistics typing __future__ textwrap".split()
 )
-_STATEFUL = ("monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mocker", "fixture",
-             "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register", "warns")
+_STATEFUL = (
+    "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mocker", "fixture", "setUp",
+    "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register", "warns",
+)
 
 
 @lru_cache(maxsize=1024)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase
-from agent.events import Proved
+from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
+from agent.events import Judged, Proved
 from agent.intake import asks_anew
 from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
 from agent.repair.dropped import dropped_calls
 from agent.state import State, Suite
+from agent.withheld import stands_in as stands_within
 
 ENOUGH_KILLED = 0.8
 """The share of mutants that tests must notice for E4."""
@@ -18,13 +19,18 @@ CLOSING_S = 0.5
 proof."""
 
 
-def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") -> Proof:
-    """The proof level a passing report carries; pure. `program` is the one that was repaired, and
-    `read` the texts that a model had before it when it wrote the repair.
+def proof_of(
+    report: Report, suite: Suite, program: Solution, read: str = "",
+    failed: frozenset[str] = frozenset(),
+) -> Proof:
+    """The proof level a passing report carries; pure. `program` is the one that was repaired,
+    `read` the texts that a model had before it when it wrote the repair, `failed` the tests that
+    failed before it.
 
-    A verdict from a process that held the solution too never lifts proof above E1, nor does
-    a value whose type differs from the expected one, nor a held-out test that asks what the
-    repair was told: an answer to a question may have told it since the test was held out.
+    How far the passes are believed is told beside it (`Report.integrity`) and caps nothing. A pass
+    that is vacuous is no evidence. A value whose type differs from the expected one never lifts
+    proof above E1, nor does a held-out test that asks what the repair was told: an answer to a
+    question may have told it since the test was held out.
     """
     trusted = report.trusted
     if not trusted and report.oracle:
@@ -34,15 +40,18 @@ def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") ->
         ))
     if not trusted:
         return Proof(level="E0", why=f"there is no test; {_ended(report)}")
-    passed = f"{len(trusted)} of {len(trusted)} tests pass"
-    weak = [verdict for verdict in trusted if verdict.integrity == "in-process"]
-    if weak:
-        return Proof(level="E1", why=f"{passed}, {len(weak)} judged in the program's own process")
+    passed = tally(trusted, "tests")
+    showing = {verdict.test for verdict in trusted if verdict.shows}
+    if not showing or (failed and not failed & showing):
+        which = "a test that failed before" if showing else "any test"
+        return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
     if not suite.held_out:
         shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
         return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
+    if not {test.name for test in suite.held_out} <= showing:
+        return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
     told = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(asks_anew(test, told, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
@@ -56,8 +65,9 @@ def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") ->
 def stands_in(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
-    asked = test.code if test.kind == "script" else test.call
-    return "".join(asked.split()) in "".join(text.split())
+    if test.kind == "script":
+        return stands_within(test.code, test.node, text)
+    return "".join(test.call.split()) in "".join(text.split())
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
@@ -128,7 +138,8 @@ async def prove(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
-    proof = seen_through(proof_of(report, suite, base, read), base, solution)
+    failed = _failed_before(ctx) if state["iteration"] > 0 else frozenset[str]()
+    proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
@@ -140,6 +151,13 @@ async def prove(state: State, ctx: Context) -> State:
     if proved.settles_rivals:
         update["rivals_id"] = ""
     return update
+
+
+def _failed_before(ctx: Context) -> frozenset[str]:
+    """The tests that failed when the run first judged a program."""
+    reports = (entry.event.report for entry in ctx.log() if isinstance(entry.event, Judged))
+    first = next(reports, None)
+    return frozenset() if first is None else frozenset(one.test for one in first.failing)
 
 
 async def _evidence(
