@@ -30,6 +30,7 @@ INSIDE_AGENT = [
     {"events", "state", "settings", "intake", "repair", "writeback", "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
+    {"rivalry"},
     {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
     {"flakiness", "recollection", "roles"},
     {"rewriting"},
