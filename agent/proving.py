@@ -159,8 +159,11 @@ async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
         place for place in range(len(called)) if seen[place].failed or refusals
     ]
     again = [called[place] for place in asked_again]
-    replied = await _ask(case, case.base, again, until) if again else ()
-    before = dict(zip(asked_again, replied, strict=True))
+    own = [one.call for one in tests if refusals]
+    replied = await _ask(case, case.base, [*again, *own], until) if again else ()
+    before = dict(zip(asked_again, replied, strict=False))
+    # What was refused wrongly in a test may have been refused wrongly elsewhere.
+    unfair = any(one.words in refusals for one in replied[len(again) :])
     new = [
         called[place] for place in asked_again
         # A program that cannot be loaded shows nothing: each failure counts as new.
@@ -169,9 +172,12 @@ async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
     accepted = [
         f"`{called[place]}` was refused before and is accepted now" for place in asked_again
         if seen[place].kind == "value" and before[place].kind == "raised"
-        and before[place].words in refusals
+        and before[place].words in refusals and not unfair
     ]
-    unasked = [one for one in (*replies, *replied) if one.kind == "unasked"]
+    unasked = {
+        place for place in range(len(called))
+        if "unasked" in (seen[place].kind, before.get(place, seen[place]).kind)
+    }
     wavering = [
         one.call for place, one in enumerate(tests, start=len(called))
         if not _agrees(one, seen[place])

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits import Operator
-from agent.repair.program import UNARY, Program, Splice
+from agent.repair.program import ATOM, UNARY, Function, Program, Splice
 
 
 def _distance(program: Program, node: ast.BinOp) -> Iterator[Splice]:
@@ -47,6 +47,30 @@ def _any_case(program: Program, node: ast.Compare) -> Iterator[Splice]:
         ) if letters.islower():
             left = program.code(node.left)
             yield program.replace(node.left, f"{left}.lower()", 3.0)
+
+
+ANEW = {
+    "sort": "sorted({name}{rest})", "reverse": "{name}[::-1]", "update": "{{**{name}, **{given}}}",
+    "append": "{name} + [{given}]", "extend": "[*{name}, *{given}]",
+}
+"""What a method changes in place, made anew."""
+
+
+def anew(program: Program, function: Function) -> Iterator[Splice]:
+    """The first change of an argument in place, made on a new value instead."""
+    given = {one.arg for one in (*function.args.posonlyargs, *function.args.args)}
+    for node in function.body:
+        match node:
+            case ast.Expr(value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args
+            ) as call) if name in given and attr in ANEW and len(args) <= 1:
+                shown = [program.code(one) for one in args]
+                keys = [f"{one.arg}={program.grouped(one.value, ATOM)}" for one in call.keywords]
+                text = ANEW[attr].format(
+                    name=name, given=", ".join(shown),
+                    rest="".join(f", {one}" for one in (*shown, *keys)),
+                )
+                yield program.replace_statement(node, f"{name} = {text}", 3.0)
 
 
 FORMS: tuple[Operator, ...] = (

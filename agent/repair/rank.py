@@ -19,6 +19,8 @@ CRASHING = 1.5
 """Cost of an exception on every call to which the base gave a value."""
 SURPRISING = 0.15
 """Cost of one nat of surprise at the most unusual shape of code that an edit writes."""
+WIDENING = 3.0
+"""Cost of a condition changed so that no test takes one of its sides."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -37,7 +39,8 @@ def weight(candidate: Candidate) -> float:
     return (
         candidate.cost + candidate.penalty + RARE * candidate.rarity
         + SURPRISING * candidate.surprise
-        + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
+        + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
+        + BLIND * candidate.blind
     )
 
 

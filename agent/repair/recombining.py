@@ -41,7 +41,7 @@ def recombined(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[s
             _changed(call, literals, place, _others(value, pools[place], constants))
             for place, value in enumerate(values)
         ]
-        kinds.append(_swapped(call, literals, values))
+        kinds += [_swapped(call, literals, values), _steps(call)]
     found: dict[str, None] = {}
     while kinds and len(found) < MOST:
         for kind in list(kinds):
@@ -71,6 +71,21 @@ def _swapped(
                 yield with_literals(
                     call, literals, {first: as_argument(other), second: as_argument(one)}
                 )
+
+
+def _steps(call: ast.expr) -> Iterator[str]:
+    """What is done with an object, without one of its steps, and with one of them done twice."""
+    match call:
+        case ast.Call(func=ast.Lambda(
+            args=parameters, body=ast.Subscript(value=ast.Tuple(elts=steps), slice=last)
+        ), args=made):
+            for place in range(len(steps) - 1):
+                for changed in (
+                    steps[:place] + steps[place + 1 :], steps[: place + 1] + steps[place:]
+                ):
+                    body = f"({', '.join(map(ast.unparse, changed))},)[{ast.unparse(last)}]"
+                    given = ", ".join(map(ast.unparse, made))
+                    yield f"(lambda {ast.unparse(parameters)}: {body})({given})"
 
 
 def _others(value: Any, pool: Sequence[Any], constants: Sequence[int]) -> Iterator[Any]:

@@ -12,8 +12,8 @@ from agent.repair.rank import weight
 
 MOST = 3
 """Behaviours that are put before a person."""
-FAR = 3.5
-"""A candidate is no rival of one that is so many nats likelier: it is 33 times less likely."""
+FAR = 3.0
+"""A candidate is no rival of one that is so many nats likelier: it is 20 times less likely."""
 LONGEST = 200
 """Characters of an answer that a person is asked to read; much longer ones come cut off."""
 

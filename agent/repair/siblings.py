@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 from agent.common_ends import common_ends
 from agent.repair.edits import EDITS, Operator
-from agent.repair.forms import FORMS
+from agent.repair.forms import FORMS, anew
 from agent.repair.mutants import differences
-from agent.repair.program import Program, Splice, spliced
+from agent.repair.program import Function, Program, Splice, spliced
 
 MOST = 400
 """Siblings of one repair; the likeliest, where there are more."""
 
 ANY = 9.0
 NEAR: dict[str, float] = {
-    "comparison": ANY, "arithmetic": ANY, "operands": 3.1, "augmented assignment": ANY,
+    "comparison": ANY, "arithmetic": ANY, "operands": 3.8, "augmented assignment": ANY,
     "and, or": 2.5, "sign or not": ANY, "negation": ANY, "number": 2.95, "variable": ANY,
     "function": ANY, "method": ANY, "attribute": ANY, "arguments": 3.9, "range": ANY,
     "index": ANY, "slice": ANY, "off by one": ANY, "conditional expression": 2.6,
@@ -32,6 +32,7 @@ NEAR: dict[str, float] = {
 """Rows of the search's own table, and how far-fetched an edit of each is still a sibling: of
 numbers those one off, of conditions those that ask the same of the same."""
 
+ORDERS = frozenset({"<", "<=", ">", ">="})
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
 """Signs that nobody means who has written none of them."""
 BOUND = 1.4
@@ -52,24 +53,26 @@ class Siblings:
 
 
 def siblings(before: str, after: str) -> Siblings:
-    """The siblings of the repair that makes `after` of `before`; the same ones for the same texts,
-    and none where `after` does not parse."""
-    try:
-        program = Program(after)
-    except (SyntaxError, ValueError, RecursionError):
-        return Siblings()
+    """The siblings of the repair that makes `after` of `before`: edits around it, and others of
+    the same place as it came. The same ones for the same texts, none of what does not parse."""
     found: dict[str, float] = {}
-    for splice in _splices(program, before):
-        text = spliced(program.data, [splice])
-        if text not in (before, after):
-            found[text] = min(splice.cost, found.get(text, splice.cost))
+    for text, other in ((after, before), (before, after)):
+        try:
+            program = Program(text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for splice in _splices(program, other):
+            edited = spliced(program.data, [splice])
+            if edited not in (before, after):
+                found[edited] = min(splice.cost, found.get(edited, splice.cost))
     ordered = sorted(found, key=lambda text: (found[text], text))
     return Siblings(tuple(ordered[:MOST]), max(0, len(ordered) - MOST))
 
 
-def _splices(program: Program, before: str) -> Iterator[Splice]:
-    around, deciding = _region(program, before)
-    for node in around:
+def _splices(program: Program, other: str) -> Iterator[Splice]:
+    """Edits of a program around what `other` does not have."""
+    region = _region(program, other)
+    for node in region.around:
         if node in program.hidden:
             continue
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
@@ -81,27 +84,46 @@ def _splices(program: Program, before: str) -> Iterator[Splice]:
                     if one.cost <= most and not _is_outlandish(program, node, one)
                 )
     comparison = next(row for row in EDITS if row.name == "comparison")
-    for node in deciding:
+    for node in region.deciding:
         yield from (one for one in comparison.propose(program, node) if one.cost <= BOUND)
+    for constant in region.answered:
+        for name in program.variables(constant):
+            yield program.replace(constant, name, 3.5)
+    for scope in region.scopes:
+        if isinstance(scope, Function):
+            yield from anew(program, scope)
 
 
 def _is_outlandish(program: Program, node: ast.AST, splice: Splice) -> bool:
-    """Whether an edit of arithmetic brings in arithmetic of bits."""
-    if not isinstance(node, ast.BinOp | ast.AugAssign):
-        return False
+    """Whether an edit makes an order of an equality, or arithmetic of bits of any other."""
     old = program.data[splice.start : splice.end].decode("utf-8", "surrogatepass")
-    return any(sign in splice.text and sign not in old for sign in BITWISE)
+    if isinstance(node, ast.Compare):
+        return (splice.text in ORDERS) != (old in ORDERS)
+    return isinstance(node, ast.BinOp | ast.AugAssign) and any(
+        sign in splice.text and sign not in old for sign in BITWISE
+    )
 
 
-def _region(
-    program: Program, before: str
-) -> tuple[tuple[ast.AST, ...], tuple[ast.Compare, ...]]:
-    """The nodes around what was changed: the smallest one that holds it, all within it, and the
-    expressions that hold it with the names of what they call; and the comparisons that decide
-    whether it is reached, where it stands right behind an `if`."""
+@dataclass(frozen=True)
+class _Region:
+    """What stands around the places of a repair."""
+
+    around: tuple[ast.AST, ...]
+    """The smallest nodes that hold what was changed, all within them, and the expressions that hold
+    them with the names of what they call."""
+    deciding: tuple[ast.Compare, ...]
+    """Comparisons that decide whether these are reached, right behind an `if`."""
+    answered: tuple[ast.Constant, ...]
+    """What is returned right behind an `if` whose condition was changed."""
+    scopes: tuple[ast.AST, ...]
+    """The functions in which all this stands."""
+
+
+def _region(program: Program, other: str) -> _Region:
     around: dict[ast.AST, None] = {}
     deciding: dict[ast.Compare, None] = {}
-    for start, end in _changed(before, program.text):
+    answered: list[ast.expr] = []
+    for start, end in _changed(other, program.text):
         holding = [
             node for node in program.nodes
             if isinstance(node, ast.expr | ast.stmt)
@@ -123,13 +145,19 @@ def _region(
                 around[at.func] = None
             at = program.parents[at]
         around[at] = None
+        if isinstance(at, ast.If) and isinstance(at.body[0], ast.Return) and at.body[0].value:
+            answered.append(at.body[0].value)
         for statement in (at, *touched):
             above = program.parents.get(statement)
             if isinstance(statement, ast.stmt) and isinstance(above, ast.If):
                 deciding.update(dict.fromkeys(
                     node for node in ast.walk(above.test) if isinstance(node, ast.Compare)
                 ))
-    return tuple(around), tuple(one for one in deciding if one not in around)
+    return _Region(
+        tuple(around), tuple(one for one in deciding if one not in around),
+        tuple(one for one in answered if isinstance(one, ast.Constant)),
+        tuple(dict.fromkeys(program.scope(node) for node in around)),
+    )
 
 
 def _changed(before: str, after: str) -> Iterator[tuple[int, int]]:

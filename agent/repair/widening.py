@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agent.repair.program import Program, spliced
 
@@ -54,7 +55,7 @@ def changed_conditions(before: str, after: str) -> tuple[Changed, ...]:
 
 def dropped_guards(before: str, after: str) -> tuple[str, ...]:
     """The guards of `before` that `after` does not have in any form: an `if` that only gives up,
-    an `assert`, a `raise`; in the order of the text."""
+    an `assert`; in the order of the text. One that is never come to is there no more."""
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -72,13 +73,63 @@ def dropped_guards(before: str, after: str) -> tuple[str, ...]:
     return tuple(lost)
 
 
+def turns_on_a_tests_literal(before: str, after: str, tests: Iterable[str]) -> bool:
+    """Whether a changed condition compares with a value that stands in the tests and not in the
+    program: such a repair may know the tests and nothing else."""
+    try:
+        old, new = Program(before), Program(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    known = {_spelt(node) for node in _conditions(old)}
+    own = _constants(old.tree)
+    compared: set[str] = set()
+    for node in _conditions(new):
+        if isinstance(node, ast.Compare) and _spelt(node) not in known:
+            for side in (node.left, *node.comparators):
+                compared |= _constants(side)
+    fresh = compared - own - COMMON
+    return bool(fresh) and any(fresh & _constants_of(test) for test in tests)
+
+
+COMMON = frozenset({"0", "1", "-1", "2", "''", "None", "True", "False"})
+"""Values that programs compare with whatever the tests are."""
+
+
+@lru_cache(maxsize=64)
+def _constants_of(code: str) -> frozenset[str]:
+    try:
+        return _constants(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+
+
+def _constants(tree: ast.AST) -> frozenset[str]:
+    return frozenset(
+        repr(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)
+    )
+
+
 def _guards(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         match node:
             case ast.If(test=test, body=[last]) if isinstance(last, GIVING_UP):
                 yield f"if {ast.unparse(test)}"
             case ast.Assert():
                 yield ast.unparse(node)
+        pending += reversed([*_reached(node)])
+
+
+def _reached(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a node without the statements that stand behind the end of their block."""
+    for _, value in ast.iter_fields(node):
+        parts = value if isinstance(value, list) else [value]
+        for part in parts:
+            if isinstance(part, ast.AST):
+                yield part
+            if isinstance(part, GIVING_UP):
+                break
 
 
 def _conditions(program: Program) -> Iterator[ast.expr]:
