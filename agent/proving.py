@@ -59,7 +59,12 @@ class Gathered:
     rivals: Alternatives | None = None
 
 
-async def gathered(
+async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
+    """The evidence of `looked_into`, without the rivals."""
+    return (await looked_into(case, judge, budget_s)).evidence
+
+
+async def looked_into(
     case: Case, judge: Judge, budget_s: float, left_s: float = RIVALS_S
 ) -> Gathered:
     """The evidence there is within the budget; what E3 does not have, E4 does not look for.
@@ -74,15 +79,13 @@ async def gathered(
         others=found.others, siblings=found.siblings, unwatched=found.unwatched,
         unsettled=found.unsettled,
     )
-    if holds_at_e1(seen):
-        return Gathered(seen, found.found)
     budget_s = min(budget_s, max(left_s, 0.0))
     try:
         async with asyncio.timeout(budget_s + OVERTIME_S):
-            return Gathered(await _gathered(case, seen, budget_s))
+            return Gathered(await _gathered(case, seen, budget_s), found.found)
     except TimeoutError:
         unsettled = "what was being looked at did not come to an end"
-        return Gathered(seen.model_copy(update={"unsettled": unsettled}))
+        return Gathered(seen.model_copy(update={"unsettled": unsettled}), found.found)
 
 
 async def _gathered(case: Case, seen: Evidence, budget_s: float) -> Evidence:

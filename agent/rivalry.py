@@ -96,16 +96,20 @@ async def rivalry(case: Case, judge: Judge, until: float, left_s: float) -> Riva
 
 
 async def _known(case: Case, judge: Judge, until: float) -> tuple[int, str]:
-    """How many other repairs of the search fit all tests; those held out may refute some."""
-    others = 0
+    """How many other repairs of the search fit all tests; those held out may refute some. For want
+    of time those count that passed the tests shown."""
+    others, left = 0, ""
     for one in case.others.behaviours if case.others is not None else ():
         if others == MOST_OTHERS:
             break
-        if time.monotonic() >= until:
-            return others, "other repairs were not all judged by all tests"
-        if one.solution.text != case.repaired.text:
+        if one.solution.text == case.repaired.text:
+            continue
+        if time.monotonic() < until:
             others += (await judge(one.solution)).passed
-    return others, ""
+        else:
+            others += one.confirmed
+            left = "other repairs were not all judged by all tests"
+    return others, left
 
 
 async def _around(case: Case, judge: Judge) -> Rivalry:
@@ -128,7 +132,7 @@ async def _around(case: Case, judge: Judge) -> Rivalry:
     alternatives = None
     if rivals:
         own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
-        alternatives = Alternatives(calls=calls, behaviours=(own, *rivals))
+        alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
     return Rivalry(
         others=len(rivals), siblings=len(near.texts), unwatched=tuple(dict.fromkeys(unwatched)),
         unsettled=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
@@ -143,7 +147,7 @@ async def _confirmed(
     passed it."""
     behaviours: dict[tuple[str, ...], str] = {}
     for place, answers in zip(found.places, found.answers, strict=True):
-        if place < len(texts) and answers and otherwise(
+        if place < len(texts) and answers and found.own and otherwise(
             found.own, answers, deliberate(texts[place])
         ):
             behaviours.setdefault(answers, texts[place])

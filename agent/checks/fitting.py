@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from agent.checks.screening import screening
 from agent.domain import Solution, Task, TestCase
+from agent.repair.search import quick
 from sandbox.sandbox import Sandbox
 
 
@@ -19,6 +20,8 @@ class Fitting:
     """The texts that pass, by their places, and what the program itself and they answer."""
 
     places: tuple[int, ...] = ()
+    calls: tuple[str, ...] = ()
+    """Those that the program itself answers soon; the others would hold up every text."""
     own: tuple[str, ...] = ()
     """The program's answers, in words; empty where it was not asked."""
     answers: tuple[tuple[str, ...], ...] = ()
@@ -36,8 +39,11 @@ async def fitting(
             place async for place, seen in screener.screen(texts, mode="early")
             if seen.ended == "ok" and not seen.types
         ])
-        if not places or not calls:
-            return Fitting(tuple(places), (), ((),) * len(places))
-        asked = await screener.probe([program.text, *(texts[one] for one in places)], calls)
+        soon: tuple[str, ...] = ()
+        if places and calls:
+            soon = quick(tuple(calls), await screener.probe([program.text], calls))
+        if not soon:
+            return Fitting(tuple(places), answers=((),) * len(places))
+        asked = await screener.probe([program.text, *(texts[one] for one in places)], soon)
     own, *others = (row or () for row in asked.rows)
-    return Fitting(tuple(places), own, tuple(others))
+    return Fitting(tuple(places), soon, own, tuple(others))

@@ -11,8 +11,8 @@ from agent.proving import (
     RERUNS,
     Case,
     Gathered,
-    gathered,
     holds_at_e1,
+    looked_into,
     reaches_e3,
 )
 from agent.repair.dropped import dropped_calls
@@ -168,6 +168,8 @@ async def prove(state: State, ctx: Context) -> State:
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
+    elif proof.level == "E2" and state.get("rivals_id"):
+        proof = Proof(level="E1", why=f"{proof.why}; there was no time to judge its rivals")
     if state.get("caveat"):
         proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
     proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
@@ -193,7 +195,7 @@ async def _evidence(
     async def judge(solution: Solution) -> Report:
         return await ctx.judge(solution, tests)
 
-    return await gathered(
+    return await looked_into(
         Case(
             base=ctx.store.get(state["base_id"], Solution),
             repaired=ctx.store.get(state["solution_id"], Solution),

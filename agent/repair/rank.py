@@ -35,10 +35,14 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(once.values(), key=lambda one: (weight(one), one.text)))
 
 
+def written(candidate: Candidate) -> float:
+    """What its edits cost and how unusual their code is, whatever it then does."""
+    return candidate.cost + SURPRISING * candidate.surprise
+
+
 def weight(candidate: Candidate) -> float:
     return (
-        candidate.cost + candidate.penalty + RARE * candidate.rarity
-        + SURPRISING * candidate.surprise
+        written(candidate) + candidate.penalty + RARE * candidate.rarity
         + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
         + BLIND * candidate.blind
     )

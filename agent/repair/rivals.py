@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
-from agent.repair.rank import weight
+from agent.repair.rank import weight, written
 
 MOST = 3
 """Behaviours that are put before a person."""
-FAR = 3.0
-"""A candidate is no rival of one that is so many nats likelier: it is 20 times less likely."""
+FAR = 1.2
+"""So much dearer may the edit of a rival be, by its operator, its place and its code; one by the
+same operator may be as dear as it likes."""
 LONGEST = 200
 """Characters of an answer that a person is asked to read; much longer ones come cut off."""
 
@@ -58,7 +59,8 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
 
 def _rivals(one: Candidate, own: Candidate) -> bool:
     """Whether a candidate may be what was meant instead of the chosen one."""
-    if weight(one) - weight(own) > FAR or (one.types and not own.types):
+    is_far = one.operator != own.operator and written(one) - written(own) > FAR
+    if is_far or (one.types and not own.types):
         return False
     return not (one.answers and own.answers) or otherwise(
         own.answers, one.answers, deliberate(one.text)

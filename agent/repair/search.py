@@ -217,7 +217,7 @@ def offered(state: Seen) -> Steps:
         # Calls that the likeliest candidate does not end would hold up all others.
         answer = yield Probe((kept[0].text,), calls, state.progress())
         assert isinstance(answer, Probed)
-        calls = _quick(calls, answer)
+        calls = quick(calls, answer)
     if len(kept) > 1 and calls:
         texts = (state.source, *(one.text for one in kept))
         answer = yield Probe(texts, calls, state.progress())
@@ -246,7 +246,7 @@ def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...
     return ranked(told) if len(told) == len(kept) else kept
 
 
-def _quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
+def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
     """The calls that one candidate ended, the quickest as far as all together stay bounded."""
     row = pilot.rows[0]
     if row is None:
