@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from agent.checks.fitting import Fitting, fitting
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
-from agent.repair.program import Program
 from agent.repair.probes import probes
+from agent.repair.program import Program
 from agent.repair.recombining import observed, recombined
 from agent.repair.rivals import deliberate, otherwise
 from agent.repair.siblings import siblings
@@ -151,7 +151,7 @@ async def _confirmed(
             found.own, answers, deliberate(texts[place])
         ):
             behaviours.setdefault(answers, texts[place])
-    rivals = []
+    rivals: list[Alternative] = []
     for answers, text in list(behaviours.items())[:MOST_JUDGED]:
         if len(rivals) == MOST_OTHERS:
             break

@@ -17,7 +17,7 @@ from agent.proving import (
 )
 from agent.repair.dropped import dropped_calls
 from agent.repair.question import question
-from agent.repair.undefined import undefined_names
+from agent.repair.undefined import undefined_exceptions
 from agent.repair.widening import dropped_guards
 from agent.state import State, Suite
 
@@ -74,7 +74,7 @@ def stands_in(test: TestCase, text: str) -> bool:
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """The proof of a repair; one whose text shows what no test can has no more than E1, and is
     told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
-    a name that nothing defines. Pure."""
+    an exception that nothing defines. Pure."""
     missing = _missing(base.text, repaired.text)
     if not missing:
         return proof
@@ -88,8 +88,8 @@ def _missing(before: str, after: str) -> str:
     guards = dropped_guards(before, after)
     if guards:
         return f"`{guards[0]}` is asked no more"
-    undefined = undefined_names(after)
-    return f"`{undefined[0]}` is defined nowhere: it fails where it comes to it" if undefined else ""
+    undefined = undefined_exceptions(after)
+    return f"`{undefined[0]}` is defined nowhere, and no test comes to it" if undefined else ""
 
 
 def _ended(report: Report) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agent.literals import spelt
-from agent.repair.probes import LONGEST, Call, as_argument, seeds_of, with_literals
+from agent.repair.probes import LONGEST, as_argument, seeds_of, with_literals
 from agent.repair.program import Function
 from agent.trees import is_literal
 
@@ -101,11 +101,8 @@ def _others(value: Any, pool: Sequence[Any], constants: Sequence[int]) -> Iterat
                 if value:
                     yield (value * length)[:length]
         case list() | tuple():
-            kind = type(value)
-            for other in pool:
-                if type(other) is kind and other != value:
-                    yield value + other
-            yield from (kind(reversed(value)), value[:-1], value[1:], value + value, value[:1] * 3)
+            for made in _sequences([*value], [[*one] for one in pool if type(one) is type(value)]):
+                yield made if isinstance(value, list) else tuple(made)
             for length in _lengths(constants):
                 if value:
                     yield (value * length)[:length]
@@ -125,6 +122,12 @@ def _others(value: Any, pool: Sequence[Any], constants: Sequence[int]) -> Iterat
             for other in pool:
                 if isinstance(other, set) and other != value:
                     yield value | other
+
+
+def _sequences(value: list[Any], pool: Sequence[list[Any]]) -> Iterator[list[Any]]:
+    """Longer with others and by itself, turned round, shorter at either end, one element thrice."""
+    yield from (value + other for other in pool if other != value)
+    yield from (value[::-1], value[:-1], value[1:], value + value, value[:1] * 3)
 
 
 def _lengths(constants: Sequence[int]) -> Iterator[int]:

@@ -17,7 +17,7 @@ import pytest
 from evaluation.suite import Row, read_suite
 
 BENCH = Path(__file__).parents[2] / "evaluation" / "bench"
-SUITES = sorted(BENCH.glob("*.jsonl"))
+SUITES = sorted(BENCH.glob("*seen.jsonl"))
 FIELDS = {
     "id", "kind", "author", "licence", "entry_point", "setup", "buggy", "fixed", "tests",
     "held_out",
