@@ -27,8 +27,7 @@ from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_li
 from agent.repair.probes import probes
 from agent.repair.rivals import deliberate
 from agent.repair.sequences import sequences
-from agent.rivalry import Case as Case
-from agent.rivalry import Judge, rivalry
+from agent.rivalry import Case, Judge, rivalry
 
 ENOUGH_PROBES = 100
 MOST_PARTS = 200

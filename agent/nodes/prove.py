@@ -9,7 +9,6 @@ from agent.intake import asks_anew
 from agent.proving import (
     ENOUGH_PROBES,
     RERUNS,
-    Case,
     Gathered,
     holds_at_e1,
     looked_into,
@@ -19,6 +18,7 @@ from agent.repair.dropped import dropped_calls
 from agent.repair.question import question
 from agent.repair.undefined import undefined_exceptions
 from agent.repair.widening import dropped_guards
+from agent.rivalry import Case
 from agent.state import State, Suite
 
 ENOUGH_KILLED = 0.8

@@ -11,6 +11,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 LEAST_SHOWN = 3
@@ -105,7 +106,7 @@ def _all_elements(arguments: tuple[Any, ...], answer: Any) -> bool | None:
 def _ascending(arguments: tuple[Any, ...], answer: Any) -> bool | None:
     if not isinstance(answer, list) or len(answer) < 2 or not _in_order(arguments):
         return None
-    return all(one <= other for one, other in zip(answer, answer[1:], strict=False))
+    return all(one <= other for one, other in pairwise(answer))
 
 
 def _in_order(arguments: tuple[Any, ...]) -> bool:
@@ -147,5 +148,6 @@ def _unsymmetric(tests: Sequence[Known], answers: Sequence[Known]) -> Iterator[t
         other = every.get((one.function, repr(one.arguments[::-1])))
         if len(one.arguments) == 2 and other is not None and other.answer != one.answer:
             name = "the tests' answers are the same in both orders"
-            yield name, f"`{one.call}` gives {one.answer!r}, `{other.call}` {other.answer!r}: {name}"
+            both = f"`{one.call}` gives {one.answer!r}, `{other.call}` {other.answer!r}"
+            yield name, f"{both}: {name}"
             return

@@ -78,7 +78,6 @@ def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) 
         if mine == its or "" in (mine, its) or "~" in (mine, its):
             continue
         fails = its.startswith("!") and its[1:] not in raised
-        failed = mine.startswith("!") and mine[1:] not in raised
         if not fails and not _equal(mine, its):
             return True
     return False

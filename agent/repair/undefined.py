@@ -28,7 +28,9 @@ def undefined_exceptions(text: str) -> tuple[str, ...]:
                 read.add(name)
             case ast.Name(id=name) | ast.ExceptHandler(name=str(name)) | ast.arg(arg=name):
                 bound.add(name)
-            case ast.ClassDef(name=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            case ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)):
                 bound.add(name)
             case ast.MatchMapping(rest=str(name)):
                 bound.add(name)

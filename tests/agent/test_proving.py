@@ -19,7 +19,8 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.proving import Case, gathered, patience, reaches_e3
+from agent.proving import gathered, patience, reaches_e3
+from agent.rivalry import Case
 from sandbox import open_sandbox
 
 BASE = "def late(days):\n    if days > 14:\n        return days\n    return 0\n"
