@@ -47,7 +47,7 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
     "E2": "your tests pass, and so do tests that the repair never saw",
-    "E3": "changed inputs raise nothing new either, and no other behaviour is known to fit",
+    "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
     "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
 }
 
@@ -489,6 +489,12 @@ class Evidence(Value):
     """Tests' calls that it answered otherwise among changed inputs than before the judge."""
     others: int = 0
     """Other behaviours found to fit all tests, at most three."""
+    siblings: int = 0
+    """Texts around the repair that were tried in its place."""
+    unwatched: tuple[str, ...] = ()
+    """Changed conditions, one side of which no test takes."""
+    doubts: tuple[str, ...] = ()
+    """Answers to changed inputs that are not what the tests make one expect, in words."""
     unsettled: str = ""
     """What of the above there was no time for, in words."""
     mutants: int = 0

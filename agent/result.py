@@ -144,6 +144,15 @@ class Result:
         return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
 
     @property
+    def fitting(self) -> int:
+        """How many repairs are known to fit the tests and behave otherwise, the patch among them;
+        1 where no other is known."""
+        if self.outcome != "healed":
+            return 1
+        others = self.evidence.others if self.evidence is not None else 0
+        return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
+
+    @property
     def smallest_failure(self) -> Verdict | None:
         """The failing verdict a person can redo with the least typing, trusted tests first."""
         if self.report is None:

@@ -70,6 +70,8 @@ HEADLINE: dict[RunOutcome, tuple[str, str]] = {
     "cancelled": ("CANCELLED", "bold yellow"),
 }
 """What each outcome is called, and its style."""
+OPEN_STYLE = "bold magenta"
+"""That of a repair beside which others are known to fit."""
 
 ADVICE: dict[RunOutcome, str] = {
     "healthy": "",
@@ -170,6 +172,8 @@ class Terminal:
     def result(self, result: Result) -> None:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(headline(result))
+        if result.rivals is not None and result.outcome == "healed":
+            self._rivals(result.rivals)
         if result.reason:
             self.say(result.reason)
         if result.error:
@@ -178,8 +182,6 @@ class Terminal:
             self.say(f"It waits for an answer: {result.waiting.question}")
             self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
-        if result.rivals is not None and result.outcome == "healed":
-            self._rivals(result.rivals)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
         if result.outcome and next_step(result):
@@ -193,8 +195,9 @@ class Terminal:
 
     def _rivals(self, rivals: Rivals) -> None:
         self.say(
-            f"{len(rivals.behaviours)} behaviours fit your tests: {cut(in_words(rivals))}. "
-            "The patch is A; add a test, or run again with --ask.", "bold yellow",
+            f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
+            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask.",
+            OPEN_STYLE,
         )
 
     def tests(self, report: Report | None, console: Console) -> None:
@@ -290,6 +293,8 @@ def headline(result: Result) -> Text:
         name, style = ("NOT FINISHED", "bold yellow")
     else:
         name, style = HEADLINE[result.outcome]
+    if result.fitting > 1:
+        name, style = (f"one of {result.fitting} repairs that fit your tests", OPEN_STYLE)
     parts = []
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
         parts += [f"proof {printable(cut(result.claim))}", PROOF_MEANING[result.proof]]
@@ -449,8 +454,11 @@ def evidence_words(seen: Evidence | None) -> list[str]:
     return [
         *(f"    fails where it gave a value before: {call}" for call in seen.new_failures),
         *(f"    answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"    no test takes both sides of: {condition}" for condition in seen.unwatched),
+        *(f"    doubtful: {doubt}" for doubt in seen.doubts),
         *(f"    no test notices: {note}" for note in seen.survivors),
         *(f"    went otherwise in a re-run: {name}" for name in seen.disagreeing),
+        *([f"    siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
         *([f"    equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
     ]
 

@@ -84,13 +84,15 @@ def workbench(view: View) -> str:
         return empty()
     word, facts = headline(view)
     announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
+    rivals = _rivals(view.rivals) if view.rivals is not None else ""
     parts = (
         _status(view, word, facts),
+        rivals if view.fitting > 1 else "",
         _notices(view),
         _timeline(view),
         _matrix(view),
         _patch(view),
-        _rivals(view.rivals) if view.rivals is not None else "",
+        rivals if view.fitting == 1 else "",
         _smallest(view),
         _diagnosis(view.diagnosis, view.seen_before) if view.diagnosis is not None else "",
         _proof(view),
@@ -99,7 +101,7 @@ def workbench(view: View) -> str:
         _calls(view),
         _where(view),
     )
-    slug = word.lower().replace(" ", "-")
+    slug = "open" if view.fitting > 1 else word.lower().replace(" ", "-")
     return (
         f'<div class="bench is-{slug}" data-phase="{view.phase}" data-announce="{announced}">'
         f"{''.join(parts)}</div>"
@@ -131,7 +133,7 @@ def done(text: str) -> str:
 
 
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
-    mark = OUTCOME_MARKS.get(word, "●")
+    mark = "?" if view.fitting > 1 else OUTCOME_MARKS.get(word, "●")
     rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
     if view.phase == "running":
         elapsed = max(0.0, view.last_at - view.began_at)
@@ -526,6 +528,7 @@ def _evidence(seen: Evidence | None) -> str:
         return ""
     figures = _facts(
         ("changed inputs", f"{seen.probes:,} raise nothing new"),
+        ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
         ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
         ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
@@ -533,6 +536,8 @@ def _evidence(seen: Evidence | None) -> str:
     against = [
         *(f"fails where it gave a value before: {call}" for call in seen.new_failures),
         *(f"answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"no test takes both sides of: {condition}" for condition in seen.unwatched),
+        *(f"doubtful: {doubt}" for doubt in seen.doubts),
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]

@@ -206,6 +206,15 @@ class View:
         return self.rivals if healed else None
 
     @property
+    def fitting(self) -> int:
+        """How many repairs are known to fit the tests of a healed run, its own among them."""
+        if self.finish is None or self.finish.outcome != "healed":
+            return 1
+        seen = self.proof.evidence if self.proof is not None else None
+        known = len(self.rivals.behaviours) if self.rivals is not None else 1
+        return max(known, seen.others + 1 if seen is not None else 1)
+
+    @property
     def rows(self) -> tuple[Row, ...]:
         """Tests by origin; within one, in the order in which they joined the suite."""
         return tuple(_rows(self.tests, self.columns))
@@ -453,7 +462,9 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.failure is not None:
         return "FAULT OF OURS", (view.failure.error,)
     if view.finish is not None:
-        return _ended(view.finish, view.claim)
+        word, told = _ended(view.finish, view.claim)
+        open_words = f"one of {view.fitting} repairs that fit your tests"
+        return (open_words if view.fitting > 1 else word), told
     if view.waiting is not None:
         return "WAITING", tuple(filter(None, (_awaited(view.waiting), view.spent)))
     if not view.run:

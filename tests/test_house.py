@@ -31,6 +31,7 @@ INSIDE_AGENT = [
      "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
+    {"rivalry"},
     {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
     {"flakiness", "recollection", "roles"},
     {"rewriting"},
@@ -236,6 +237,9 @@ def test_no_prompt_holds_an_answer_of_a_demo_or_a_benchmark() -> None:
     assert len(rows) > 50
     for row in rows:
         programs += [row["buggy"], row["fixed"], *row["tests"], *row["held_out"]]
+    for line in (ROOT / "evaluation/bench/thin.jsonl").read_text("utf-8").splitlines():
+        thin = json.loads(line)
+        programs += [thin["program"], thin["fixed"], thin["tests"], thin["truth"]]
     needles = long_lines(*programs)
     names = {
         name for text in programs

@@ -154,6 +154,8 @@ class Candidate:
     types: tuple[str, ...] = ()
     blind: bool = False
     """Its answer no longer depends on the arguments."""
+    widens: bool = False
+    """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
     rarity: float = 0.0
