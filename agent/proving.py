@@ -234,7 +234,7 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
                 return None
             report = await check(
                 _mutant(case, mutant), case.tests, case.task, case.sandbox, wall_s=wall_s,
-                first_failure=True,
+                first_failure=True, observe=False,
             )
             return not report.passed
 
@@ -293,7 +293,8 @@ async def _rerun(case: Case, until: float) -> Evidence:
                 cut="the tests were not run again as often as it takes",
             )
         report = await check(
-            case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds
+            case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds,
+            observe=False,
         )
         again = {verdict.name: verdict.status for verdict in report.trusted}
         differing.update(dict.fromkeys(
