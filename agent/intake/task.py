@@ -19,7 +19,6 @@ from agent.intake.environment import (
     installed_modules,
     missing_packages,
     nearest_module,
-    sibling_files,
     site_folders,
     standard_modules,
     without_cookie,
@@ -38,6 +37,7 @@ from agent.intake.parsing import (
     where,
 )
 from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
+from agent.intake.project import laid_out, module_stem
 from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
@@ -69,6 +69,8 @@ class TestText:
 
     text: str
     name: str = "the tests"
+    path: str = ""
+    """Where the file lies in its project; empty for what was pasted."""
 
     def fails_to(self, verb: str) -> str:
         """`The tests do not parse`, `test_sum.py does not parse`."""
@@ -125,7 +127,7 @@ def _made(
         if too_deep(program):
             raise NotFixable("too_deep", f"The program: {_UNREADABLE}")
     notices: list[str] = []
-    stem = PurePosixPath(entry).stem
+    stem = module_stem(entry)
     brought = _brought(tests, program, notices)
     found = _found(program, words, entry, code is not None)
     kept = _without_vacuous(
@@ -172,25 +174,18 @@ def bring(
         TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
         for number, snippet in enumerate(snippets, start=1)
     ]
-    notices: list[str] = []
-    support: dict[str, File] = {}
-    texts = [source.text] if source is not None else []
-    if tests_file is not None:
-        test_source = read_source(tests_file)
-        tests.append(TestText(test_source.text, test_source.name))
-        if source is None or source.path is None or not _same_folder(source.path, tests_file):
-            beside, left_out = sibling_files(tests_file, [test_source.text])
-            support |= {file.path: file for file in beside}
-            notices += left_out
-        else:
-            texts.append(test_source.text)
-    if source is not None and source.path is not None:
-        beside, left_out = sibling_files(source.path, texts)
-        support |= {file.path: file for file in beside}
-        notices += left_out
+    test_source = read_source(tests_file) if tests_file is not None else None
+    project = laid_out(
+        source.path if source is not None else None, source.text if source is not None else "",
+        tests_file, test_source.text if test_source is not None else "",
+    )
+    if test_source is not None:
+        tests.append(TestText(test_source.text, test_source.name, project.tests))
+    notices = [*project.notices]
+    support = {file.path: file for file in project.support}
     for name in with_files:
         support[name.name] = File(path=name.name, text=_support_text(name))
-    entry = source.name if source is not None else PASTED
+    entry = project.entry or (source.name if source is not None else PASTED)
     support.pop(entry, None)
     interpreter = site_folders(python)
     if interpreter.note:
@@ -249,10 +244,6 @@ def _imported_names(text: str) -> Iterable[tuple[str, frozenset[str]]]:
                     yield alias.name, frozenset()
 
 
-def _same_folder(first: Path, second: Path) -> bool:
-    return first.resolve().parent == second.resolve().parent
-
-
 def _support_text(path: Path) -> str:
     return without_cookie(read_source(path, allow_empty=True).text)
 
@@ -287,7 +278,10 @@ def _brought(
                 "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
             ) from None
         if collected(body) or (test.name.endswith(".py") and not _checks_at_top(body)):
-            found += [(None, one) for one in tests_from_file(test.text, test.name)]
+            found += [
+                (None, one.model_copy(update={"file": test.path}) if one.kind == "script" else one)
+                for one in tests_from_file(test.text, test.name)
+            ]
             notices += notices_of_file(test.text, test.name)
         else:
             found += located_tests(test.text, "user", program)
@@ -391,7 +385,7 @@ def _refuse_foreign(
     tests: Sequence[TestText], stem: str, support: Sequence[File], sites: Sequence[str]
 ) -> None:
     """Refuses tests that import a module near the program's name that is not there."""
-    here = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    here = _modules_of(support)
     for test in tests:
         for module, _ in _imported_names(test.text):
             if module in (stem, "solution") or module in here:
@@ -414,9 +408,9 @@ def _refuse_missing(
     sites: Sequence[str],
     notices: list[str],
 ) -> None:
-    beside = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    beside = _modules_of(support)
     # Tests run under our own pytest, whatever the program's interpreter has.
-    stems = {PurePosixPath(entry).stem, "solution", "pytest"}
+    stems = {PurePosixPath(entry).parts[0].removesuffix(".py"), "solution", "pytest"}
     missing = missing_packages(
         [*texts, *(file.text for file in support if file.path.endswith(".py"))],
         sites, beside | stems,
@@ -425,3 +419,9 @@ def _refuse_missing(
     if at_import:
         raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
     notices += [f"{one.sentence} Only a function needs it; the rest is healed." for one in missing]
+
+
+def _modules_of(support: Sequence[File]) -> frozenset[str]:
+    """Names that lead to these files: from the top, or from the folder a test lies in."""
+    parts = [PurePosixPath(file.path).parts for file in support]
+    return frozenset(name.removesuffix(".py") for path in parts for name in (path[0], path[-1]))

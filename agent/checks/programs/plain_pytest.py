@@ -32,7 +32,19 @@ PLUGINS: dict[str, str] = {
     "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
 }
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
-CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+CONFIGURED = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini",
+    "setup.cfg",
+)
+IDLE_FLAGS = (
+    "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
+    "--isort", "--pylint", "--ruff", "--ruff-format",
+)
+IDLE_OPTIONS = (
+    "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
+    "--numprocesses", "--maxprocesses", "--html",
+)
+"""What a project's settings ask of plugins that have no say in how a test comes out."""
 CHECKED = 2
 """How deep in a test's own functions a check is looked for."""
 
@@ -155,6 +167,16 @@ class Reporter:
         self._raised: BaseException | None = None
         self.problem = ""
         self.collected = 0
+
+    def pytest_addoption(self, parser: Any) -> None:
+        """Takes what is meant for plugins that are not here."""
+        group = parser.getgroup("idle")
+        for name in IDLE_FLAGS:
+            group.addoption(name, action="store_true", dest=f"idle {name}")
+        for name in IDLE_OPTIONS:
+            group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
+        # Only plugins of pytest's own may have an option of one small letter.
+        group._addoption("-n", dest="idle -n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
@@ -307,7 +329,8 @@ def run_file(run: Run) -> None:
     run.guard.remember(ROOTS)
     run.guard.watch()
     arguments = _arguments(payload, run.folder)
-    code = pytest.main(arguments, plugins=[reporter])
+    # pytest writes a project's own options into the list that it is given.
+    code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
         # A project's own options may want plugins that are not here.
         code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
@@ -316,7 +339,9 @@ def run_file(run: Run) -> None:
 
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
-        payload["file"], "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider",
+        # How a spoilt test fails is nobody's concern, and takes long to tell.
+        payload["file"], "-q", "--no-header", f"--tb={'no' if payload['manner'] else 'short'}",
+        "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         "-o", "enable_assertion_pass_hook=true",
     ]
