@@ -106,7 +106,7 @@ class Seen:
         plain.pop("", None)
         return [
             f"{node}: {plain.get(node, 'none')} -> {ours.get(node, self.refused or 'none')}"
-            for node in sorted({*plain, *ours}) if not _same(plain.get(node), ours.get(node))
+            for node in sorted({*plain, *ours}) if not agrees(plain.get(node), ours.get(node))
         ]
 
     @property
@@ -124,7 +124,8 @@ class Seen:
         return next(one for one in ("in-process", "observed", "outside") if one in labels)
 
 
-def _same(plain: str | None, ours: str | None) -> bool:
+def agrees(plain: str | None, ours: str | None) -> bool:
+    """Whether two outcome classes are the same."""
     # A test that comes to no end has no class of pytest's.
     return plain == ours or (ours == "timeout" and plain in (None, "failed"))
 
