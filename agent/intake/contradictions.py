@@ -11,6 +11,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from agent.domain import TestCase
@@ -216,18 +217,13 @@ class _Reading:
             body = parsed(code).body
         except SyntaxError:
             return ()
-        self._own, self._foreign = imported(
-            body, self._stem, self._known.names
-        )
+        self._own, self._foreign = _imported(code, self._stem, self._known.names)
         if not node:
             return [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
-        entry = next((one for one in collected(body) if one.node == node), None)
+        entries, made, prepares = _read_once(code)
+        entry = entries.get(node)
         if entry is None or entry.function.decorator_list or not _stands_alone(entry):
             return ()
-        made = names_in(*(one for one in body if not isinstance(one, ast.ImportFrom))).binds
-        prepares = any(
-            isinstance(one, Definition) and is_fixture(one) for one in toplevel(body)
-        ) or any(name.startswith(_PREPARING) for name in made)
         return () if prepares or made & self._known.names else entry.function.body
 
     def _said(self, node: ast.stmt) -> list[Said] | None:
@@ -310,12 +306,11 @@ def _stands_alone(entry: Collected) -> bool:
     arguments = [one.arg for one in entry.function.args.args]
     if entry.owner is None:
         return not arguments
-    made = names_in(*entry.owner.body).binds
     return (
         arguments == ["self"]
         and not entry.owner.decorator_list
-        and all(name.startswith("test") for name in made)
         and all(dotted(base).rpartition(".")[2] == "TestCase" for base in entry.owner.bases)
+        and all(name.startswith("test") for name in names_in(*entry.owner.body).binds)
     )
 
 
@@ -325,3 +320,22 @@ def _expression(text: str) -> ast.expr | None:
     except SyntaxError:
         return None
     return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+
+
+@lru_cache(maxsize=16)
+def _read_once(code: str) -> tuple[dict[str, Collected], frozenset[str], bool]:
+    """The tests of a file by their nodes, the names it makes, and whether it prepares anything;
+    each of its tests asks for them."""
+    body = parsed(code).body
+    made = names_in(*(one for one in body if not isinstance(one, ast.ImportFrom))).binds
+    prepares = any(
+        isinstance(one, Definition) and is_fixture(one) for one in toplevel(body)
+    ) or any(name.startswith(_PREPARING) for name in made)
+    return {one.node: one for one in collected(body)}, made, prepares
+
+
+@lru_cache(maxsize=16)
+def _imported(
+    code: str, stem: str, names: frozenset[str]
+) -> tuple[dict[str, str], frozenset[str]]:
+    return imported(parsed(code).body, stem, names)
