@@ -228,6 +228,7 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
         yield "  believed passes: " + ", ".join(
             f"{name} {count} ({count / total:.0%})" for name, count in labels.most_common()
         )
+        yield from _by_style(honest)
         for one, word in differing:
             yield f"  DIFFERS  {one.case.id}: {word}"
         for one in honest:
@@ -242,6 +243,27 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
             elif _failed(one.plain) and one.verdicts and not any(v.fails for v in one.verdicts):
                 yield f"  NOT FAILED  {one.case.id}: {one.ours}"
+
+
+def _by_style(honest: Sequence[Seen]) -> Iterator[str]:
+    """Believed passes by the style of their tests, and why passes are judged in one process."""
+    for style in sorted({one.case.style for one in honest if one.case.style}):
+        labels = Counter(
+            "vacuous" if verdict.vacuous else str(verdict.integrity)
+            for one in honest if one.case.style == style
+            for verdict in one.verdicts if verdict.passed
+        )
+        seen = labels["outside"] + labels["observed"]
+        total = labels.total() or 1
+        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
+        yield f"    {style}: outside or observed {seen / total:.0%} ({counted})"
+    reasons = Counter(
+        verdict.reason.partition(" (from outside")[0][:100]
+        for one in honest for verdict in one.verdicts
+        if verdict.passed and verdict.integrity == "in-process"
+    )
+    for reason, count in reasons.most_common(12):
+        yield f"    in-process {count:>4}: {reason}"
 
 
 def _failed(plain: Mapping[str, str]) -> bool:

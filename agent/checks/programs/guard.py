@@ -26,7 +26,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 
-from agent.checks.signs import DEEP, EXPECTED_WORDS
+from agent.checks.signs import DEEP, EXPECTED_WORDS, HARMLESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Guard:
         self._expected = frozenset(
             path for path in data if any(w in os.path.basename(path).lower() for w in EXPECTED_WORDS)
         )
-        self._deep = any(word in texts for word in DEEP)
+        self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
@@ -167,10 +167,22 @@ class Guard:
         function = args[0]
         code = getattr(function, "__code__", None)
         if (
-            isinstance(code, types.CodeType) and code.co_filename not in self.program
-            and caller.f_code.co_filename in self.program
+            isinstance(code, types.CodeType) and caller.f_code.co_filename in self.program
+            and not self._is_own(function, code)
         ):
             self.note("exchanged-code", code.co_name)
+
+    def _is_own(self, function: Any, code: types.CodeType) -> bool:
+        """Whether the program wrote a function, or had it made from a text of its own, as
+        decorators do; a module of others has had it made where it lives among their names."""
+        if code.co_filename in self.program:
+            return True
+        names = function.__globals__
+        module = sys.modules.get(str(names.get("__name__")))
+        others = module is not None and vars(module) is names
+        return code.co_filename.startswith("<") and (
+            not others or getattr(module, "__file__", None) in self.program
+        )
 
     def _memory(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) == "program":
