@@ -31,6 +31,7 @@ from agent.domain import Verdict
 from agent.intake import BadInput, NotFixable, bring
 from evaluation.verdicts import PLUGIN, agrees
 from sandbox.sandbox import Sandbox, open_sandbox
+from sandbox.types import REFUSALS
 
 PLAIN_S = 300.0
 TEST_S = 5.0
@@ -56,7 +57,6 @@ PACKAGES: tuple[Package, ...] = (
     Package("iniconfig", "2.3.1", "src/iniconfig/__init__.py", ("testing/test_iniconfig.py",)),
     Package("jsonpatch", "1.47", "jsonpatch.py", ("tests.py",)),
     Package("jsonpointer", "3.12", "jsonpointer.py", ("tests.py",)),
-    Package("mccabe", "0.7.0", "mccabe.py", ("test_mccabe.py",)),
     Package("munch", "4.0.0", "munch/__init__.py", (
         "tests/test_munch.py", "tests/test_readme.py", "tests/test_yaml.py",
     )),
@@ -96,6 +96,13 @@ class Seen:
     wall_s: float = 0.0
 
     @property
+    def refused_by_jail(self) -> int:
+        """Tests that fail for what no jail allows: a process of their own, say."""
+        return sum(
+            any(said in verdict.message for said in REFUSALS.values()) for verdict in self.verdicts
+        )
+
+    @property
     def left_out(self) -> list[str]:
         """Tests that the intake left out with a notice, for they check nothing."""
         if not self.given:
@@ -117,6 +124,8 @@ class Seen:
             mine = ours.get(node)
             if not agrees(self.plain.get(node), mine.status if mine else None):
                 said = f"{mine.status} {mine.message[:150]}" if mine else self.refused or "none"
+                if mine and any(said in mine.message for said in REFUSALS.values()):
+                    continue
                 told.append(f"{self.tests}::{node}: {self.plain.get(node, 'none')} -> {said}")
         return told
 
@@ -201,12 +210,14 @@ def told(package: Package, seen: Sequence[Seen]) -> Iterator[str]:
         for verdict in verdicts if verdict.passed
     )
     left_out = [node for one in seen for node in one.left_out]
-    tests -= len(left_out)
+    jailed = sum(one.refused_by_jail for one in seen)
+    tests -= len(left_out) + jailed
     doubted = [verdict for verdict in verdicts if verdict.doubt]
     believed = ", ".join(f"{name} {count}" for name, count in labels.most_common())
     yield (
         f"{package.name:<16} {tests - len(differing):>4} of {tests:>4} agree; believed: "
         f"{believed or 'none'}; not believed {len(doubted)}; left out {len(left_out)}; "
+        f"refused by the jail {jailed}; "
         f"{sum(one.wall_s for one in seen):.1f} s, plain {sum(one.plain_s for one in seen):.1f} s"
     )
     for word in differing[:MOST_SHOWN]:

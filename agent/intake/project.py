@@ -72,7 +72,8 @@ def laid_out(
         texts |= shelf.imported(_outside_packages(tests.parent), texts)
         if project != top:
             texts |= shelf.imported(project, texts)
-        shelf.mentioned(tests.parent, texts.values())
+        shelf.mentioned(tests.parent, [*_below(tests.parent)], texts.values())
+        shelf.mentioned(project, [*_within(project)], texts.values())
     else:
         texts = {}
     if module is not None and top is not None:
@@ -126,11 +127,11 @@ class _Shelf:
         }
         return taken
 
-    def mentioned(self, folder: Path, texts: Iterable[str]) -> None:
-        """Takes along the files in the folder and below that the texts name."""
+    def mentioned(self, folder: Path, paths: Iterable[Path], texts: Iterable[str]) -> None:
+        """Takes along those of the folder's files that the texts name."""
         words = "\n".join(texts)
         total = count = 0
-        for path in _below(folder):
+        for path in paths:
             if path in self.files or not _is_named(path.relative_to(folder), words):
                 continue
             try:
@@ -219,6 +220,13 @@ def _below(folder: Path) -> Iterator[Path]:
                 return
             if not file.startswith(".") and not file.endswith((".py", ".pyc", ".so")):
                 yield Path(name, file)
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    """Files in a folder itself that are no modules."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith(".") and path.suffix != ".py":
+            yield path
 
 
 def _is_named(path: Path, words: str) -> bool:

@@ -32,7 +32,13 @@ def slow(n, seconds):
         pass
     return n
 """
-_HEAD = "import pytest\nfrom calc import add, told, slow\n\n@pytest.fixture\ndef two():\n    return 2\n"
+_HEAD = """import pytest
+from calc import add, told, slow
+
+@pytest.fixture
+def two():
+    return 2
+"""
 FILES: dict[str, tuple[float, str]] = {
     "100 short tests of plain calls": (1.5, "".join(
         f"\ndef test_{n}():\n    assert add({n}, 2) == {n + 2}\n" for n in range(100)

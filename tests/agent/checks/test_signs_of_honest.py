@@ -25,7 +25,8 @@ def made():
 
 @pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION])
 def test_what_namedtuple_and_decorators_do_is_believed(program):
-    given = TestText("from calc import made\n\ndef test_made():\n    assert made()\n", "test_calc.py")
+    tests = "from calc import made\n\ndef test_made():\n    assert made()\n"
+    given = TestText(tests, "test_calc.py")
     task = make_task(program, entry="calc.py", tests=[given]).task
     assert task.solution is not None
     (verdict,) = asyncio.run(

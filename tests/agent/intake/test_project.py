@@ -109,6 +109,15 @@ def test_data_comes_along_where_a_test_names_it_or_its_folder(tmp_path):
     }
 
 
+def test_a_file_of_the_project_comes_along_where_a_test_names_it(tmp_path):
+    lay(tmp_path, {
+        "calc.py": MODULE, "README.md": "", "LICENSE": "",
+        "tests/test_calc.py": TEST + "\nplace = '../README.md'\n",
+    })
+
+    assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {"README.md"}
+
+
 def test_data_that_is_no_text_is_named(tmp_path):
     lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST + "\nplace = 'one.bin'\n"})
     (tmp_path / "one.bin").write_bytes(b"\xff\xfe\x00")
