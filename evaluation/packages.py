@@ -118,6 +118,8 @@ class Seen:
         ours = {verdict.name: verdict for verdict in self.verdicts}
         if not ours and self.refused and set(self.plain) <= {""}:
             return []
+        if set(self.plain) <= {""} and all(one.status == "error" for one in self.verdicts):
+            return []  # neither can collect the file
         nodes = sorted({*self.plain, *ours} - {"", *self.left_out})
         told = []
         for node in nodes:

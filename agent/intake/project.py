@@ -65,7 +65,7 @@ def laid_out(
             shelf.read(_configuration(tests.parent), "")
         for folder in _between(project, tests.parent):
             texts |= {
-                path: text for name in ("conftest.py", "__init__.py")
+                path: text for name in ("conftest.py", "__init__.py")[: 1 + (folder != project)]
                 if (text := shelf.read(folder / name)) is not None
                 for path in [folder / name]
             }

@@ -41,6 +41,9 @@ _CHECKED_BUILTINS = (
     "hasattr", "callable", "iter", "next", "__import__", "__build_class__",
 )
 
+_NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
+"""Where Python itself looks up who makes a class, and hands no frame on."""
+
 
 def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
     """A function that sends messages which the host can tell from any other's."""
@@ -144,6 +147,8 @@ class Guard:
 
     def _frame(self, args: tuple[Any, ...], caller: Any) -> None:
         # To look one frame up, for a caller's name, is common; to read what is in it is not.
+        if caller.f_code.co_filename.endswith(_NAME_CLASSES):
+            return
         if self._deep and self.actor(caller) == "program":
             self.note("frames")
 
