@@ -22,11 +22,13 @@ from evaluation.measures import (
     runs,
     screening,
     steps,
+    verdicts,
 )
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": jail.sandbox,
     "verdicts": jail.verdicts,
+    "files": verdicts.costs,
     "cli": processes.cli,
     "imports": processes.imports,
     "page": page.page,

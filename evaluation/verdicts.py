@@ -109,7 +109,7 @@ class Seen:
         plain.pop("", None)
         return [
             f"{node}: {plain.get(node, 'none')} -> {ours.get(node, self.refused or 'none')}"
-            for node in sorted({*plain, *ours}) if not _same(plain.get(node), ours.get(node))
+            for node in sorted({*plain, *ours}) if not agrees(plain.get(node), ours.get(node))
         ]
 
     @property
@@ -127,7 +127,8 @@ class Seen:
         return next(one for one in ("in-process", "observed", "outside") if one in labels)
 
 
-def _same(plain: str | None, ours: str | None) -> bool:
+def agrees(plain: str | None, ours: str | None) -> bool:
+    """Whether two outcome classes are the same."""
     # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
     # as a whole, which we say of each of its tests.
     return (
@@ -239,6 +240,7 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
         yield "  believed passes: " + ", ".join(
             f"{name} {count} ({count / total:.0%})" for name, count in labels.most_common()
         )
+        yield from _by_style(honest)
         for one, word in differing:
             yield f"  DIFFERS  {one.case.id}: {word}"
         for one in honest:
@@ -251,6 +253,27 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
         for one in forged:
             if one.believed:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
+
+
+def _by_style(honest: Sequence[Seen]) -> Iterator[str]:
+    """Believed passes by the style of their tests, and why passes are judged in one process."""
+    for style in sorted({one.case.style for one in honest if one.case.style}):
+        labels = Counter(
+            "vacuous" if verdict.vacuous else str(verdict.integrity)
+            for one in honest if one.case.style == style
+            for verdict in one.verdicts if verdict.passed
+        )
+        seen = labels["outside"] + labels["observed"]
+        total = labels.total() or 1
+        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
+        yield f"    {style}: outside or observed {seen / total:.0%} ({counted})"
+    reasons = Counter(
+        verdict.reason.partition(" (from outside")[0][:100]
+        for one in honest for verdict in one.verdicts
+        if verdict.passed and verdict.integrity == "in-process"
+    )
+    for reason, count in reasons.most_common(12):
+        yield f"    in-process {count:>4}: {reason}"
 
 
 def _share(seen: Sequence[Seen], holds: object) -> str:

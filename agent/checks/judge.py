@@ -24,7 +24,7 @@ from agent.checks.masking import mask
 from agent.checks.nodes import stands_for
 from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
 from agent.checks.plain_run import PlainRun, run_file, run_snippets
-from agent.checks.signs import reaching, written_for
+from agent.checks.signs import may_equal_anything, reaching, written_for
 from agent.checks.transform import unsupported
 from agent.domain import (
     REST,
@@ -54,6 +54,11 @@ OBSERVED_FACTOR = 3.0
 """Observing may take so many times what the plain run took, and a moment more."""
 OBSERVED_S = 2.0
 UNASKED = "nobody was asked whether this can be believed"
+HURRY_S = 0.5
+HURRY_FACTOR = 3.0
+"""A spoilt test may take so many times what the slowest took, and a moment more."""
+MOST_ALONE = 5
+"""Tests observed alone before the others are believed to behave as these."""
 PLAIN_RUNS = 3
 """Where the witnesses disagree, the plain one is heard so often: any failure is flaky."""
 
@@ -120,8 +125,8 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
 _Snippets = list[tuple[str, TestCase, str | None]]
 _Again = Callable[[Sequence[str], Manner], Awaitable[PlainRun]]
 """Hears the plain witness once more: on some tests, or on all; spoilt, or as it is."""
-_Alone = Callable[[str], Awaitable[ObservedRun]]
-"""Observes one test alone."""
+_OnceMore = Callable[[Sequence[str]], Awaitable[ObservedRun]]
+"""Observes these tests in a fresh pair of processes."""
 
 
 @dataclass(frozen=True)
@@ -189,18 +194,18 @@ class _Bench:
 
         async def again(keys: Sequence[str], manner: Manner) -> PlainRun:
             chosen = [one for one in snippets if not keys or one[0] in keys]
-            return await run_snippets(self.brought, chosen, manner)
+            return await run_snippets(self._hurried(plain, manner), chosen, manner)
 
-        async def alone(key: str) -> ObservedRun:
+        async def once_more(keys: Sequence[str]) -> ObservedRun:
             run = ObservedRun()
-            await observe_snippets(self.brought, [one for one in snippets if one[0] == key], run)
+            await observe_snippets(self.brought, [one for one in snippets if one[0] in keys], run)
             return run
 
         modules = self.brought.all_modules
         calling = {
             key for key, test, _ in snippets if belief.keeps_to_calls(test.code, modules)
         }
-        rows = await self._weighed(plain, observed, reasons, calling, again, alone)
+        rows = await self._weighed(plain, observed, reasons, calling, again, once_more)
         for key, test, _ in snippets:
             seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
@@ -220,16 +225,16 @@ class _Bench:
         )
 
         async def again(keys: Sequence[str], manner: Manner) -> PlainRun:
-            return await run_file(self.brought, code, tests, manner, keys)
+            return await run_file(self._hurried(plain, manner), code, tests, manner, keys)
 
-        async def alone(key: str) -> ObservedRun:
+        async def once_more(keys: Sequence[str]) -> ObservedRun:
             run = ObservedRun()
-            await observe_file(self.brought, code, [_only(tests, key)], run)
+            await observe_file(self.brought, code, [_only(tests, key) for key in keys], run)
             return run
 
         reasons = dict.fromkeys(plain.rows, reason)
         calling = {*plain.rows} if belief.keeps_to_calls(code, self.brought.all_modules) else set()
-        rows = await self._weighed(plain, observed, reasons, calling, again, alone)
+        rows = await self._weighed(plain, observed, reasons, calling, again, once_more)
         own = isinstance(tests[0], Script) and tests[0].file == self.brought.solution.entry
         if words := astray(self.brought, plain, code, own=own):
             self.astray.append(words)
@@ -270,13 +275,13 @@ class _Bench:
 
     async def _weighed(
         self, plain: PlainRun, observed: ObservedRun, reasons: Mapping[str, str],
-        calling: Collection[str], again: _Again, alone: _Alone,
+        calling: Collection[str], again: _Again, once_more: _OnceMore,
     ) -> dict[str, Seen]:
         """What was seen of each test, after all that has to be looked at once more."""
         rows = dict(plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
         failing = [key for key in passing if belief.can_contradict(observed.rows.get(key))]
-        against = await self._contradicted([key for key in failing if key in calling], alone)
+        against = await self._contradicted([key for key in failing if key in calling], once_more)
         signs = {key: plain.signs_of(key) for key in rows}
         if against:
             for run in [await again([], "") for _ in range(PLAIN_RUNS - 1)]:
@@ -299,27 +304,49 @@ class _Bench:
             for key, row in rows.items()
         }
 
-    async def _contradicted(self, keys: Sequence[str], alone: _Alone) -> frozenset[str]:
-        """Those that fail from outside again, each alone in a fresh pair of processes."""
+    async def _contradicted(
+        self, keys: Sequence[str], once_more: _OnceMore
+    ) -> frozenset[str]:
+        """Those that fail from outside again, each alone in a fresh pair of processes; of very
+        many those that fail again together, where any does alone."""
         found: set[str] = set()
-        for key in keys:
-            if belief.can_contradict((await alone(key)).rows.get(key)):
+        if len(keys) > MOST_ALONE:
+            rows = (await once_more(keys)).rows
+            keys = [key for key in keys if belief.can_contradict(rows.get(key))]
+        for key in keys[:MOST_ALONE]:
+            if belief.can_contradict((await once_more([key])).rows.get(key)):
                 found.add(key)
-        return frozenset(found)
+        return frozenset(found | {*keys[MOST_ALONE:]} if found else found)
 
     async def _canaries(
         self, keys: Sequence[str], signs: dict[str, list[str]], again: _Again
     ) -> frozenset[str]:
         """Those that pass whatever the program answers; a pass that something equal to anything
         has brought about is a sign."""
-        manners: tuple[Manner, ...] = ("spoilt false", "spoilt true", "sentinel")
-        false, true, sentinel = await asyncio.gather(*(again(keys, one) for one in manners))
+        false, sentinel = await asyncio.gather(
+            again(keys, "spoilt false"), self._with_sentinel(keys, again)
+        )
         for key in keys:
             signs[key] += sentinel.signs.get(key, ())
-        return frozenset(
-            key for key in keys
-            if all(belief.passes(run.rows.get(key, {})) for run in (false, true))
-        )
+        deaf = [key for key in keys if belief.passes(false.rows.get(key, {}))]
+        if not deaf:
+            return frozenset()
+        true = await again(deaf, "spoilt true")
+        return frozenset(key for key in deaf if belief.passes(true.rows.get(key, {})))
+
+    async def _with_sentinel(self, keys: Sequence[str], again: _Again) -> PlainRun:
+        """What a run with a sentinel shows; nothing where no object can be equal to anything."""
+        texts = "".join(self.brought.files.values())
+        return await again(keys, "sentinel") if may_equal_anything(texts) else PlainRun()
+
+    def _hurried(self, plain: PlainRun, manner: Manner) -> Brought:
+        """The same with a deadline for tests that took no longer than they did: a spoilt program
+        often comes to no end, and what it takes says nothing about the tests'."""
+        if not manner:
+            return self.brought
+        slowest = max((float(row.get("wall_s", 0.0)) for row in plain.rows.values()), default=0.0)
+        wall_s = min(self.brought.wall_s, HURRY_S + HURRY_FACTOR * slowest)
+        return replace(self.brought, wall_s=wall_s, late=[])
 
     def _out_of_reach(self, test: TestCase) -> str:
         if not self.observe:
@@ -394,6 +421,7 @@ def _uncollected(node: str, plain: PlainRun) -> Row:
         return {"status": "skipped", "message": plain.skipped}
     none = "pytest collected no test" + ("" if node == REST else f" {node}")
     return {"status": "error", "message": plain.problem or none}
+
 
 
 

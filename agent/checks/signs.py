@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
@@ -51,6 +52,8 @@ DEEP = (
 
 RAW = ("py_object", "from_address", "memmove", "memset", "POINTER")
 """What makes something of an address, in a program's text."""
+HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
+"""Who called, as namedtuple asks for it: to say where a class comes from."""
 
 EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
 """Words in the names of files that hold what tests expect."""
@@ -60,6 +63,18 @@ def words(sign: str, detail: str = "") -> str:
     """What a sign means, for people."""
     said = ACTING.get(sign) or WRITTEN.get(sign) or sign
     return f"{said} ({detail})" if detail else said
+
+
+_EQUALITY = (
+    "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
+    "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal",
+)
+"""What a text needs for an object that equals anything, by all ways that are known to us."""
+
+
+def may_equal_anything(program: str) -> bool:
+    """Whether an object of a program could be equal to anything at all."""
+    return any(word in program for word in _EQUALITY)
 
 
 @lru_cache(maxsize=1024)

@@ -18,12 +18,10 @@ from agent.intake.contradictions import contradiction
 from agent.intake.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.environment import (
     CONFIGURING,
-    configuration,
     imports_in,
     installed_modules,
     missing_packages,
     nearest_module,
-    sibling_files,
     site_folders,
     standard_modules,
     without_cookie,
@@ -42,6 +40,7 @@ from agent.intake.parsing import (
     where,
 )
 from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
+from agent.intake.project import laid_out, module_stem
 from agent.intake.pytest_files import collected, makes_tests, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
@@ -73,6 +72,8 @@ class TestText:
 
     text: str
     name: str = "the tests"
+    path: str = ""
+    """Where the file lies in its project; empty for what was pasted."""
 
     def fails_to(self, verb: str) -> str:
         """`The tests do not parse`, `test_sum.py does not parse`."""
@@ -140,7 +141,7 @@ def _made(
         if too_deep(program):
             raise NotFixable("too_deep", f"The program: {_UNREADABLE}")
     notices: list[str] = []
-    stem = PurePosixPath(entry).stem
+    stem = module_stem(entry)
     around = [file.text for file in support if _configures(file.path)]
     brought = _brought(tests, program if code is not None else "", entry, around, notices)
     found = _found(program, words, entry, code is not None, files=any(map(_of_file, brought)))
@@ -190,28 +191,18 @@ def bring(
         TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
         for number, snippet in enumerate(snippets, start=1)
     ]
-    notices: list[str] = []
-    support: dict[str, File] = {}
-    texts = [source.text] if source is not None else []
-    if tests_file is not None:
-        test_source = read_source(tests_file)
-        tests.append(TestText(test_source.text, test_source.name))
-        around = configuration(tests_file.parent)
-        support |= {file.path: file for file in around}
-        read = [test_source.text, *(file.text for file in around if file.path.endswith(".py"))]
-        if source is None or source.path is None or not _same_folder(source.path, tests_file):
-            beside, left_out = sibling_files(tests_file, read)
-            support |= {file.path: file for file in beside}
-            notices += left_out
-        else:
-            texts += read
-    if source is not None and source.path is not None:
-        beside, left_out = sibling_files(source.path, texts)
-        support |= {file.path: file for file in beside}
-        notices += left_out
+    test_source = read_source(tests_file) if tests_file is not None else None
+    project = laid_out(
+        source.path if source is not None else None, source.text if source is not None else "",
+        tests_file, test_source.text if test_source is not None else "",
+    )
+    if test_source is not None:
+        tests.append(TestText(test_source.text, test_source.name, project.tests))
+    notices = [*project.notices]
+    support = {file.path: file for file in project.support}
     for name in with_files:
         support[name.name] = File(path=name.name, text=_support_text(name))
-    entry = source.name if source is not None else PASTED
+    entry = project.entry or (source.name if source is not None else PASTED)
     support.pop(entry, None)
     interpreter = site_folders(python)
     if interpreter.note:
@@ -271,10 +262,6 @@ def _imported_names(text: str) -> Iterable[tuple[str, frozenset[str]]]:
                     yield alias.name, frozenset()
 
 
-def _same_folder(first: Path, second: Path) -> bool:
-    return first.resolve().parent == second.resolve().parent
-
-
 def _support_text(path: Path) -> str:
     return without_cookie(read_source(path, allow_empty=True).text)
 
@@ -326,7 +313,11 @@ def _brought(
                 notices.append(
                     f"{test.does_not_import}: the program's names are there, as if by `{line}`."
                 )
-            found += [(None, one) for one in tests_from_file(text, test.name, "user", around)]
+            found += [
+                (None, one.model_copy(update={"file": test.path or test.name})
+                 if one.kind == "script" and one.node else one)
+                for one in tests_from_file(text, test.name, "user", around)
+            ]
             notices += notices_of_file(text, test.name)
         else:
             found += located_tests(test.text, "user", program)
@@ -456,7 +447,7 @@ def _refuse_foreign(
 ) -> None:
     """Refuses tests that import a module which is not there, by a name near the program's or for
     names that the program defines."""
-    here = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    here = _modules_of(support)
     here |= {stem, "solution"} | standard_modules((3, 11))
     names = visible_names(program)
     for test in tests:
@@ -481,9 +472,9 @@ def _refuse_missing(
     sites: Sequence[str],
     notices: list[str],
 ) -> None:
-    beside = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    beside = _modules_of(support)
     # Tests run under our own pytest, whatever the program's interpreter has.
-    stems = {PurePosixPath(entry).stem, "solution", "pytest"}
+    stems = {PurePosixPath(entry).parts[0].removesuffix(".py"), "solution", "pytest"}
     missing = missing_packages(
         [*texts, *(file.text for file in support if file.path.endswith(".py"))],
         sites, beside | stems,
@@ -492,3 +483,9 @@ def _refuse_missing(
     if at_import:
         raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
     notices += [f"{one.sentence} Only a function needs it; the rest is healed." for one in missing]
+
+
+def _modules_of(support: Sequence[File]) -> frozenset[str]:
+    """Names that lead to these files: from the top, or from the folder a test lies in."""
+    parts = [PurePosixPath(file.path).parts for file in support]
+    return frozenset(name.removesuffix(".py") for path in parts for name in (path[0], path[-1]))

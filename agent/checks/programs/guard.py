@@ -27,7 +27,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 
-from agent.checks.signs import DEEP, EXPECTED_WORDS, RAW
+from agent.checks.signs import DEEP, EXPECTED_WORDS, HARMLESS, RAW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _CHECKED_BUILTINS = (
     "set", "str", "int", "float", "bool", "repr", "type", "round", "enumerate", "range", "getattr",
     "hasattr", "callable", "iter", "next", "__import__", "__build_class__",
 )
+
+_NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
+"""Where Python itself looks up who makes a class, and hands no frame on."""
 
 
 def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
@@ -80,7 +83,7 @@ class Guard:
             if not os.path.basename(path).startswith(("test_", "conftest"))
             and not path.endswith("_test.py")
         )
-        self._deep = any(word in texts for word in DEEP)
+        self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
         self._raw = any(word in texts for word in RAW)
         self._note = note
         self._noted: set[tuple[str, str]] = set()
@@ -163,6 +166,8 @@ class Guard:
 
     def _frame(self, args: tuple[Any, ...], caller: Any) -> None:
         # To look one frame up, for a caller's name, is common; to read what is in it is not.
+        if caller.f_code.co_filename.endswith(_NAME_CLASSES):
+            return
         if self._deep and (self.actor(caller) == "program" or _is_text(caller)):
             self.note("frames")
 
@@ -190,10 +195,22 @@ class Guard:
         function = args[0]
         code = getattr(function, "__code__", None)
         if (
-            isinstance(code, types.CodeType) and code.co_filename not in self.program
-            and caller.f_code.co_filename in self.program
+            isinstance(code, types.CodeType) and caller.f_code.co_filename in self.program
+            and not self._is_own(function, code)
         ):
             self.note("exchanged-code", code.co_name)
+
+    def _is_own(self, function: Any, code: types.CodeType) -> bool:
+        """Whether the program wrote a function, or had it made from a text of its own, as
+        decorators do; a module of others has had it made where it lives among their names."""
+        if code.co_filename in self.program:
+            return True
+        names = function.__globals__
+        module = sys.modules.get(str(names.get("__name__")))
+        others = module is not None and vars(module) is names
+        return code.co_filename.startswith("<") and (
+            not others or getattr(module, "__file__", None) in self.program
+        )
 
     def _memory(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) == "program":

@@ -39,6 +39,9 @@ class _File(pytest.Module):
         module = types.ModuleType(self.path.stem)
         module.__file__ = str(self.path)
         sys.modules[module.__name__] = module
+        # As pytest does it, for helpers beside the tests.
+        if str(self.path.parent) not in sys.path:
+            sys.path.insert(0, str(self.path.parent))
         exec(self.code, vars(module))
         self.court.link.common = self.court.link.beyond
         return module

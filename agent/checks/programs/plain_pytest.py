@@ -34,7 +34,19 @@ PLUGINS: dict[str, str] = {
     "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
 }
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
-CONFIGURED = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+CONFIGURED = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini",
+    "setup.cfg",
+)
+IDLE_FLAGS = (
+    "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
+    "--isort", "--pylint", "--ruff", "--ruff-format",
+)
+IDLE_OPTIONS = (
+    "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
+    "--numprocesses", "--maxprocesses", "--html",
+)
+"""What a project's settings ask of plugins that have no say in how a test comes out."""
 _SETTING_ASIDE = ("skip", "xfail", "expectedfailure")
 _ASSERTING = ("assert", "fail", "run", "__call__")
 """How the names of those methods of unittest begin by which a test fails."""
@@ -247,6 +259,16 @@ class Reporter:
         self.skipped = ""
         self.collected = 0
 
+    def pytest_addoption(self, parser: Any) -> None:
+        """Takes what is meant for plugins that are not here."""
+        group = parser.getgroup("idle")
+        for name in IDLE_FLAGS:
+            group.addoption(name, action="store_true", dest=f"idle {name}")
+        for name in IDLE_OPTIONS:
+            group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
+        # Only plugins of pytest's own may have an option of one small letter.
+        group._addoption("-n", dest="idle -n")
+
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
         """pytest is set up; from here on it stays as it is."""
@@ -435,7 +457,8 @@ def run_file(run: Run) -> None:
     # As where a user has typed it.
     sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), payload["file"]]
     sys.orig_argv[:] = [sys.executable, "-m", "pytest", payload["file"]]
-    code = pytest.main(arguments, plugins=[reporter])
+    # pytest writes a project's own options into the list that it is given.
+    code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
         # A project's own options may want plugins that are not here.
         code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
@@ -444,7 +467,9 @@ def run_file(run: Run) -> None:
 
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
-        payload["file"], "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider",
+        # How a spoilt test fails is nobody's concern, and takes long to tell.
+        payload["file"], "-q", "--no-header", f"--tb={'no' if payload['manner'] else 'short'}",
+        "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         "-o", "enable_assertion_pass_hook=true",
     ]
