@@ -136,7 +136,7 @@ class Brought:
     def test_path(self, tests: list[TestCase]) -> str:
         """Where the file of these tests lies, relative to the program's folder."""
         given = next((t.file for t in tests if isinstance(t, Script) and t.file), "")
-        if given and given != self.solution.entry:
+        if given.endswith(".py") and given != self.solution.entry:
             return given
         stem = self.name.rpartition(".")[2]
         return f"test_{stem}.py" if f"test_{stem}" not in self.modules else "test_it.py"

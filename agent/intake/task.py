@@ -314,8 +314,8 @@ def _brought(
                     f"{test.does_not_import}: the program's names are there, as if by `{line}`."
                 )
             found += [
-                (None, one.model_copy(update={"file": test.path or test.name})
-                 if one.kind == "script" and one.node else one)
+                (None, one.model_copy(update={"file": test.path})
+                 if test.path and one.kind == "script" and one.node else one)
                 for one in tests_from_file(text, test.name, "user", around)
             ]
             notices += notices_of_file(text, test.name)

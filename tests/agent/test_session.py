@@ -113,11 +113,11 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
         f"def test_{w}_{h}(): assert area({w}, {h}) == {w * h}\n"
         for w, h in ((2, 5), (1, 1), (3, 7))
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
-    async with open_session(settings(tmp_path), Watched) as session:
+    # No time for a proof, which screens siblings of the repair against all tests.
+    async with open_session(settings(tmp_path, proof_s=0.001), Watched) as session:
         end = last(await finished(session, paste(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")
-    assert end.proof in ("E2", "E3", "E4")
     told = [f"{job.payload}{job.files}" for job in searched]
     assert any("test_2_5" in one for one in told)
     assert not any(words in one for one in told for words in ("WIDE", "1271", "test_wide"))

@@ -186,7 +186,7 @@ def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_
 
 
 CHECKED = """\
-import pickle
+import pickle, runpy
 import pytest
 from program import lanes
 

@@ -155,6 +155,6 @@ def test_a_command_line_brings_a_package_with_its_tests(tmp_path):
 
     assert task.solution is not None and task.solution.entry == "calc/__init__.py"
     assert [(test.name, test.file) for test in task.tests] == [
-        ("test_double", "tests/test_calc.py")
+        ("test_double", "tests/test_calc.py"), ("test_calc.py::*", "tests/test_calc.py"),
     ]
     assert [file.path for file in task.support] == ["tests/helper.py"]
