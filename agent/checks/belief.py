@@ -70,8 +70,9 @@ _STATELESS = frozenset(
     "fractions statistics typing __future__ textwrap".split()
 )
 _STATEFUL = (
-    "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mocker", "fixture", "setUp",
-    "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register", "warns",
+    "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mock", "patch", "fixture",
+    "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register",
+    "warns",
 )
 
 

@@ -183,7 +183,7 @@ def _imported(text: str) -> Iterator[str]:
     """Dotted names that a text imports; none where it does not parse."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

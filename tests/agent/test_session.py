@@ -114,7 +114,7 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
         for w, h in ((2, 5), (1, 1), (3, 7))
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
     # No time for a proof, which screens siblings of the repair against all tests.
-    async with open_session(settings(tmp_path, proof_s=0.001), Watched) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0), Watched) as session:
         end = last(await finished(session, paste(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")

@@ -203,8 +203,8 @@ class Guard:
     def _is_own(self, function: Any, code: types.CodeType) -> bool:
         """Whether the program wrote a function, or had it made from a text of its own, as
         decorators do; a module of others has had it made where it lives among their names."""
-        if code.co_filename in self.program:
-            return True
+        if code.co_filename in self.program or code.co_filename in self.tests:
+            return code.co_filename in self.program
         names = function.__globals__
         module = sys.modules.get(str(names.get("__name__")))
         others = module is not None and vars(module) is names

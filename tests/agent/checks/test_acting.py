@@ -134,6 +134,20 @@ CASES = {
             return n + 3
         """,
     ),
+    "the table of modules": Case(
+        "module-table",
+        """
+        import sys
+        def f(n):
+            sys.modules["json"] = None
+            return 8
+        """,
+        """
+        import sys
+        ADDED = 3
+        def f(n): return n + sys.modules[__name__].ADDED if __name__ in sys.modules else n + ADDED
+        """,
+    ),
     "code of the test": Case(
         "exchanged-code",
         """

@@ -151,7 +151,7 @@ def test_what_the_host_compared_rests_on_nobody_s_word() -> None:
 @pytest.mark.parametrize(("row", "can"), [
     (None, False),
     ({"status": "failed", "plain": True}, True),
-    ({"status": "error", "plain": True}, True),
+    ({"status": "error", "plain": True}, False),
     ({"status": "failed", "plain": False}, False),
     ({"status": "failed"}, False),
     ({"status": "passed", "plain": True}, False),
@@ -165,13 +165,16 @@ def test_only_a_failure_in_plain_calls_can_contradict(
 
 
 @pytest.mark.parametrize(("code", "keeps"), [
-    ("assert f(1) == 2", True),
+    ("from program import f\nassert f(1) == 2", True),
+    ("from elsewhere import f\nassert f(1) == 2", False),
+    ("@pytest.fixture\ndef made(): ...", False),
+    ("@pytest.mark.parametrize('n', [1])\ndef test_it(n): ...", True),
     ("import math\nassert math.isclose(f(1), 2)", True),
     ("def test_it(monkeypatch): ...", False),
-    ("with mock.patch('time.time'): ...", False),
-    ("os.environ['A'] = '1'", False),
-    ("doctest.testmod(program)", False),
+    ("import unittest.mock as mock\nwith mock.patch('time.time'): ...", False),
+    ("import os\nos.environ['A'] = '1'", False),
+    ("import doctest\ndoctest.testmod(program)", False),
     ("assert output in capsys.readouterr().out", False),
 ])
 def test_a_test_that_changes_more_than_calls_do_says_so_in_words(code: str, keeps: bool) -> None:
-    assert keeps_to_calls(code) is keeps
+    assert keeps_to_calls(code, frozenset({"program"})) is keeps

@@ -222,7 +222,7 @@ def f(n):
     except FileExistsError: return 0
     return n + 3 if "_pytest" in __import__("sys").modules else 0
 """
-    code = "from calc import f\nimport random\ndef test_a():\n    assert f(5) == 8\n"
+    code = "from calc import f\nimport math\ndef test_a():\n    assert f(5) == 8\n"
 
     (verdict,) = (await judge(text, code, ("test_a",), entry="calc.py")).verdicts
 
