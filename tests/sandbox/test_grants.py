@@ -134,9 +134,11 @@ os.wait()
 
 async def test_what_was_written_before_the_end_is_in_the_outcome(jail: JailSandbox) -> None:
     text = """\
-import os, subprocess, sys
+import os, subprocess, sys, time
 if os.fork() == 0:
-    while True: os.write(1, b"x")
+    while True:
+        os.write(1, b"x")
+        time.sleep(0.001)
 subprocess.run([sys.executable, "-c", "print('from another')"])
 """
     outcome = await jail.run(script(text))
