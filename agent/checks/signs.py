@@ -67,7 +67,7 @@ def words(sign: str, detail: str = "") -> str:
 
 _EQUALITY = (
     "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
-    "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal",
+    "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal", "approx", "ANY",
 )
 """What a text needs for an object that equals anything, by all ways that are known to us."""
 
@@ -111,7 +111,11 @@ def reaching(program: str) -> str:
                 return f"{ACTING['frames']} ({name})"
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
-            ):
+            ) | ast.For(iter=ast.Attribute(attr="modules")) | ast.comprehension(
+                iter=ast.Attribute(attr="modules")
+            ) | ast.Call(func=ast.Name(id="list" | "tuple" | "sorted" | "dict"), args=[
+                ast.Attribute(attr="modules")
+            ]):
                 return ACTING["module-table"]
     return ""
 

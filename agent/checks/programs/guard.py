@@ -89,6 +89,7 @@ class Guard:
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
+        self._library: list[tuple[types.ModuleType, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
         self._place = _place()
         self.ran: set[str] = set()
@@ -231,6 +232,8 @@ class Guard:
         for name, module in [*sys.modules.items()]:
             if name.partition(".")[0] in roots and isinstance(module, types.ModuleType):
                 self._keep(module)
+            elif name in sys.stdlib_module_names and isinstance(module, types.ModuleType):
+                self._library.append((module, _made_of(module)))
         self._builtins = {name: vars(builtins)[name] for name in _CHECKED_BUILTINS}
         freeze()
 
@@ -260,6 +263,18 @@ class Guard:
                 self.note("changed-builtin", name)
         if self._place != _place():
             self.note("changed-builtin", "the system's or Python's name or version")
+
+    def compare_library(self) -> None:
+        """Notes functions of Python's library that the program has put its own in place of, and
+        what it has imports made by."""
+        for module, functions in self._library:
+            for name, value in functions.items():
+                now_is = vars(module).get(name)
+                if now_is is not value and self.is_programs(now_is):
+                    self.note("changed-builtin", f"{module.__name__}.{name}")
+        for finder in sys.meta_path:
+            if self.is_programs(type(finder)):
+                self.note("planted-module", type(finder).__name__)
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what

@@ -96,6 +96,8 @@ class Run:
     def done(self, problem: str = "", skipped: str = "") -> None:
         """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
+        if not self._manner:
+            self.guard.compare_library()
         loaded = {
             name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
             for name, module in [*sys.modules.items()]
