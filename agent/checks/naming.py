@@ -97,7 +97,7 @@ class Names:
         oid = self._table.give(value, keep=self._link.judging)
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             module = value.__module__
-            return ["R", oid, wire, [value.__name__, module if type(module) is str else ""]]
+            return ["R", oid, wire, module if type(module) is str else ""]
         if base is None:
             return ["R", oid, wire]
         if base in MUTABLE:
@@ -263,14 +263,13 @@ class Names:
 
     def _module_of(self, mine: Object) -> Any:
         known = self._link.functions.get(self._table.oid(mine) or "")
-        return known[1] if known is not None else self._link.request("get", mine, "__module__")
+        return self._link.request("get", mine, "__module__") if known is None else known
 
     def _attribute(self, name: str) -> property:
         return property(lambda mine: self._link.request("get", mine, name))
 
     def _member(self, holder: list[type], name: str) -> Callable[..., Object]:
         def member(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            self._link.note_call(name, args, kwargs)
             return self._link.request("member", holder[0], name, mine, args, kwargs)
 
         member.__name__ = member.__qualname__ = name
@@ -279,10 +278,6 @@ class Names:
 
     def _operation(self, holder: list[type], name: str) -> Callable[..., Object]:
         def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            if name == "__call__" and self._link.judging:
-                function = type(mine).__name__ in FUNCTION_KINDS
-                called = self._link.function_name(mine) if function else ""
-                self._link.note_call(called, args, kwargs)
             return self._link.operate(holder[0], name, mine, args, kwargs)
 
         operation.__name__ = operation.__qualname__ = name
@@ -298,8 +293,7 @@ class Names:
             value = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
             self._table.take(oid, value, keep)
             if content:
-                name, module = map(str, content[0])
-                self._link.functions[oid] = name, module
+                self._link.functions[oid] = str(content[0])
         elif base in MUTABLE:
             value = base.__new__(cls)
             self._table.take(oid, value, keep)

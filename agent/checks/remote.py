@@ -115,10 +115,9 @@ class Link:
         """Further requests this side answers."""
         self.requests = 0
         """How many requests this side has made."""
-        self.functions: dict[str, tuple[str, str]] = {}
-        """What the other side's functions are called, by id: name and module."""
+        self.functions: dict[str, str] = {}
+        """The modules of the other side's functions, by id."""
         self._channel = channel
-        self._folder = os.path.join(folder, "")
         self._decoder = Decoder(self.table, self.names.resolve)
         self._lock = threading.RLock()
         self._serving = 0
@@ -138,8 +137,6 @@ class Link:
         """A new test begins."""
         self.observed: list[str] = []
         """Where the solution's word was taken, in words."""
-        self.refused: list[str] = []
-        """Where an object of the solution was not allowed to judge itself, in words."""
         self.calls = 0
         """Uses of the solution by the test."""
         self.signs: list[str] = []
@@ -158,10 +155,6 @@ class Link:
         self.met: set[str] = set()
         """Ids of objects that came of an operator between one of the solution and a plain value
         of the test: what they say of themselves may be what they make of that value."""
-        self.places: dict[int, str] = {}
-        """Where an exception of the solution came from: by `id`, "line 7 (main.py)"."""
-        self.last_call: tuple[str, str] = ("", "")
-        """The latest call the test made: name, and source with the arguments it had."""
 
     def reset(self) -> None:
         """Forgets every shared object; the other side must do the same."""
@@ -240,7 +233,6 @@ class Link:
             error = self._decode(message["raised"])
             if not isinstance(error, BaseException):
                 raise self._break("the solution's process raised what is no exception")
-            self.places[id(error)] = str(message.get("place"))[:300]
             if self.judging:
                 self._note_raised(error, is_call)
             raise error
@@ -277,7 +269,6 @@ class Link:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
                 kind, value = "raised", self._told(error)
-                reply["place"] = place(error, self._folder)
             with self._lock:
                 try:
                     self._post(reply, kind, value)
@@ -306,7 +297,9 @@ class Link:
         changed = self.table.changed()
         try:
             if changed:
-                message["sync"] = [[oid, self._change(oid, encoder)] for oid in changed]
+                message["sync"] = [
+                    [oid, encoder.content(self.table.value(oid))] for oid in changed
+                ]
             if key == "args":
                 message[key] = [encoder.encode(item) for item in value]
             else:
@@ -335,7 +328,7 @@ class Link:
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")
-                self._take_over(self.table.value(oid), content)
+                self._decoder.refill(self.table.value(oid), content)
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
             why = f"{type(error).__name__}: {error}"[:300]
@@ -343,24 +336,6 @@ class Link:
         if not isinstance(message, dict):
             raise self._break("the solution's process sent what is no message")
         return message
-
-    def _change(self, oid: str, encoder: Encoder) -> Wire:
-        match self.table.change(oid):
-            case "at", items:
-                return {"at": [[i, encoder.encode(item)] for i, item in items.items()]}
-            case "from", (start, items):
-                return {"from": start, "items": [encoder.encode(item) for item in items]}
-        return encoder.content(self.table.value(oid))
-
-    def _take_over(self, value: Object, change: Wire) -> None:
-        if not isinstance(change, dict):
-            self._decoder.refill(value, change)
-        elif "at" in change:
-            for index, item in change["at"]:
-                list.__setitem__(value, index, self._decoder.value(item))
-        else:
-            items = [self._decoder.value(item) for item in change["items"]]
-            list.__setitem__(value, slice(change["from"], None), items)
 
     def _decode(self, wire: Wire) -> Object:
         try:
@@ -469,11 +444,6 @@ class Link:
         kind = type(mine).__name__
         own = getattr(type(mine), "_far_own_eq", False)
         if base is None:
-            if own:
-                self.refused.append(
-                    f"an object of the solution's class {kind} is never equal to a plain value"
-                    " on its own word"
-                )
             return NotImplemented
         if own:
             raise self._stop(Unsettled(
@@ -590,18 +560,6 @@ class Link:
         if code is not None and self.checks_something(code):
             self.handed[id(code)] = value
 
-    def function_name(self, function: Any) -> str:
-        """What a function of the other side was called when it first came over."""
-        known = self.functions.get(self.table.oid(function) or "")
-        return known[0] if known is not None else str(function.__name__)
-
-    def note_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Remembers a call that the test makes, with its arguments before they change."""
-        if self.judging and self._serving == 0:
-            shown = [_shown(arg) for arg in args]
-            shown += [f"{key}={_shown(arg)}" for key, arg in kwargs.items()]
-            self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
-
 
 def _code_id(error: BaseException) -> int:
     """The `id` of the code in which an exception was passed on last, on this side."""
@@ -684,26 +642,6 @@ def _member(cls: Any, name: str, mine: Object) -> Callable[..., Any]:
         return function
     method: Callable[..., Any] = getattr(mine, name)
     return method
-
-
-def _shown(value: Object) -> str:
-    """A short `repr` that asks the solution nothing."""
-    if isinstance(value, FarType):
-        return value.__name__
-    if isinstance(value, Far):
-        return f"<{type(value).__name__}>"
-    if isinstance(value, types.FunctionType):
-        return value.__name__
-    if isinstance(value, (list, tuple, dict, set, frozenset)) and (
-        len(value) > 200 or any(isinstance(item, Far) for item in value)
-    ):
-        return f"<{type(value).__name__} of {len(value)}>"
-    if isinstance(value, (str, bytes)) and len(value) > 2000:
-        return f"<{type(value).__name__} of {len(value)}>"
-    try:
-        return repr(value)
-    except (ValueError, RecursionError):  # more digits than allowed, or endless nesting
-        return f"<{type(value).__name__}>"
 
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)

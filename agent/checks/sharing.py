@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from agent.checks.codec import Object
 
 
-BRIEF = 4
-"""A list is sent whole when more than one in so many of its items changed."""
 CROWD = 256
 """So many objects are known before the first look for those nobody holds any more."""
 
@@ -134,24 +132,6 @@ class Table:
         return [
             oid for oid in self._settled if not _unchanged(self._held[oid])
         ]
-
-    def change(self, oid: str) -> tuple[str, Object] | None:
-        """How a list differs from what both sides agreed on, where that is brief.
-
-        `("at", {index: item})` or `("from", (index, items))`: all else is as it was.
-        """
-        held = self._held[oid]
-        now, before = held.value, held.snapshot
-        if type(now) is not list:
-            return None
-        brief = len(now) // BRIEF
-        if len(now) == len(before):
-            places = [i for i, same in enumerate(map(operator.is_, before, now)) if not same]
-            return ("at", {i: now[i] for i in places}) if len(places) <= brief else None
-        shared = min(len(now), len(before))
-        differing = (i for i, same in enumerate(map(operator.is_, before, now)) if not same)
-        first = next(differing, shared)
-        return ("from", (first, now[first:])) if len(now) - first <= brief else None
 
     def prune(self) -> list[str]:
         """Forgets what nothing on this side holds any more.

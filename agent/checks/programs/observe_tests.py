@@ -333,9 +333,7 @@ class Court:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
-        said = first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        place = self.link.places.get(id(error), "")
-        return f"{said} at {place}" if place else said
+        return first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
