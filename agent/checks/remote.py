@@ -15,12 +15,12 @@ random number that its reply must repeat; anything else ends the link.
 On the judging side (the tests'), a stand-in has no say on its own judgement:
 
 - it equals a plain value only where the builtin it derives from says so;
-- its other operators on plain values count only where the test itself names its class, and
-  that is noted in `observed`, as is equality between the solution's own objects;
+- its other operators on plain values are followed only where the test itself names its class,
+  and that is noted in `observed`, as is equality between the solution's own objects;
 - it cannot hide that an assert of the test failed, or was never decided.
 
     Broken        the link is of no more use: the other process ended or sent what is no message
-    Opaque        an object of the solution would have had to judge itself
+    Opaque        a value cannot cross
     Unsettled     the test needs what cannot cross (`standins`)
 
 All three are no `Exception`, so that no test takes them for what the solution raised, and each
@@ -74,19 +74,12 @@ PREDICATES = frozenset({
 })
 """Methods of builtins that judge what they are given: is it, is it there, how often, what else."""
 
-WEIGHING = frozenset({
-    "__abs__", "__bool__", "__complex__", "__float__", "__floor__", "__ceil__", "__index__",
-    "__int__", "__invert__", "__len__", "__neg__", "__pos__", "__round__", "__trunc__",
-})
-"""Operations by which a difference becomes a number, as in `abs(f(3) - 8) < 1e-9`."""
-
-
 class Broken(BaseException):
     """The other process is gone, or what it sent is no message."""
 
 
 class Opaque(BaseException):
-    """A plain value meets an object of the solution that may not judge itself."""
+    """What the solution would answer cannot cross."""
 
 
 class Link:
@@ -152,9 +145,6 @@ class Link:
         the callback's code: what holds when it is called again was not hidden."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
-        self.met: set[str] = set()
-        """Ids of objects that came of an operator between one of the solution and a plain value
-        of the test: what they say of themselves may be what they make of that value."""
 
     def reset(self) -> None:
         """Forgets every shared object; the other side must do the same."""
@@ -190,9 +180,6 @@ class Link:
                     answer = self._answer(message, _is_call(verb, args))
                     if self.judging:
                         self._note_beyond(verb, args, answer)
-                    if self.judging and self.met and verb in ("get", "member"):
-                        mine, name = args[:2] if verb == "get" else args[2:0:-1]
-                        self._heed(mine, str(name), answer)
                     return answer
                 else:
                     raise self._break("the solution's process sent a reply nobody asked for")
@@ -477,49 +464,25 @@ class Link:
         """A special method of a stand-in."""
         if name == "__exit__" and self.judging:
             return self._leave(cls, mine, args)
-        if not self.judging or name not in JUDGING:
-            result = self.request("op", cls, name, mine, args, kwargs)
-            if self.judging:
-                self._heed(mine, name, result)
-            return result
-        kind: Any = type(mine)
-        base = builtin_base(kind)
-        if any(isinstance(arg, (Far, FarType)) for arg in args):
-            if name in ORDER or name == "__contains__":
+        if self.judging and name in JUDGING:
+            kind: Any = type(mine)
+            base = builtin_base(kind)
+            among_themselves = any(isinstance(arg, (Far, FarType)) for arg in args)
+            if base is not None and not among_themselves and (
+                name in ORDER or not kind._far_named
+            ):
+                # What the builtin underneath says is ours; the class may say more, unheard.
+                return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
+            if not among_themselves:
+                self._may_judge(kind, name)
+            if not among_themselves or name in ORDER or name == "__contains__":
                 self._observe(f"{name} of the solution's class {kind.__name__}")
-            result = self.request("op", cls, name, mine, args, kwargs)
-            for one in (mine, *args):
-                self._heed(one, name, result)
-            return result
-        if base is not None and (name in ORDER or not kind._far_named):
-            # What the builtin underneath says is ours; the class may say more, unheard.
-            return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
-        if name in ORDER or name == "__contains__":
-            self._may_judge(kind, name)
-        result = self.request("op", cls, name, mine, args, kwargs)
-        if not isinstance(result, (Far, FarType)):
-            self._may_judge(kind, name)
-            self._observe(f"{name} of the solution's class {kind.__name__}")
-        else:
-            self.met.add(self.table.oid(result) or "")
-        return result
-
-    def _heed(self, mine: Any, name: str, result: Object) -> None:
-        """Takes what an object says that met a plain value of the test for its class's word."""
-        if self.table.oid(mine) not in self.met:
-            return
-        if isinstance(result, (Far, FarType)):
-            self.met.add(self.table.oid(result) or "")
-            return
-        if name in WEIGHING:
-            self._may_judge(type(mine), name)
-        self._observe(f"{name} of the solution's class {type(mine).__name__}")
+        return self.request("op", cls, name, mine, args, kwargs)
 
     def _may_judge(self, kind: Any, name: str) -> None:
+        """What an object makes of a value of the test may be its own word on that value."""
         if not kind._far_named:
-            # It has been shown a value of the test; it must not live to use it.
-            self._break(f"an object of the solution's class {kind.__name__} would judge itself")
-            raise self._stop(Opaque(
+            raise self._stop(Unsettled(
                 f"an object of the solution's class {kind.__name__}, which the test does not"
                 f" name, would judge itself by its own {name}"
             ))
