@@ -22,7 +22,6 @@ from agent.checks.standins import (
     Far,
     FarModule,
     FarType,
-    Original,
     Unsettled,
     awaiting,
     builtin_base,
@@ -47,10 +46,7 @@ ACTING = frozenset({"__main__", "antigravity", "idlelib", "site", "this", "turtl
 """Modules of the standard library that do something when imported, `unittest.__main__` say."""
 
 _VALUES = frozenset({"pathlib", "datetime", "decimal", "fractions", "uuid"})
-"""Modules of classes whose instances are values: one that overrides their methods is none."""
-
-_SETTING_UP = ("__init__", "__post_init__")
-"""The special methods that are members: a subclass of the test calls them on its `super()`."""
+"""Modules of classes whose instances are values: one of a subclass is none."""
 
 
 class Names:
@@ -60,7 +56,6 @@ class Names:
         self._link = link
         self._table = link.table
         self._folder = os.path.join(folder, "")
-        self._originals: dict[tuple[int, str], Object] = {}
 
     # ---------------------------------------------------------------- naming
 
@@ -81,9 +76,6 @@ class Names:
             if self._link.judging:
                 return ["m", value.__name__]
             return ["M", self._table.give(value), value.__name__]
-        if isinstance(value, types.FunctionType) and hasattr(value, "_far_member"):
-            cls, name = value._far_member
-            return ["mem", self._table.oid(cls), name]
         if self._link.judging and isinstance(value, _FUNCTIONS):
             path = _library_path(value)
             if path is not None:
@@ -119,17 +111,10 @@ class Names:
 
     def _description(self, cls: type) -> dict[str, Wire]:
         space = space_of(cls)
-        members = [
-            name for name, item in space.items()
-            if isinstance(item, (types.FunctionType, types.MethodDescriptorType))
-            and (not is_special(name) or name in _SETTING_UP)
-        ]
-        for name in members:
-            self._originals[id(cls), name] = space[name]
         fields = space.get("__dataclass_fields__")
         return {
             "name": str(cls.__name__), "qualname": str(cls.__qualname__),
-            "module": str(cls.__module__), "members": members,
+            "module": str(cls.__module__),
             "special": [name for name in OPERATIONS if name in space],
             "unhashable": "__hash__" in space and space["__hash__"] is None,
             "awaitable": "__await__" in space,
@@ -175,9 +160,6 @@ class Names:
                 return self._raised(oid, decoder.value(cls), args, state, cause, decoder)
             case ["R", str(oid), cls, *content]:
                 return self._stand_in(oid, decoder.value(cls), content, decoder)
-            case ["mem", str(oid), str(name)]:
-                cls = self._table.value(oid)
-                return self._originals.get((id(cls), name)) or space_of(cls)[name]
         if self._link.judging:
             raise Garbled("a value that is none")
         match wire:
@@ -206,9 +188,7 @@ class Names:
         module = str(described["module"])
         if module == "unittest.mock":
             raise Unsettled("the program answers with a mock")
-        if any(base.__module__.partition(".")[0] in _VALUES for base in bases) and (
-            described["members"] or described["special"]
-        ):
+        if any(base.__module__.partition(".")[0] in _VALUES for base in bases):
             raise Unsettled(f"the program's class {described['name']} derives from a library's")
         kept = [
             base for base in bases
@@ -216,8 +196,7 @@ class Names:
         ]
         if not any(isinstance(base, FarType) for base in kept):
             kept.insert(0, Far)
-        holder: list[type] = []
-        space = self._space(described, holder)
+        space = self._space(described)
         self._table.check(oid)
         name = str(described["name"])
         try:
@@ -226,7 +205,6 @@ class Names:
             # Builtin bases that exclude each other here, where some bases between are left out.
             far = tuple(base for base in kept if isinstance(base, FarType))
             cls = FarType(name, far, space, far=(self._link, oid))
-        holder.append(cls)
         own = "__eq__" in described["special"]
         inherited = any(getattr(base, "_far_own_eq", False) for base in kept)
         type.__setattr__(cls, "_far_own_eq", own or inherited)
@@ -235,19 +213,14 @@ class Names:
             type.__setattr__(cls, "__dataclass_fields__", fields)
         return cls
 
-    def _space(self, described: dict[str, Any], holder: list[type]) -> dict[str, Object]:
+    def _space(self, described: dict[str, Any]) -> dict[str, Object]:
         """The class body of a mirrored class: what it forwards."""
         space: dict[str, Any] = {
             "__slots__": (), "__module__": str(described["module"]),
             "__qualname__": str(described["qualname"]),
         }
-        for member in map(str, described["members"]):
-            if is_special(member) and member not in _SETTING_UP:
-                raise Garbled("an operator as a method")
-            space[member] = self._member(holder, member)
-        special = set(described["special"]) & set(OPERATIONS) - set(ALWAYS)
-        for operation in special:
-            space[operation] = self._operation(holder, operation)
+        for operation in set(described["special"]) & set(OPERATIONS) - set(ALWAYS):
+            space[operation] = self._operation(operation)
         if described["unhashable"]:
             space["__hash__"] = None
         if described["awaitable"]:
@@ -268,17 +241,9 @@ class Names:
     def _attribute(self, name: str) -> property:
         return property(lambda mine: self._link.request("get", mine, name))
 
-    def _member(self, holder: list[type], name: str) -> Callable[..., Object]:
-        def member(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._link.request("member", holder[0], name, mine, args, kwargs)
-
-        member.__name__ = member.__qualname__ = name
-        member._far_member = Original(holder, name)  # type: ignore[attr-defined]
-        return member
-
-    def _operation(self, holder: list[type], name: str) -> Callable[..., Object]:
+    def _operation(self, name: str) -> Callable[..., Object]:
         def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._link.operate(holder[0], name, mine, args, kwargs)
+            return self._link.operate(name, mine, args, kwargs)
 
         operation.__name__ = operation.__qualname__ = name
         return operation

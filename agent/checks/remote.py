@@ -20,11 +20,10 @@ On the judging side (the tests'), a stand-in has no say on its own judgement:
 - it cannot hide that an assert of the test failed, or was never decided.
 
     Broken        the link is of no more use: the other process ended or sent what is no message
-    Opaque        a value cannot cross
     Unsettled     the test needs what cannot cross (`standins`)
 
-All three are no `Exception`, so that no test takes them for what the solution raised, and each
-is remembered in `stopped`: a test that catches them anyway does not pass.
+Both are no `Exception`, so that no test takes them for what the solution raised, and each is
+remembered in `stopped`: a test that catches them anyway does not pass.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from collections.abc import Callable, Coroutine
 
 from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
 from agent.checks.naming import FUNCTION_KINDS, Names
-from agent.checks.operations import JUDGING, OPERATIONS, ORDER, is_special
+from agent.checks.operations import JUDGING, OPERATIONS, ORDER
 from agent.checks.sharing import Table
 from agent.checks.signs import ACTING
 from agent.checks.standins import (
@@ -45,7 +44,6 @@ from agent.checks.standins import (
     FarType,
     Unsettled,
     builtin_base,
-    class_body,
     space_of,
 )
 
@@ -76,10 +74,6 @@ PREDICATES = frozenset({
 
 class Broken(BaseException):
     """The other process is gone, or what it sent is no message."""
-
-
-class Opaque(BaseException):
-    """What the solution would answer cannot cross."""
 
 
 class Link:
@@ -124,7 +118,7 @@ class Link:
     @property
     def _ends(self) -> tuple[type[BaseException], ...]:
         """What ends a test and is no word of the solution's."""
-        return (*self.leave, Broken, Opaque, Unsettled)
+        return (*self.leave, Broken, Unsettled)
 
     def forget_notes(self) -> None:
         """A new test begins."""
@@ -164,10 +158,13 @@ class Link:
         with self._lock:
             self._prepare()
             self.requests += 1
-            if self.judging and verb in ("get", "member"):
-                self._note_predicate(*args[:2] if verb == "get" else args[2:0:-1])
+            if self.judging and verb == "get":
+                self._note_predicate(args[0], args[1])
             number = os.urandom(8).hex()
-            self._post({"id": number, "verb": verb}, "args", list(args))
+            try:
+                self._post({"id": number, "verb": verb}, "args", list(args))
+            except CodecError as error:
+                raise self.unsettled(str(error)) from error
             while True:
                 message = self._next()
                 if message is None:
@@ -208,7 +205,7 @@ class Link:
         self.calls += 1
         if not _is_call(verb, args):
             self.beyond = _FEATURES.get(verb, "the test uses objects of the program")
-        elif not (_is_all_plain(args[3]) and _is_all_plain(args[4])):
+        elif not (_is_all_plain(args[2]) and _is_all_plain(args[3])):
             self.beyond = "the test hands objects of its own to the program"
         elif not _is_all_plain(answer):
             self.beyond = "the test uses objects of the program"
@@ -224,7 +221,7 @@ class Link:
                 self._note_raised(error, is_call)
             raise error
         if "refused" in message:
-            raise self._stop(Opaque(str(message["refused"])[:1000]))
+            raise self.unsettled(str(message["refused"])[:1000])
         raise self._break("the solution's process sent a reply without an answer")
 
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
@@ -327,6 +324,8 @@ class Link:
     def _decode(self, wire: Wire) -> Object:
         try:
             return self._decoder.value(wire)
+        except Unsettled as error:
+            raise self._stop(error) from None
         except Exception as error:  # as above
             why = f"{type(error).__name__}: {error}"[:300]
             raise self._break(f"the solution's process sent what is no value: {why}") from error
@@ -334,6 +333,10 @@ class Link:
     def give_up(self, why: str) -> BaseException:
         """The link is of no more use; the error to raise for that."""
         return self._break(why)
+
+    def unsettled(self, why: str) -> BaseException:
+        """The test cannot be followed any further; the error to raise for that."""
+        return self._stop(Unsettled(why))
 
     def _break(self, why: str) -> BaseException:
         self.broken = self.broken or why
@@ -349,13 +352,13 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
-            if verb in ("call", "await") or (verb in ("op", "member") and args[1] in _DRIVING):
-                for one in args[:3]:
+            if verb in ("call", "await") or (verb == "op" and args[0] in _DRIVING):
+                for one in args[:2]:
                     self.handed.pop(id(code_of(one)), None)
             _permit(verb, args)
             if verb in ("set", "delete") and _is_method(args[0], args[1]):
                 self._observe(f"the solution replaces {args[1]} of an object of the test")
-            if self.table.oid(args[2 if verb in ("member", "op") else 0]) is None:
+            if self.table.oid(args[1 if verb == "op" else 0]) is None:
                 # str.format, say, reads any attribute of what it is given.
                 raise AttributeError("the test does not give this away")
         match verb, args:
@@ -371,17 +374,8 @@ class Link:
                 answer = function(*positional, **named)
                 self.swallowed.pop(id(code_of(function)), None)
                 return answer
-            case "member", [cls, name, mine, positional, named]:
-                return _member(cls, name, mine)(*positional, **named)
-            case "op", [cls, name, mine, positional, named]:
-                if cls is not None and _owner(mine, name) not in (cls, None):
-                    return space_of(cls)[name](mine, *positional, **named)
+            case "op", [name, mine, positional, named]:
                 return OPERATIONS[name](mine, *positional, **named)
-            case "subclass", [name, bases, parts, keywords]:
-                cls = types.new_class(
-                    name, bases, keywords, lambda space: space.update(class_body(parts))
-                )
-                return self.table.oid(cls) or self.table.give(cls, keep=True)
             case "await", [waited]:
                 return self._await(waited)
             case "alike", [mine, other]:
@@ -418,14 +412,14 @@ class Link:
         """`mine == other` for a stand-in; `NotImplemented` lets the plain value answer."""
         if not self.judging or isinstance(other, (Far, FarType)):
             if not self.judging or mine is other or isinstance(mine, type):
-                return bool(self.request("op", None, "__eq__", mine, (other,), {}))
+                return bool(self.request("op", "__eq__", mine, (other,), {}))
             self._observe("its own objects are compared by the solution")
             equal, alike = self.request("alike", mine, other)
             if equal is True and alike is not True:
-                raise self._stop(Unsettled(
+                raise self.unsettled(
                     f"objects of the program's class {type(mine).__name__} say that they are equal,"
                     " though they hold different things"
-                ))
+                )
             return bool(equal)
         base: Any = builtin_base(type(mine))
         kind = type(mine).__name__
@@ -433,9 +427,9 @@ class Link:
         if base is None:
             return NotImplemented
         if own:
-            raise self._stop(Unsettled(
+            raise self.unsettled(
                 f"the program's class {kind}, a {base.__name__}, has an == of its own"
-            ))
+            )
         same: bool = base.__eq__(mine, other)
         return same
 
@@ -444,10 +438,10 @@ class Link:
         known = self.table.taken
         value = self.request(verb, *args)
         if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
-            raise self._stop(Unsettled(
+            raise self.unsettled(
                 f"the program's class {type(value).__name__} gives an object again where a new one"
                 " is asked for"
-            ))
+            )
         return value
 
     def contains(self, cls: FarType, key: Object) -> bool:
@@ -455,15 +449,14 @@ class Link:
         if self.judging:
             self._may_judge(cls, "__contains__")
             self._observe(f"__contains__ of the solution's class {cls.__name__}")
-        return bool(self.request("op", None, "__contains__", cls, (key,), {}))
+        return bool(self.request("op", "__contains__", cls, (key,), {}))
 
     def operate(
-        self, cls: type | None, name: str, mine: Object, args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        self, name: str, mine: Object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A special method of a stand-in."""
         if name == "__exit__" and self.judging:
-            return self._leave(cls, mine, args)
+            return self._leave(mine, args)
         if self.judging and name in JUDGING:
             kind: Any = type(mine)
             base = builtin_base(kind)
@@ -477,28 +470,28 @@ class Link:
                 self._may_judge(kind, name)
             if not among_themselves or name in ORDER or name == "__contains__":
                 self._observe(f"{name} of the solution's class {kind.__name__}")
-        return self.request("op", cls, name, mine, args, kwargs)
+        return self.request("op", name, mine, args, kwargs)
 
     def _may_judge(self, kind: Any, name: str) -> None:
         """What an object makes of a value of the test may be its own word on that value."""
         if not kind._far_named:
-            raise self._stop(Unsettled(
+            raise self.unsettled(
                 f"an object of the solution's class {kind.__name__}, which the test does not"
                 f" name, would judge itself by its own {name}"
-            ))
+            )
 
-    def _leave(self, cls: type | None, mine: Object, args: tuple[Any, ...]) -> Object:
+    def _leave(self, mine: Object, args: tuple[Any, ...]) -> Object:
         """A `with` block ends; it cannot hide what kept an assert of the test from holding."""
         error = args[1]
         if error is None:
-            return self.request("op", cls, "__exit__", mine, (None, None, None), {})
+            return self.request("op", "__exit__", mine, (None, None, None), {})
         if isinstance(error, self._ends):
             return None
         told = error
         decides = self._decides(error)
         if decides and self.table.oid(error) is None:
             told = AssertionError("an assert of the test failed")
-        result = self.request("op", cls, "__exit__", mine, (type(told), told, None), {})
+        result = self.request("op", "__exit__", mine, (type(told), told, None), {})
         return None if decides else result
 
     def _decides(self, error: BaseException) -> bool:
@@ -594,19 +587,6 @@ def _driven(coroutine: Coroutine[Any, Any, Object]) -> Object:
         return end.value
 
 
-def _owner(mine: Object, name: str) -> type | None:
-    return next((cls for cls in type(mine).__mro__ if name in space_of(cls)), None)
-
-
-def _member(cls: Any, name: str, mine: Object) -> Callable[..., Any]:
-    """The method as `mine` finds it, or, where a subclass overrides it, that of `cls`."""
-    if name == "__init__" or _owner(mine, name) not in (cls, None):
-        function: Callable[..., Any] = space_of(cls)[name].__get__(mine)
-        return function
-    method: Callable[..., Any] = getattr(mine, name)
-    return method
-
-
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _FEATURES = {
     "set": "the test changes the program's own state",
@@ -626,7 +606,7 @@ def _is_function(value: object) -> bool:
 
 def _is_call(verb: str, args: tuple[Any, ...]) -> bool:
     """Whether a request is the call of a function."""
-    return verb == "op" and args[1] == "__call__" and _is_function(args[2])
+    return verb == "op" and args[0] == "__call__" and _is_function(args[1])
 
 
 def _is_all_plain(value: Any) -> bool:
@@ -673,9 +653,7 @@ def _permit(verb: str, args: list[Any]) -> None:
         return
     if len(args) > 1 and args[1] in _CONFIGURES:
         raise AttributeError("the test does not give this away")
-    if verb == "member" and len(args) == 5 and (not is_special(args[1]) or args[1] == "__init__"):
-        return
-    if verb == "op" and len(args) == 5 and args[1] in OPERATIONS:
+    if verb == "op" and len(args) == 4 and args[0] in OPERATIONS:
         return
     if verb in ("get", "set", "delete") and len(args) >= 2 and isinstance(args[1], str):
         owner, name = args[0], args[1]
@@ -687,4 +665,4 @@ def _permit(verb: str, args: list[Any]) -> None:
     raise AttributeError("the test does not give this away")
 
 
-__all__ = ["Broken", "Link", "Opaque", "Unsettled", "is_outcome", "place"]
+__all__ = ["Broken", "Link", "Unsettled", "place"]

@@ -23,7 +23,7 @@ from agent.checks.programs.observe_tests import (
     evaluate_nothing,
 )
 from agent.checks.reading import read
-from agent.checks.remote import Broken, Opaque, Unsettled
+from agent.checks.remote import Broken, Unsettled
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
 """Plugins that are loaded only where the file uses what they give; none loads by itself."""
@@ -104,7 +104,7 @@ class _Plugin:
         skipped = [report for report in self._reports if report.skipped]
         ran = any(r.when == "call" and r.passed for r in self._reports)
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
-        fatal = [e for e in errors if isinstance(e, (Deadline, Broken, Opaque))]
+        fatal = [e for e in errors if isinstance(e, (Deadline, Broken))]
         if fatal:
             self._court.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
@@ -186,7 +186,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         pytest.main(_arguments(court, payload), plugins=[plugin])
     except Deadline:
         plugin.problem = plugin.problem or "collecting the file took too long"
-    except (Broken, Opaque, Unsettled) as error:
+    except (Broken, Unsettled) as error:
         plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

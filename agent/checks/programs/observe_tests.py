@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, heard, read
-from agent.checks.remote import Broken, Link, Opaque, Unsettled
+from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
 from agent.checks.standins import Far, FarModule, FarType, link_of
 from agent.checks.transform import FOLLOWED
@@ -282,7 +282,7 @@ class Court:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken, Opaque) as late:
+        except (Deadline, Broken, Unsettled) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         if last:
@@ -319,7 +319,7 @@ class Court:
                 return verdict | {
                     "status": "timeout", "message": f"no end within {self.wall_s:g} s",
                 }
-            case Broken() | Opaque():
+            case Broken():
                 return verdict | {"status": "error", "plain": False, "message": str(error)}
             case None:
                 return verdict | {"status": "failed", "message": first_line(failed)}

@@ -10,7 +10,7 @@ KIN = """
 class E:
     days = 0
     def __sub__(self, other): return E()
-    __rsub__ = __add__ = __xor__ = __sub__
+    __rsub__ = __sub__
     def __abs__(self): return 0
     def __float__(self): return 0.0
     def count(self, item): return 1
@@ -23,7 +23,6 @@ def f(n): return E()
 
 @pytest.mark.parametrize("code", [
     "assert abs(f(5) - 8) < 1e-9",
-    "assert not (f(5) ^ 8)",
     "assert float(8 - f(5)) == 0",
     "assert (f(5) - 8).days == 0",
 ])
