@@ -14,18 +14,15 @@ import sys
 import types
 from collections.abc import Callable
 
-from agent.checks.codec import MUTABLE, Garbled, plain_path
+from agent.checks.codec import MUTABLE, Garbled, Unplain, plain_path
 from agent.checks.operations import ALWAYS, OPERATIONS, is_special
 from agent.checks.standins import (
     DERIVABLE,
-    REAL_TYPES,
     Far,
     FarModule,
     FarType,
     Unsettled,
-    awaiting,
     builtin_base,
-    dataclass_fields,
     new_exception,
     space_of,
 )
@@ -111,17 +108,13 @@ class Names:
 
     def _description(self, cls: type) -> dict[str, Wire]:
         space = space_of(cls)
-        fields = space.get("__dataclass_fields__")
+        if "__await__" in space:
+            raise Unplain("a coroutine cannot cross")
         return {
             "name": str(cls.__name__), "qualname": str(cls.__qualname__),
             "module": str(cls.__module__),
             "special": [name for name in OPERATIONS if name in space],
             "unhashable": "__hash__" in space and space["__hash__"] is None,
-            "awaitable": "__await__" in space,
-            "fields": [
-                [field.name, field.init, field.repr, field.compare] for field in fields.values()
-                if field._field_type.name == "_FIELD"
-            ] if isinstance(fields, dict) else None,
         }
 
     def _is_common(self, cls: type) -> bool:
@@ -208,9 +201,6 @@ class Names:
         own = "__eq__" in described["special"]
         inherited = any(getattr(base, "_far_own_eq", False) for base in kept)
         type.__setattr__(cls, "_far_own_eq", own or inherited)
-        if described["fields"] is not None:
-            fields = dataclass_fields(described["fields"])
-            type.__setattr__(cls, "__dataclass_fields__", fields)
         return cls
 
     def _space(self, described: dict[str, Any]) -> dict[str, Object]:
@@ -223,15 +213,10 @@ class Names:
             space[operation] = self._operation(operation)
         if described["unhashable"]:
             space["__hash__"] = None
-        if described["awaitable"]:
-            space.update(awaiting(self._link))
         if described["name"] in FUNCTION_KINDS:
             # On other objects the class answers for these.
             space["__doc__"] = self._attribute("__doc__")
             space["__module__"] = property(self._module_of)
-        real = REAL_TYPES.get(described["name"]) if described["module"] == "builtins" else None
-        if real is not None:
-            space["__class__"] = property(lambda mine: real)
         return space
 
     def _module_of(self, mine: Object) -> Any:

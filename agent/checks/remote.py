@@ -31,7 +31,7 @@ from __future__ import annotations
 import os
 import threading
 import types
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
 from agent.checks.naming import FUNCTION_KINDS, Names
@@ -109,7 +109,6 @@ class Link:
         self._lock = threading.RLock()
         self._serving = 0
         self._preparing = False
-        self._loop: Any = None
         self.knows_classes = False
         self.common = ""
         """What went beyond plain calls before any test began, and is there in each of them."""
@@ -132,8 +131,8 @@ class Link:
         self.beyond = self.common or classes
         """What of the test goes beyond plain calls with plain answers, in words."""
         self.handed: dict[int, object] = {}
-        """Functions and coroutines of the test that check something, handed to the solution and
-        not called since, by `id` of their code."""
+        """Functions of the test that check something, handed to the solution and not called
+        since, by `id` of their code."""
         self.swallowed: dict[int, BaseException] = {}
         """What kept an assert in a callback from holding; the solution saw it first. By `id` of
         the callback's code: what holds when it is called again was not hidden."""
@@ -352,7 +351,7 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
-            if verb in ("call", "await") or (verb == "op" and args[0] in _DRIVING):
+            if verb == "call" or (verb == "op" and args[0] in ("__call__", "__next__")):
                 for one in args[:2]:
                     self.handed.pop(id(code_of(one)), None)
             _permit(verb, args)
@@ -376,8 +375,6 @@ class Link:
                 return answer
             case "op", [name, mine, positional, named]:
                 return OPERATIONS[name](mine, *positional, **named)
-            case "await", [waited]:
-                return self._await(waited)
             case "alike", [mine, other]:
                 return bool(mine == other), alike(mine, other)
             case ("copy" | "deepcopy"), [value]:
@@ -385,20 +382,6 @@ class Link:
 
                 return getattr(copy, verb)(value)
         raise TypeError(f"there is no request {verb!r} of this form")
-
-    def _await(self, waited: Any) -> Object:
-        async def wait() -> Object:
-            return await waited
-
-        if self.judging:
-            return _driven(wait())
-        import asyncio
-
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        if self._loop.is_running():
-            return _driven(wait())
-        return self._loop.run_until_complete(wait())
 
     # ---------------------------------------------------------------- judging
 
@@ -577,27 +560,15 @@ def is_outcome(error: BaseException) -> bool:
     return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
 
 
-def _driven(coroutine: Coroutine[Any, Any, Object]) -> Object:
-    """Runs a coroutine that never really waits."""
-    try:
-        while True:
-            if coroutine.send(None) is not None:
-                raise Unsettled("a coroutine of the test waits within one of the solution")
-    except StopIteration as end:
-        return end.value
-
-
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _FEATURES = {
     "set": "the test changes the program's own state",
     "delete": "the test changes the program's own state",
     "follow": "the test replaces a function of the library",
     "surroundings": "the test changes the folder or the environment",
-    "seed": "the test seeds chance", "await": "the test awaits the program",
+    "seed": "the test seeds chance",
 }
 _MOST_PARTS = 2_000
-_DRIVING = ("__call__", "__await__", "__next__", "send", "throw")
-"""Operations that run a function, a coroutine or a generator."""
 
 
 def _is_function(value: object) -> bool:
@@ -649,7 +620,7 @@ def _is_method(owner: Object, name: str) -> bool:
 
 def _permit(verb: str, args: list[Any]) -> None:
     """What the solution may do with objects of the test: use them, not look behind them."""
-    if verb in ("call", "await", "copy", "deepcopy"):
+    if verb in ("call", "copy", "deepcopy"):
         return
     if len(args) > 1 and args[1] in _CONFIGURES:
         raise AttributeError("the test does not give this away")

@@ -9,7 +9,7 @@ link (`remote`) knows by identity which object is meant.
 from __future__ import annotations
 
 import types
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from agent.checks.codec import MUTABLE
 from agent.checks.operations import READABLE, is_special
@@ -33,15 +33,6 @@ DERIVABLE: tuple[type, ...] = (
     int, float, complex, str, bytes, tuple, frozenset, *MUTABLE,
 )
 """Builtin bases whose instances cross with their content: what the base says stays ours."""
-
-REAL_TYPES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip,
-        enumerate, reversed,
-    )
-}
-"""Builtin classes that a stand-in passes for under `isinstance`."""
 
 _LOCAL_ON_EXCEPTIONS = frozenset({
     "__traceback__", "__cause__", "__context__", "__suppress_context__", "__notes__", "args",
@@ -278,29 +269,3 @@ def new_exception(kind: type[BaseException], args: list[Object]) -> BaseExceptio
     elif isinstance(error, SystemExit):
         error.code = args[0] if args else None
     return error
-
-
-def awaiting(link: Link) -> dict[str, Object]:
-    """What makes a stand-in for a coroutine one: it runs to its end where it lives."""
-
-    def wait(mine: Any) -> Generator[None, None, Object]:
-        yield from ()
-        return link.request("await", mine)
-
-    def send(mine: Any, value: Object) -> Object:
-        raise StopIteration(link.request("await", mine))
-
-    return {"__await__": wait, "send": send}
-
-
-def dataclass_fields(described: list[list[Any]]) -> dict[str, Object]:
-    import dataclasses
-
-    fields: dict[str, Object] = {}
-    for name, init, shown, compare in described:
-        field: Any = dataclasses.field(init=bool(init), repr=bool(shown), compare=bool(compare))
-        field.name, field.type = str(name), "object"
-        # asdict and replace look for this mark; there is no public way to set it.
-        field._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
-        fields[str(name)] = field
-    return fields
