@@ -14,15 +14,14 @@ import sys
 import types
 from collections.abc import Callable
 
-from agent.checks.codec import MUTABLE, Garbled, Unplain, plain_path
+from agent.checks.codec import Garbled, Unplain, plain_path
 from agent.checks.operations import ALWAYS, OPERATIONS, is_special
 from agent.checks.standins import (
-    DERIVABLE,
+    BUILTIN,
     Far,
     FarModule,
     FarType,
     Unsettled,
-    builtin_base,
     new_exception,
     space_of,
 )
@@ -82,16 +81,11 @@ class Names:
 
     def _instance(self, value: Object, encoder: Encoder) -> Wire:
         wire = self._class(type(value), encoder)
-        base = builtin_base(type(value))
         oid = self._table.give(value, keep=self._link.judging)
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             module = value.__module__
             return ["R", oid, wire, module if type(module) is str else ""]
-        if base is None:
-            return ["R", oid, wire]
-        if base in MUTABLE:
-            return ["R", oid, wire, encoder.content(value)]
-        return ["R", oid, wire, encoder.encode(_bare(base, value))]
+        return ["R", oid, wire]
 
     def _class(self, cls: type, encoder: Encoder) -> Wire:
         oid = self._table.oid(cls)
@@ -102,6 +96,9 @@ class Names:
             return ["g", path]
         if issubclass(cls, BaseException) and self._is_common(cls):
             return ["x", cls.__module__, cls.__qualname__]
+        for base in BUILTIN:
+            if issubclass(cls, base):
+                raise Unplain(f"the class {cls.__name__} derives from Python's {base.__name__}")
         bases = [self._class(base, encoder) for base in cls.__bases__]
         oid = self._table.give(cls, keep=True)
         return ["C", oid, {"bases": bases, **self._description(cls)}]
@@ -151,8 +148,8 @@ class Names:
                 return stand_in
             case ["E", str(oid), cls, list(args), dict(state), cause]:
                 return self._raised(oid, decoder.value(cls), args, state, cause, decoder)
-            case ["R", str(oid), cls, *content]:
-                return self._stand_in(oid, decoder.value(cls), content, decoder)
+            case ["R", str(oid), cls, *module]:
+                return self._stand_in(oid, decoder.value(cls), module)
         if self._link.judging:
             raise Garbled("a value that is none")
         match wire:
@@ -185,23 +182,14 @@ class Names:
             raise Unsettled(f"the program's class {described['name']} derives from a library's")
         kept = [
             base for base in bases
-            if isinstance(base, FarType) or base in DERIVABLE or issubclass(base, BaseException)
+            if isinstance(base, FarType) or issubclass(base, BaseException)
         ]
         if not any(isinstance(base, FarType) for base in kept):
             kept.insert(0, Far)
         space = self._space(described)
         self._table.check(oid)
         name = str(described["name"])
-        try:
-            cls = FarType(name, tuple(kept), space, far=(self._link, oid))
-        except TypeError:
-            # Builtin bases that exclude each other here, where some bases between are left out.
-            far = tuple(base for base in kept if isinstance(base, FarType))
-            cls = FarType(name, far, space, far=(self._link, oid))
-        own = "__eq__" in described["special"]
-        inherited = any(getattr(base, "_far_own_eq", False) for base in kept)
-        type.__setattr__(cls, "_far_own_eq", own or inherited)
-        return cls
+        return FarType(name, tuple(kept), space, far=(self._link, oid))
 
     def _space(self, described: dict[str, Any]) -> dict[str, Object]:
         """The class body of a mirrored class: what it forwards."""
@@ -233,25 +221,13 @@ class Names:
         operation.__name__ = operation.__qualname__ = name
         return operation
 
-    def _stand_in(self, oid: str, cls: Any, content: list[Wire], decoder: Decoder) -> Object:
+    def _stand_in(self, oid: str, cls: Any, module: list[Wire]) -> Object:
         if not isinstance(cls, FarType):
             raise Garbled("an object without a class")
-        base: Any = builtin_base(cls)
-        keep = not self._link.judging
-        value: Object
-        if base is None:
-            value = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
-            self._table.take(oid, value, keep)
-            if content:
-                self._link.functions[oid] = str(content[0])
-        elif base in MUTABLE:
-            value = base.__new__(cls)
-            self._table.take(oid, value, keep)
-            decoder.refill(value, content[0])
-            self._table.settle(oid)
-        else:
-            value = base.__new__(cls, decoder.value(content[0]))
-            self._table.take(oid, value, keep)
+        value: Object = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
+        self._table.take(oid, value, keep=not self._link.judging)
+        if module:
+            self._link.functions[oid] = str(module[0])
         return value
 
     def _raised(
@@ -333,21 +309,3 @@ def _library_path(function: Object) -> tuple[str, str] | None:
     if not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names:
         return None
     return (module, name) if found(module, name) is function else None
-
-
-def _bare(base: type, value: Object) -> Object:
-    """The content of an instance of a subclass, read by the builtin base itself."""
-    if base is int:
-        return int.__index__(value)
-    if base is float:
-        return float.fromhex(float.hex(value))
-    if base is str:
-        return str.__str__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
-    if base is tuple:
-        return tuple(tuple.__iter__(value))
-    if base is frozenset:
-        return frozenset(frozenset.__iter__(value))
-    return complex(complex.__getattribute__(value, "real"),
-                   complex.__getattribute__(value, "imag"))

@@ -14,7 +14,7 @@ random number that its reply must repeat; anything else ends the link.
 
 On the judging side (the tests'), a stand-in has no say on its own judgement:
 
-- it equals a plain value only where the builtin it derives from says so;
+- it never equals a plain value;
 - its other operators on plain values are followed only where the test itself names its class,
   and that is noted in `observed`, as is equality between the solution's own objects;
 - it cannot hide that an assert of the test failed, or was never decided.
@@ -39,11 +39,10 @@ from agent.checks.operations import JUDGING, OPERATIONS, ORDER
 from agent.checks.sharing import Table
 from agent.checks.signs import ACTING
 from agent.checks.standins import (
-    DERIVABLE,
+    BUILTIN,
     Far,
     FarType,
     Unsettled,
-    builtin_base,
     space_of,
 )
 
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
 
 
 PREDICATES = frozenset({
-    name for kind in DERIVABLE for name in dir(kind)
+    name for kind in BUILTIN for name in dir(kind)
     if name.startswith("is") or name in (
         "startswith", "endswith", "count", "index", "find", "rindex", "rfind", "difference",
         "symmetric_difference", "intersection", "union", "partition", "rpartition",
@@ -404,17 +403,7 @@ class Link:
                     " though they hold different things"
                 )
             return bool(equal)
-        base: Any = builtin_base(type(mine))
-        kind = type(mine).__name__
-        own = getattr(type(mine), "_far_own_eq", False)
-        if base is None:
-            return NotImplemented
-        if own:
-            raise self.unsettled(
-                f"the program's class {kind}, a {base.__name__}, has an == of its own"
-            )
-        same: bool = base.__eq__(mine, other)
-        return same
+        return NotImplemented
 
     def made(self, verb: str, *args: Any) -> Any:
         """A new object of the solution; one that is none must speak for itself."""
@@ -441,18 +430,11 @@ class Link:
         if name == "__exit__" and self.judging:
             return self._leave(mine, args)
         if self.judging and name in JUDGING:
-            kind: Any = type(mine)
-            base = builtin_base(kind)
             among_themselves = any(isinstance(arg, (Far, FarType)) for arg in args)
-            if base is not None and not among_themselves and (
-                name in ORDER or not kind._far_named
-            ):
-                # What the builtin underneath says is ours; the class may say more, unheard.
-                return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
             if not among_themselves:
-                self._may_judge(kind, name)
+                self._may_judge(type(mine), name)
             if not among_themselves or name in ORDER or name == "__contains__":
-                self._observe(f"{name} of the solution's class {kind.__name__}")
+                self._observe(f"{name} of the solution's class {type(mine).__name__}")
         return self.request("op", name, mine, args, kwargs)
 
     def _may_judge(self, kind: Any, name: str) -> None:
@@ -521,13 +503,10 @@ def alike(mine: object, other: object) -> bool:
         return True
     if type(mine) is not type(other):
         return False
-    base: Any = builtin_base(type(mine))
-    if base is not None and base.__eq__(mine, other) is not True:
-        return False
     if not hasattr(mine, "__dict__") and not any(
         getattr(cls, "__slots__", ()) for cls in type(mine).__mro__
     ):
-        return base is not None  # what it holds cannot be seen
+        return False  # what it holds cannot be seen
     held = [
         [*vars(one).items()] if hasattr(one, "__dict__") else
         [(name, getattr(one, name, None)) for cls in type(one).__mro__

@@ -161,7 +161,7 @@ class Table:
 
 def is_container(value: Object) -> bool:
     """Whether both sides hold this object's content and keep it equal."""
-    return isinstance(value, tuple(MUTABLE)) or array_content_possible(value)
+    return type(value) in MUTABLE or array_content_possible(value)
 
 
 def _snapshot(value: Object) -> Object:

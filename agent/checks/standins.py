@@ -29,10 +29,8 @@ class Unsettled(BaseException):
     """
 
 
-DERIVABLE: tuple[type, ...] = (
-    int, float, complex, str, bytes, tuple, frozenset, *MUTABLE,
-)
-"""Builtin bases whose instances cross with their content: what the base says stays ours."""
+BUILTIN: tuple[type, ...] = (int, float, complex, str, bytes, tuple, frozenset, *MUTABLE)
+"""Classes whose instances cross as values; those of a class that derives from one cannot."""
 
 _LOCAL_ON_EXCEPTIONS = frozenset({
     "__traceback__", "__cause__", "__context__", "__suppress_context__", "__notes__", "args",
@@ -79,7 +77,6 @@ class FarType(type):
 
     _far_link: Link
     _far_named: bool
-    _far_own_eq: bool
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
@@ -176,9 +173,6 @@ class Far(metaclass=FarType):
         return result if result is NotImplemented else not result
 
     def __hash__(self) -> int:
-        base = builtin_base(type(self))
-        if base is not None and base not in MUTABLE:
-            return hash_of(base, self)
         return int(type(self)._far_link.operate("__hash__", self, (), {}))
 
     def __str__(self) -> str:
@@ -243,16 +237,6 @@ def link_of(module: FarModule) -> Link:
     """The link to where a module lives."""
     link: Link = _module_space.__get__(module)["_far_link"]
     return link
-
-
-def hash_of(base: Any, value: Object) -> int:
-    """The hash that the builtin base gives, as equality is the base's too."""
-    return int(base.__hash__(value))
-
-
-def builtin_base(cls: type) -> type | None:
-    """The builtin class under a class whose instances cross with their content."""
-    return next((kind for kind in cls.__mro__ if kind in DERIVABLE), None)
 
 
 def new_exception(kind: type[BaseException], args: list[Object]) -> BaseException:
