@@ -108,71 +108,24 @@ def plain_class(path: str) -> type:
 
 
 def contents(value: Object) -> list[Object]:
-    """The items of a mutable container as its builtin base holds them, keys and values in turn.
-
-    Overridden methods of a subclass are passed over: the base knows what is there.
-    """
-    if isinstance(value, list):
-        return list(list.__iter__(value))
-    if isinstance(value, dict):
-        items: list[Object] = []
-        for key, item in dict.items(value):
-            items += (key, item)
-        return items
-    if isinstance(value, set):
-        return list(set.__iter__(value))
-    if isinstance(value, bytearray):
-        return [bytes(value)]
-    return list(deque.__iter__(value))
+    """The items of a mutable container; of a dict first its keys, then its values."""
+    return [*value, *value.values()] if isinstance(value, dict) else [*value]
 
 
 def refill(value: Object, items: list[Object]) -> None:
     """Makes a mutable container hold `items`, in the form `contents` gives, in place."""
-    if isinstance(value, list):
-        list.__setitem__(value, slice(None), items)
-    elif isinstance(value, dict):
-        dict.clear(value)
-        for key, item in zip(items[::2], items[1::2], strict=True):
-            dict.__setitem__(value, key, item)
+    if isinstance(value, (list, bytearray)):
+        value[:] = items
+        return
+    value.clear()
+    if isinstance(value, dict):
+        half = len(items) // 2
+        for key, item in zip(items[:half], items[half:], strict=True):
+            value[key] = item
     elif isinstance(value, set):
-        set.clear(value)
-        set.update(value, items)
-    elif isinstance(value, bytearray):
-        value[:] = b"".join(items)
+        value.update(items)
     else:
-        deque.clear(value)
-        deque.extend(value, items)
-
-
-def array_content(value: Object) -> list[Wire] | None:
-    """The type, shape and numbers of a numpy array of plain numbers, else `None`."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or type(value) is not numpy.ndarray or value.dtype.kind not in "biufc":
-        return None
-    if value.dtype.kind == "c":
-        pairs = value.astype("complex128").view("float64")
-        return [value.dtype.str, list(value.shape), [x.hex() for x in pairs.ravel().tolist()]]
-    if value.dtype.kind == "f":
-        numbers = [float(x).hex() for x in value.ravel().tolist()]
-    else:
-        numbers = value.ravel().tolist()
-    return [value.dtype.str, list(value.shape), numbers]
-
-
-def array_from(content: list[Wire]) -> Object:
-    """The numpy array that `array_content` described."""
-    import numpy
-
-    kind, shape, numbers = content
-    dtype = numpy.dtype(kind)
-    if dtype.kind not in "biufc" or len(numbers) > MAX_ITEMS:
-        raise Garbled("an array of no plain number type")
-    if dtype.kind == "c":
-        pairs = numpy.array([float.fromhex(x) for x in numbers], dtype="float64")
-        return pairs.view("complex128").astype(dtype).reshape(shape)
-    if dtype.kind == "f":
-        numbers = [float.fromhex(x) for x in numbers]
-    return numpy.array(numbers, dtype=dtype).reshape(shape)
+        value.extend(items)
 
 
 class Encoder:
@@ -214,9 +167,6 @@ class Encoder:
 
     def content(self, value: Object) -> Wire:
         """The wire form of what a mutable container holds."""
-        array = array_content(value)
-        if array is not None:
-            return array
         if isinstance(value, bytearray):
             return value.hex()
         return self._all(contents(value))
@@ -242,8 +192,8 @@ class Encoder:
             raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
 
     def _compound(self, value: Object, kind: type) -> Wire:
-        if kind in MUTABLE or array_content_possible(value):
-            return self.container(value, MUTABLE.get(kind, "np"))
+        if kind in MUTABLE:
+            return self._container(value, MUTABLE[kind])
         if kind is tuple:
             return ["t", self._all(value)]
         if kind is frozenset:
@@ -264,9 +214,9 @@ class Encoder:
         path = plain_path(kind)
         if path in _CLOSED:
             return ["v", path, *self._all(_parts(value, path))]
-        return _number(value) or self._refer(value, self)
+        return self._refer(value, self)
 
-    def container(self, value: Object, tag: str) -> Wire:
+    def _container(self, value: Object, tag: str) -> Wire:
         """A mutable container: its content on first mention, its id ever after."""
         oid = self._table.oid(value)
         if oid is not None:
@@ -280,14 +230,6 @@ class Encoder:
         return [tag, oid, self.content(value), *extra]
 
 
-def array_content_possible(value: Object) -> bool:
-    """Whether a value is a numpy array that crosses as a value."""
-    numpy = sys.modules.get("numpy")
-    return (
-        numpy is not None and type(value) is numpy.ndarray and value.dtype.kind in "biufc"
-    )
-
-
 def _parts(value: Any, path: str) -> Iterable[Object]:
     """What a value of the closed classes is made of, as its class takes it."""
     if path == "uuid.UUID":
@@ -296,14 +238,6 @@ def _parts(value: Any, path: str) -> Iterable[Object]:
         return [value.key]
     parts: tuple[Object, ...] = value.__reduce_ex__(4)[1]  # the first in which a fold is told
     return parts
-
-
-def _number(value: Object) -> Wire:
-    """The wire form of a numpy scalar, else `None`."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biufc":
-        return ["n", array_content(numpy.array(value))]
-    return None
 
 
 class Decoder:
@@ -321,10 +255,8 @@ class Decoder:
 
     def refill(self, value: Object, content: Wire) -> None:
         """Gives a known container the content the other side sent."""
-        if array_content_possible(value):
-            value[...] = array_from(content)
-        elif isinstance(value, bytearray):
-            refill(value, [bytes.fromhex(content)])
+        if isinstance(value, bytearray):
+            refill(value, [*bytes.fromhex(content)])
         else:
             refill(value, self._all(content))
 
@@ -360,19 +292,15 @@ class Decoder:
     def _container(self, tag: str, rest: list[Wire]) -> Object:
         oid, content = rest[0], rest[1]
         value: Object
-        if tag == "np":
-            value = array_from(content)
-            self._table.take(oid, value)
+        if tag == "dd":
+            value = defaultdict(self.value(rest[2]))
+        elif tag == "q":
+            value = deque(maxlen=rest[2])
         else:
-            if tag == "dd":
-                value = defaultdict(self.value(rest[2]))
-            elif tag == "q":
-                value = deque(maxlen=rest[2])
-            else:
-                value = _CONTAINERS[tag]()
-            # Before its content: a cycle leads back to it.
-            self._table.take(oid, value)
-            self.refill(value, content)
+            value = _CONTAINERS[tag]()
+        # Before its content: a cycle leads back to it.
+        self._table.take(oid, value)
+        self.refill(value, content)
         self._table.settle(oid)
         return value
 
@@ -387,7 +315,7 @@ _PARTS = {
 """Classes of what the closed classes are made of."""
 
 _CONTAINERS: dict[str, Callable[[], Object]] = {
-    "l": list, "s": set, "ba": bytearray, "q": deque, "np": list, **DICTS,
+    "l": list, "s": set, "ba": bytearray, "q": deque, **DICTS,
 }
 
 _COMPOUND: dict[str, Callable[[list[Object]], Object]] = {
@@ -402,5 +330,4 @@ _SIMPLE: dict[str, Callable[..., Object]] = {
     "b": bytes.fromhex,
     "c": lambda real, imag: complex(float.fromhex(real), float.fromhex(imag)),
     "k": {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}.__getitem__,
-    "n": lambda content: array_from(content)[()],
 }

@@ -66,7 +66,8 @@ class _Plugin:
         if report.failed and not self.problem:
             lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
             told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            self.problem = (told or lines or ["the file cannot be collected"])[0]
+            stopped = self._court.link.stopped
+            self.problem = str(stopped or (told or lines or ["the file cannot be collected"])[0])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [
