@@ -38,9 +38,6 @@ FUNCTION_KINDS = ("function", "builtin_function_or_method")
 STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__jail__"})
 """Packages whose exceptions steer the tests' process: the solution cannot raise these there."""
 
-ACTING = frozenset({"__main__", "antigravity", "idlelib", "site", "this", "turtledemo"})
-"""Modules of the standard library that do something when imported, `unittest.__main__` say."""
-
 _VALUES = frozenset({"pathlib", "datetime", "decimal", "fractions", "uuid"})
 """Modules of classes whose instances are values: one of a subclass is none."""
 
@@ -167,12 +164,9 @@ class Names:
         root = module.partition(".")[0]
         if self._link.judging and root in STEERING:
             raise Garbled(f"an exception class of {root}")
-        if self._link.judging:
-            _load_library(module)
         cls = found(module, name, load=not self._link.judging)
         if not isinstance(cls, type) or not issubclass(cls, BaseException):
-            # A package that the test does not import: a class of that name is all it can see.
-            return type(name.rpartition(".")[2], (Exception,), {"__module__": module})
+            raise Unsettled(f"the program raises {module}.{name}, which the test does not import")
         return cls
 
     def _mirror(self, oid: str, described: dict[str, Any], decoder: Decoder) -> type:
@@ -271,25 +265,6 @@ def found(module: str, name: str, load: bool = False) -> Object:
     for part in name.split("."):
         owner = getattr(owner, part, None)
     return owner
-
-
-def _load_library(name: str) -> None:
-    """Loads a module of the standard library, if it is one that only defines.
-
-    The test may have put a folder on `sys.path` where the solution can write.
-    """
-    parts = name.split(".")
-    if parts[0] not in sys.stdlib_module_names or ACTING.intersection(parts):
-        return
-    folder = os.path.dirname(os.__file__)
-    path = sys.path[:]
-    sys.path[:] = [place for place in path if place.startswith(folder)]
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        pass
-    finally:
-        sys.path[:] = path
 
 
 def _is_library(cls: type) -> bool:

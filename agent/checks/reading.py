@@ -17,7 +17,6 @@ from importlib.util import MAGIC_NUMBER
 from agent.checks.transform import (
     Site,
     assert_lines,
-    free_names,
     guarded,
     imported_from,
     instrument,
@@ -37,12 +36,11 @@ PYTHON = MAGIC_NUMBER.hex()
 class Reading:
     """What is known of a test's text."""
 
-    __slots__ = ("attributes", "code", "free", "imports_program", "lines", "sites", "used")
+    __slots__ = ("attributes", "code", "imports_program", "lines", "sites", "used")
 
     def __init__(
         self, code: types.CodeType, sites: list[Site], lines: frozenset[int],
-        used: frozenset[str], free: frozenset[str], attributes: dict[str, list[str]],
-        imports_program: bool,
+        used: frozenset[str], attributes: dict[str, list[str]], imports_program: bool,
     ) -> None:
         self.code = code
         self.sites = sites
@@ -50,8 +48,6 @@ class Reading:
         """Of assert statements."""
         self.used = used
         """All names in it."""
-        self.free = free
-        """Those that it does not bind itself."""
         self.attributes = attributes
         """Names to the attributes that are looked up on them."""
         self.imports_program = imports_program
@@ -64,7 +60,6 @@ class Reading:
             "sites": [[getattr(site, name) for name in _SITE] for site in self.sites],
             "lines": sorted(self.lines),
             "used": sorted(self.used),
-            "free": sorted(self.free),
             "attributes": self.attributes,
             "imports_program": self.imports_program,
         }
@@ -80,8 +75,8 @@ def heard(told: dict[str, Any]) -> Reading | None:
     return Reading(
         marshal.loads(told["code"].encode("latin-1")),
         [Site(*site) for site in told["sites"]],
-        frozenset(told["lines"]), frozenset(told["used"]), frozenset(told["free"]),
-        told["attributes"], told["imports_program"],
+        frozenset(told["lines"]), frozenset(told["used"]), told["attributes"],
+        told["imports_program"],
     )
 
 
@@ -113,12 +108,11 @@ def read(
             attributes.setdefault(node.value.id, set()).add(node.attr)
     lines = assert_lines(tree)
     imports_program = any(imported_from(tree, modules))
-    unbound = free_names(tree)
     marked, sites = instrument(tree, modules, free) if recorded else (guarded(tree, modules), [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)
     return Reading(
-        code, sites, lines, frozenset(used), frozenset(unbound),
+        code, sites, lines, frozenset(used),
         {owner: sorted(names) for owner, names in attributes.items()}, imports_program,
     )

@@ -99,8 +99,6 @@ class Link:
         """The test itself speaks of the end of an iteration."""
         self.handlers: dict[str, Callable[..., Object]] = {}
         """Further requests this side answers."""
-        self.requests = 0
-        """How many requests this side has made."""
         self.functions: dict[str, str] = {}
         """The modules of the other side's functions, by id."""
         self._channel = channel
@@ -155,7 +153,6 @@ class Link:
             raise RuntimeError("the test is not listening any more")
         with self._lock:
             self._prepare()
-            self.requests += 1
             if self.judging and verb == "get":
                 self._note_predicate(args[0], args[1])
             number = os.urandom(8).hex()
@@ -376,10 +373,6 @@ class Link:
                 return OPERATIONS[name](mine, *positional, **named)
             case "alike", [mine, other]:
                 return bool(mine == other), alike(mine, other)
-            case ("copy" | "deepcopy"), [value]:
-                import copy
-
-                return getattr(copy, verb)(value)
         raise TypeError(f"there is no request {verb!r} of this form")
 
     # ---------------------------------------------------------------- judging
@@ -405,10 +398,10 @@ class Link:
             return bool(equal)
         return NotImplemented
 
-    def made(self, verb: str, *args: Any) -> Any:
+    def made(self, cls: FarType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object of the solution; one that is none must speak for itself."""
         known = self.table.taken
-        value = self.request(verb, *args)
+        value = self.request("call", cls, args, kwargs)
         if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
             raise self.unsettled(
                 f"the program's class {type(value).__name__} gives an object again where a new one"
@@ -599,7 +592,7 @@ def _is_method(owner: Object, name: str) -> bool:
 
 def _permit(verb: str, args: list[Any]) -> None:
     """What the solution may do with objects of the test: use them, not look behind them."""
-    if verb in ("call", "copy", "deepcopy"):
+    if verb == "call":
         return
     if len(args) > 1 and args[1] in _CONFIGURES:
         raise AttributeError("the test does not give this away")

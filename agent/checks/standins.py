@@ -100,7 +100,7 @@ class FarType(type):
         super().__init__(name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._far_link.made("call", cls, args, kwargs)
+        return cls._far_link.made(cls, args, kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_far") or (is_special(name) and name not in READABLE):
@@ -188,15 +188,9 @@ class Far(metaclass=FarType):
         names: list[str] = type(self)._far_link.operate("__dir__", self, (), {})
         return names
 
-    def __copy__(self) -> Any:
-        return type(self)._far_link.made("copy", self)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)._far_link.made("deepcopy", self)
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise type(self)._far_link.unsettled(
-            f"the test pickles a {type(self).__name__} of the solution"
+            f"the test copies or pickles a {type(self).__name__} of the solution"
         )
 
 
@@ -231,12 +225,6 @@ class FarModule(types.ModuleType):
         link: Link = _module_space.__get__(self)["_far_link"]
         names: list[str] = link.request("op", "__dir__", self, (), {})
         return names
-
-
-def link_of(module: FarModule) -> Link:
-    """The link to where a module lives."""
-    link: Link = _module_space.__get__(module)["_far_link"]
-    return link
 
 
 def new_exception(kind: type[BaseException], args: list[Object]) -> BaseException:

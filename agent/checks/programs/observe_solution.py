@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Names = tuple[str, ...]
-    Values = tuple[tuple[str, Any], ...]
-
 MOST_HELD = 1_000_000
 """Bytes of output held for one answer; the rest goes where the host counts it."""
 
@@ -79,17 +76,13 @@ class Program:
         except BaseException as error:  # noqa: BLE001 - the program may raise anything
             self._ahead = error
 
-    def loaded(self, wanted: tuple[str, ...]) -> tuple[types.ModuleType, Names, Values]:
-        """The program loaded afresh, its names, and the functions and classes that are wanted."""
+    def loaded(self) -> tuple[types.ModuleType, tuple[str, ...]]:
+        """The program loaded afresh, and its names."""
         ahead, self._ahead = self._ahead, None
         if isinstance(ahead, BaseException):
             raise ahead
         module = self.load() if ahead is None else ahead
-        space = module.__dict__
-        return module, tuple(dir(module)), tuple(
-            (name, space[name]) for name in wanted
-            if isinstance(space.get(name), (types.FunctionType, type))
-        )
+        return module, tuple(dir(module))
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""

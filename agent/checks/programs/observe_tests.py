@@ -22,7 +22,7 @@ from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
-from agent.checks.standins import Far, FarModule, FarType, link_of
+from agent.checks.standins import Far, FarModule, FarType
 from agent.checks.transform import FOLLOWED
 from agent.checks.wording import first_line
 
@@ -134,16 +134,13 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: the module ran where it lives."""
 
-    def load(self, wanted: Collection[str] = ()) -> Loaded:
-        """Loads the program afresh, and asks for what the `wanted` names stand for; raises what
-        the program raises."""
+    def load(self) -> tuple[FarModule, frozenset[str]]:
+        """Loads the program afresh, and gives its names too; raises what the program raises."""
         self.clear()
-        match self._link.request("load", tuple(sorted(wanted))):
-            case (FarModule() as module, (*names,), (*values,)) if all(
-                type(name) is str for name in names
-            ) and all(_is_named_far(pair) for pair in values):
+        match self._link.request("load"):
+            case (FarModule() as module, (*names,)) if all(type(name) is str for name in names):
                 self.entry = module
-                return Loaded(module, frozenset(names), dict(values), self._link.requests)
+                return module, frozenset(names)
         raise self._link.give_up("the solution's process loaded what is no program")
 
     def clear(self) -> None:
@@ -155,37 +152,6 @@ class Finder:
         return self._modules - {self._name, "solution"}
 
 
-def _is_named_far(pair: Any) -> bool:
-    return type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str and isinstance(
-        pair[1], (Far, FarType)
-    )
-
-
-class Loaded:
-    """A program that has just been loaded."""
-
-    __slots__ = ("_requests", "_values", "module", "names")
-
-    def __init__(
-        self, module: FarModule, names: frozenset[str], values: dict[str, Any], requests: int
-    ) -> None:
-        self.module = module
-        self.names = names
-        self._values = values
-        self._requests = requests
-
-    def value(self, name: str) -> Any:
-        """What a name of the program stands for now."""
-        link = link_of(self.module)
-        if name in self._values and link.requests == self._requests:
-            # Nothing was asked of the program since, so it cannot have bound the name anew.
-            if isinstance(self._values[name], FarType):
-                link.knows_classes = True
-                link.beyond = link.beyond or "the test uses classes of the program"
-            return link.named(self._values[name])
-        return getattr(self.module, name)
-
-
 class Namespace(dict[str, "Any"]):
     """A snippet's globals: names it does not bind are looked up in the program, each time.
 
@@ -194,11 +160,14 @@ class Namespace(dict[str, "Any"]):
     standard library that the program has imported is this process's own.
     """
 
-    def __init__(self, loaded: Loaded, own: set[str], reading: Reading, names: dict[str, Any]):
+    def __init__(
+        self, program: FarModule, has: Collection[str], own: set[str], reading: Reading,
+        names: dict[str, Any],
+    ) -> None:
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
-        self._loaded = loaded
+        self._program = program
         self._own = own
-        self._names = {name for name in loaded.names if not name.startswith("__")}
+        self._names = {name for name in has if not name.startswith("__")}
         beyond = {name for name in reading.used & self._names if not hasattr(builtins, name)}
         self._builtins_stay = bool(beyond) or reading.imports_program
         self._attributes = reading.attributes
@@ -213,7 +182,7 @@ class Namespace(dict[str, "Any"]):
             self[name] = library
             return library
         try:
-            value = self._loaded.value(name)
+            value = getattr(self._program, name)
         except AttributeError:
             raise KeyError(name) from None
         value = self._common(name, value)
@@ -349,9 +318,9 @@ class Court:
                 self.link.prepare = lambda: None
                 self.link.reset()
                 reading = _reading(test, self.modules)
-                loaded = self.finder.load(reading.free)
+                program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
-                self._run(test, reading, loaded)
+                self._run(test, reading, program, has)
             except BaseException as raised:  # noqa: BLE001 - a test may raise anything
                 error = raised
             self.end(test["name"], error, last=test is tests[-1])
@@ -361,12 +330,14 @@ class Court:
             if self.link.broken:
                 return
 
-    def _run(self, test: dict[str, Any], reading: Reading, loaded: Loaded) -> None:
+    def _run(
+        self, test: dict[str, Any], reading: Reading, program: FarModule, has: Collection[str]
+    ) -> None:
         code = self.reads(reading, SNIPPET)
         names: dict[str, Any] = {}
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(loaded, self.modules, reading, names)
+        space = Namespace(program, has, self.modules, reading, names)
         if test["loose"]:
             _import_loose(reading, space)
         exec(code, space)

@@ -62,16 +62,16 @@ def _judge() -> None:
     near.link, far.link = Link(near, "t", "/"), Link(far, "s", "/")
     module = types.ModuleType("warming")
 
-    def load(wanted: tuple[str, ...]) -> tuple[Any, ...]:
+    def load() -> tuple[Any, ...]:
         exec(compile(PROGRAM, "/warming.py", "exec", dont_inherit=True), module.__dict__)
-        return module, tuple(dir(module)), tuple((name, module.__dict__[name]) for name in wanted)
+        return module, tuple(dir(module))
 
     far.link.handlers = {"load": load}
     assert _TOLD is not None
     reading = heard(_TOLD)
     assert reading is not None
     finder = Finder(near.link, {"name": "warming", "modules": []})
-    loaded = finder.load(reading.free)
-    space = Namespace(loaded, {"warming"}, reading, {})
+    program, has = finder.load()
+    space = Namespace(program, has, {"warming"}, reading, {})
     assert reading.code.co_filename == SNIPPET
     exec(reading.code, space)
