@@ -536,9 +536,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _FEATURES = {
     "set": "the test changes the program's own state",
     "delete": "the test changes the program's own state",
-    "follow": "the test replaces a function of the library",
     "surroundings": "the test changes the folder or the environment",
-    "seed": "the test seeds chance",
 }
 _MOST_PARTS = 2_000
 

@@ -16,16 +16,6 @@ COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
 CALLED = "__observed_called__"
 
-FOLLOWED: tuple[tuple[str, str], ...] = (
-    ("builtins", "input"), ("builtins", "print"), ("builtins", "open"), ("sys", "stdin"),
-    ("sys", "argv"), ("time", "sleep"), ("time", "time"), ("time", "monotonic"),
-    ("time", "perf_counter"), ("random", "random"), ("random", "randint"), ("random", "choice"),
-    ("random", "choices"), ("random", "shuffle"), ("random", "sample"), ("random", "uniform"),
-    ("random", "randrange"), ("os", "getenv"), ("os", "getcwd"), ("os", "listdir"),
-)
-"""What a test may replace in the standard library; the solution's process follows."""
-
-
 class Site:
     """A comparison or truth in an assert of the test, as source.
 
@@ -283,22 +273,16 @@ def _patches(node: ast.Call, own: set[str]) -> str:
     )
     if not patching or not node.args:
         return ""
-    target, *rest = node.args
+    target = node.args[0]
     if isinstance(target, ast.Constant) and isinstance(target.value, str):
-        root, _, name = target.value.rpartition(".")
-        if target.value.partition(".")[0] in own or (root, name) in FOLLOWED:
+        replaced = target.value
+    else:
+        replaced = ast.unparse(target)
+        if replaced not in _LIBRARY:
             return ""
-        return f"the test replaces {target.value}, which the solution would have to see"
-    roots = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-    if not roots or roots[0] in own:
+    if replaced.partition(".")[0] in own:
         return ""
-    attribute = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else ""
-    owner = ast.unparse(target)
-    if (owner, attribute) in FOLLOWED:
-        return ""
-    if owner in _LIBRARY:
-        return f"the test replaces {owner}.{attribute}, which the solution would have to see"
-    return ""
+    return f"the test replaces {replaced} or a part of it, which the solution would have to see"
 
 
 _LIBRARY = (

@@ -165,7 +165,6 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     lines = payload["code"].splitlines(keepends=True)
     path = os.path.join(court.jail.folder, payload["file"])
     linecache.cache[path] = (len(payload["code"]), None, lines, path)
-    importlib.import_module("random")
     if court.jail.shared is not None:
         _share_folders(court.jail.shared)
     surroundings = Surroundings(court.link)

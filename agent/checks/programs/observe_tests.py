@@ -23,7 +23,6 @@ from agent.checks.reading import SNIPPET, Reading, heard, read
 from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
 from agent.checks.standins import Far, FarModule, FarType
-from agent.checks.transform import FOLLOWED
 from agent.checks.wording import first_line
 
 TYPE_CHECKING = False
@@ -40,54 +39,26 @@ class Deadline(BaseException):
 
 
 class Surroundings:
-    """Keeps the solution's process in the folder, environment and patches of the test."""
+    """Keeps the solution's process in the folder and environment of the test."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._home = self._folder = os.getcwd()
         self._environment = _environment()
-        self._owners = {
-            module: _library(module) for module, _ in FOLLOWED if module in sys.modules
-        }
-        """Held, since a program may be called like one of them and take its place."""
-        self._originals = {
-            (module, name): getattr(self._owners[module], name) for module, name in FOLLOWED
-            if module in self._owners
-        }
-        self._sent: dict[tuple[str, str], Any] = {}
-        if "random" in sys.modules:
-            self._share_seeds(sys.modules["random"])
 
     def tell(self) -> None:
         """Sends what changed since the last request."""
         folder, environment = os.getcwd(), _environment()
-        if folder != self._folder or environment != self._environment:
-            names = environment.keys() | self._environment.keys()
-            changes = {
-                os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
-                if (now := environment.get(name)) != self._environment.get(name)
-            }
-            moved = None if folder == self._folder else "" if folder == self._home else folder
-            self._folder, self._environment = folder, environment
-            self._link.request("surroundings", moved, changes)
-        for key, original in self._originals.items():
-            now = getattr(self._owners[key[0]], key[1])
-            before = self._sent.get(key, original)
-            if now is before or type(now).__module__.startswith("_pytest."):
-                continue
-            self._sent[key] = now
-            restore = now is original
-            self._link.request("follow", *key, None if restore else now, restore)
-
-    def _share_seeds(self, module: Any) -> None:
-        original = module.seed
-
-        def seed(value: Any = None, version: int = 2) -> None:
-            original(value, version)
-            if value is not None:
-                self._link.request("seed", value)
-
-        module.seed = seed
+        if folder == self._folder and environment == self._environment:
+            return
+        names = environment.keys() | self._environment.keys()
+        changes = {
+            os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
+            if (now := environment.get(name)) != self._environment.get(name)
+        }
+        moved = None if folder == self._folder else "" if folder == self._home else folder
+        self._folder, self._environment = folder, environment
+        self._link.request("surroundings", moved, changes)
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -96,10 +67,6 @@ def _environment() -> dict[bytes, bytes]:
     # As the system has it: decoding all of it before each request would take half its time.
     held: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
     return {name: value for name, value in held.items() if not name.startswith(b"PYTEST_")}
-
-
-def _library(module: str) -> Any:
-    return builtins if module == "builtins" else sys.modules[module]
 
 
 class Finder:
@@ -306,8 +273,6 @@ class Court:
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
-        if any("random" in test["code"] for test in tests):
-            importlib.import_module("random")
         surroundings = Surroundings(self.link)
         sys.stdout = sys.stderr = self._sink
         evaluate_nothing({SNIPPET})
