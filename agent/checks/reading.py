@@ -17,7 +17,6 @@ from importlib.util import MAGIC_NUMBER
 from agent.checks.transform import (
     Site,
     assert_lines,
-    guarded,
     imported_from,
     instrument,
 )
@@ -96,8 +95,7 @@ def read(
 ) -> Reading:
     """Reads a test; the tree is changed on the way. Raises what `compile` raises.
 
-    With `recorded` its comparisons are heard, as where a failure is to be shown; otherwise
-    Python's builtins are kept from what the program calls by the same names.
+    With `recorded` its comparisons are heard, as where a failure is to be shown.
     """
     used: set[str] = set()
     attributes: dict[str, set[str]] = {}
@@ -108,7 +106,7 @@ def read(
             attributes.setdefault(node.value.id, set()).add(node.attr)
     lines = assert_lines(tree)
     imports_program = any(imported_from(tree, modules))
-    marked, sites = instrument(tree, modules, free) if recorded else (guarded(tree, modules), [])
+    marked, sites = instrument(tree, modules, free) if recorded else (tree, [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)

@@ -8,8 +8,9 @@ link (`remote`) knows by identity which object is meant.
 
 from __future__ import annotations
 
+import builtins
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.checks.codec import MUTABLE
 from agent.checks.operations import READABLE, is_special
@@ -56,10 +57,20 @@ class Attributes(Mapping[str, "Any"]):
         return self._link.request("get", self._owner, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dir(self._owner))
+        names = dir(self._owner)
+        return iter(_all_names(self._link, names) if isinstance(self._owner, FarModule) else names)
 
     def __len__(self) -> int:
         return len(dir(self._owner))
+
+
+def _all_names(link: Link, names: Iterable[str]) -> tuple[str, ...]:
+    """What `from program import *` brings: the program's `abs` must not be what the test means."""
+    fixed = tuple(names)
+    own = [name for name in fixed if hasattr(builtins, name) and not is_special(name)]
+    if own:
+        raise link.unsettled(f"the program has a name of its own for Python's {own[0]}")
+    return fixed
 
 
 _type_space: Any = vars(type)["__dict__"]
@@ -210,7 +221,8 @@ class FarModule(types.ModuleType):
         if is_special(name) and name not in READABLE:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         link: Link = _module_space.__get__(self)["_far_link"]
-        return link.named(link.request("get", self, name))
+        value = link.named(link.request("get", self, name))
+        return _all_names(link, value) if name == "__all__" else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if is_special(name):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
 CALLED = "__observed_called__"
+
 
 class Site:
     """A comparison or truth in an assert of the test, as source.
@@ -58,26 +59,10 @@ def instrument(
     return ast.fix_missing_locations(changed), sites
 
 
-def guarded(tree: ast.Module, modules: Collection[str]) -> ast.Module:
-    """The tree with Python's own builtins put back after `from program import *`."""
-    changed: ast.Module = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
-    return ast.fix_missing_locations(changed)
-
-
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }
-
-
-def _builtins_beside_others(tree: ast.Module) -> list[str]:
-    """Builtins the test uses, where it uses another name too that it does not bind itself.
-
-    A test that uses nothing else of the program tests the program's own `sum`.
-    """
-    free = free_names(tree)
-    ours = sorted(name for name in free if hasattr(builtins, name))
-    return ours if len(ours) < len(free) else []
 
 
 def free_names(tree: ast.Module) -> set[str]:
@@ -92,23 +77,6 @@ def free_names(tree: ast.Module) -> set[str]:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
     return used - bound
-
-
-class _StarImports(ast.NodeTransformer):
-    """Puts Python's own builtins back after `from program import *`: the program's `abs` must
-    not decide what `abs(f(3) - 8) < 1e-9` means."""
-
-    def __init__(self, modules: Collection[str], names: Sequence[str]) -> None:
-        self._modules = modules
-        self._names = names
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | list[ast.stmt]:
-        module = node.module or ""
-        ours = module in self._modules or module.partition(".")[0] in self._modules
-        if not ours or not self._names or node.names[0].name != "*":
-            return node
-        back = ast.ImportFrom("builtins", [ast.alias(name) for name in self._names], 0)
-        return [node, ast.copy_location(back, node)]
 
 
 class _Calls(ast.NodeTransformer):
