@@ -15,7 +15,6 @@ from typing import Any
 from agent.checks import shipping
 from agent.checks.brought import Brought
 from agent.checks.examples import LAST_WORD_S, ended
-from agent.checks.reading import told_snippet
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError
@@ -47,7 +46,6 @@ async def observe_snippets(
             "tests": [
                 {
                     "name": key, "code": test.code, "output": output,
-                    "reading": told_snippet(test.code, brought.all_modules),
                     "loose": not isinstance(test, Script),
                 }
                 for key, (test, output) in waiting.items()

@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS, found
 from agent.checks.programs.namesakes import STANDING
-from agent.checks.reading import SNIPPET, Reading, heard, read
+from agent.checks.reading import SNIPPET, Reading, read
 from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
 from agent.checks.standins import Far, FarModule, FarType
@@ -282,7 +282,7 @@ class Court:
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                reading = _reading(test, self.modules)
+                reading = read(ast.parse(test["code"]), SNIPPET, self.modules, free=True)
                 program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
                 self._run(test, reading, program, has)
@@ -338,12 +338,6 @@ class Court:
             text = message.get(key)
             if isinstance(text, str) and text:
                 stream.write(text)
-
-
-def _reading(test: dict[str, Any], modules: set[str]) -> Reading:
-    """The host's reading of a test, or our own; raises what is wrong with the test."""
-    told = test["reading"] and heard(test["reading"])
-    return told or read(ast.parse(test["code"]), SNIPPET, modules, free=True)
 
 
 def _import_loose(reading: Reading, space: Namespace) -> None:
