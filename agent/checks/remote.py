@@ -43,7 +43,6 @@ from agent.checks.standins import (
     Far,
     FarType,
     Unsettled,
-    space_of,
 )
 
 TYPE_CHECKING = False
@@ -350,11 +349,9 @@ class Link:
             if verb == "call" or (verb == "op" and args[0] in ("__call__", "__next__")):
                 for one in args[:2]:
                     self.handed.pop(id(code_of(one)), None)
-            _permit(verb, args)
-            if verb in ("set", "delete") and _is_method(args[0], args[1]):
-                self._observe(f"the solution replaces {args[1]} of an object of the test")
-            if self.table.oid(args[1 if verb == "op" else 0]) is None:
-                # str.format, say, reads any attribute of what it is given.
+            # str.format, say, reads any attribute of what it is given.
+            known = self.table.oid(args[1 if verb == "op" else 0]) is not None
+            if not known or not _permitted(verb, args):
                 raise AttributeError("the test does not give this away")
         match verb, args:
             case "get", [owner, name]:
@@ -578,32 +575,14 @@ _CONFIGURES = ("configure_mock", "mock_add_spec", "attach_mock", "reset_mock")
 """Ways to change what a mock says was done with it, other than doing it."""
 
 
-def _is_method(owner: Object, name: str) -> bool:
-    """Whether the name is a function of an object of the test, which may be how it checks."""
-    cls = owner if isinstance(owner, type) else type(owner)
-    own = getattr(owner, "__dict__", {}).get(name)
-    return any(
-        isinstance(one, (types.FunctionType, types.MethodType, classmethod, staticmethod))
-        for one in (own, *(space_of(base).get(name) for base in cls.__mro__))
-    )
-
-
-def _permit(verb: str, args: list[Any]) -> None:
-    """What the solution may do with objects of the test: use them, not look behind them."""
-    if verb == "call":
-        return
-    if len(args) > 1 and args[1] in _CONFIGURES:
-        raise AttributeError("the test does not give this away")
-    if verb == "op" and len(args) == 4 and args[0] in OPERATIONS:
-        return
-    if verb in ("get", "set", "delete") and len(args) >= 2 and isinstance(args[1], str):
-        owner, name = args[0], args[1]
-        ours = name.startswith("_") or (verb != "get" and name.startswith("assert"))
-        if not ours and not isinstance(owner, (*_CLOSED, str)):
-            return
-        if verb == "get" and name in ("__name__", "__qualname__", "__doc__"):
-            return
-    raise AttributeError("the test does not give this away")
+def _permitted(verb: str, args: list[Any]) -> bool:
+    """Whether the solution may do this with objects of the test: use them, not look behind them,
+    nor change what they are."""
+    if verb == "get" and len(args) == 2 and isinstance(args[1], str):
+        owner, name = args
+        inside = name.startswith("_") or name in _CONFIGURES or isinstance(owner, (*_CLOSED, str))
+        return not inside or name in ("__name__", "__qualname__", "__doc__")
+    return verb == "call" or (verb == "op" and len(args) == 4 and args[0] in OPERATIONS)
 
 
 __all__ = ["Broken", "Link", "Unsettled", "place"]
