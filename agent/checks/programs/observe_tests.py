@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Collection, Sequence
 
-from agent.checks.naming import FUNCTION_KINDS, found
+from agent.checks.naming import FUNCTION_KINDS
 from agent.checks.programs.namesakes import STANDING
 from agent.checks.reading import SNIPPET, Reading, read
 from agent.checks.remote import Broken, Link, Unsettled
@@ -123,15 +123,16 @@ class Namespace(dict[str, "Any"]):
     """A snippet's globals: names it does not bind are looked up in the program, each time.
 
     The program must not put its own in place of what the test takes from Python: a builtin is
-    Python's unless the test uses no other name of the program, and a module or function of the
-    standard library that the program has imported is this process's own.
+    Python's unless the test uses no other name of the program, a module of the standard library is
+    this process's own, and what the program has of a library is not followed.
     """
 
     def __init__(
-        self, program: FarModule, has: Collection[str], own: set[str], reading: Reading,
-        names: dict[str, Any],
+        self, link: Link, program: FarModule, has: Collection[str], own: set[str],
+        reading: Reading, names: dict[str, Any],
     ) -> None:
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
+        self._link = link
         self._program = program
         self._own = own
         self._names = {name for name in has if not name.startswith("__")}
@@ -152,10 +153,10 @@ class Namespace(dict[str, "Any"]):
             value = getattr(self._program, name)
         except AttributeError:
             raise KeyError(name) from None
-        value = self._common(name, value)
-        if not isinstance(value, (Far, FarType)):
-            return value
-        self[name] = value
+        if self._is_common(value):
+            raise self._link.unsettled(f"the test takes {name} from a library through the program")
+        if isinstance(value, (Far, FarType)):
+            self[name] = value
         return value
 
     def _library(self, name: str) -> types.ModuleType | None:
@@ -166,20 +167,13 @@ class Namespace(dict[str, "Any"]):
         module = importlib.import_module(name)
         return module if all(hasattr(module, one) for one in attributes) else None
 
-    def _common(self, name: str, value: Any) -> Any:
-        """What both processes have, taken from this one."""
-        if isinstance(value, FarModule) and value.__name__.partition(".")[0] not in self._own:
-            try:
-                return importlib.import_module(value.__name__)
-            except ImportError:
-                return value
-        if isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS:
-            module = value.__module__
-            if isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names:
-                common = found(module, name, load=True)
-                if isinstance(common, (types.FunctionType, types.BuiltinFunctionType)):
-                    return common
-        return value
+    def _is_common(self, value: Any) -> bool:
+        """Whether the test means a library's: the program must not put its own in that place."""
+        if isinstance(value, FarModule):
+            return value.__name__.partition(".")[0] not in self._own
+        if not isinstance(value, Far) or type(value).__name__ not in FUNCTION_KINDS:
+            return False
+        return str(value.__module__).partition(".")[0] in sys.stdlib_module_names - self._own
 
 
 class Court:
@@ -299,7 +293,7 @@ class Court:
         names: dict[str, Any] = {}
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(program, has, self.modules, reading, names)
+        space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
             _import_loose(reading, space)
         exec(code, space)

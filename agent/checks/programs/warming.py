@@ -69,5 +69,5 @@ def _judge() -> None:
     reading = read(ast.parse(TEST), SNIPPET, {"warming"}, free=True)
     finder = Finder(near.link, {"name": "warming", "modules": []})
     program, has = finder.load()
-    space = Namespace(program, has, {"warming"}, reading, {})
+    space = Namespace(near.link, program, has, {"warming"}, reading, {})
     exec(reading.code, space)
