@@ -2,10 +2,9 @@
 
 The tests run in one process, the solution in another. A plain value crosses as itself
 (`codec`). Any other object stays where it was made; the other side gets a stand-in
-(`standins`, `naming`) whose every use is a request to the owner. So state, identity, generators,
-context managers, callbacks and exceptions behave as in one process, and yet no object of the
-solution ever exists where its answers are judged. Only what tests do every day is followed; of all
-else the judgement is that of one process, and here nothing is said.
+(`standins`, `naming`) whose every use is a request to the owner. So state, identity,
+generators, context managers, callbacks, subclasses and exceptions behave as in one process,
+and yet no object of the solution ever exists where its answers are judged.
 
 Mutable containers exist on both sides. Every message first brings what changed in those that
 both sides hold (`sharing`), so a list sorted over there is seen sorted here.
@@ -39,7 +38,12 @@ from agent.checks.naming import FUNCTION_KINDS, Names
 from agent.checks.operations import JUDGING, OPERATIONS, ORDER
 from agent.checks.sharing import Table
 from agent.checks.signs import ACTING
-from agent.checks.standins import BUILTIN, Far, FarType, Unsettled
+from agent.checks.standins import (
+    BUILTIN,
+    Far,
+    FarType,
+    Unsettled,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +69,6 @@ PREDICATES = frozenset({
     )
 })
 """Methods of builtins that judge what they are given: is it, is it there, how often, what else."""
-
 
 class Broken(BaseException):
     """The other process is gone, or what it sent is no message."""
@@ -123,6 +126,9 @@ class Link:
         classes = "the test uses classes of the program" if self.knows_classes else ""
         self.beyond = self.common or classes
         """What of the test goes beyond plain calls with plain answers, in words."""
+        self.handed: dict[int, object] = {}
+        """Functions of the test that check something, handed to the solution and not called
+        since, by `id` of their code."""
         self.swallowed: dict[int, BaseException] = {}
         """What kept an assert in a callback from holding; the solution saw it first. By `id` of
         the callback's code: what holds when it is called again was not hidden."""
@@ -340,6 +346,9 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
+            if verb == "call" or (verb == "op" and args[0] in ("__call__", "__next__")):
+                for one in args[:2]:
+                    self.handed.pop(id(code_of(one)), None)
             # str.format, say, reads any attribute of what it is given.
             known = self.table.oid(args[1 if verb == "op" else 0]) is not None
             if not known or not _permitted(verb, args):
@@ -460,7 +469,7 @@ class Link:
         """The solution is given an object of the test."""
         code = None if isinstance(value, (Far, FarType)) else code_of(value)
         if code is not None and self.checks_something(code):
-            raise self.unsettled("a check of the test is handed to the program")
+            self.handed[id(code)] = value
 
 
 def _code_id(error: BaseException) -> int:

@@ -235,6 +235,9 @@ class Court:
         elif link.stopped is not None:
             error = link.stopped
         if error is None and not failed:
+            if link.handed:
+                message = "a check of the test was handed to the program, and never ran"
+                return verdict | {"status": "unsettled", "message": message}
             if not link.swallowed:
                 return verdict | {"status": "passed"}
             verdict["signs"] = [*link.signs[:3], SWALLOWED]

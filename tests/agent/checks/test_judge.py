@@ -215,7 +215,6 @@ class Shape:
     sides = 0
 Pair = namedtuple("Pair", "a b")
 async def later(n): return n
-def apply(check, n): check(n)
 def mark(callback): callback.marked = True
 def make(): return Shape()
 def hash(n): return n
@@ -227,7 +226,6 @@ def hash(n): return n
     ("assert Pair(1, 2).b == 2", "derives from Python's tuple"),
     ("import asyncio\nassert asyncio.run(later(3)) == 3", "a coroutine cannot cross"),
     ("import copy\nassert copy.copy(make()).sides == 0", "copies or pickles a Shape"),
-    ("def check(n):\n    assert n == 3\napply(check, 3)\nassert make", "a check of the test"),
     ("class Box: pass\nbox = Box()\nmark(box)\nassert box.marked", "does not give this away"),
     ("from program import *\nassert make().sides == 0", "a name of its own for Python's hash"),
 ])
