@@ -243,14 +243,15 @@ def _patches(node: ast.Call, own: set[str]) -> str:
         return ""
     target = node.args[0]
     if isinstance(target, ast.Constant) and isinstance(target.value, str):
-        replaced = target.value
+        owner = replaced = target.value
     else:
-        replaced = ast.unparse(target)
-        if replaced not in _LIBRARY:
+        owner = ast.unparse(target)
+        replaced = f"a part of {owner}"
+        if owner not in _LIBRARY:
             return ""
-    if replaced.partition(".")[0] in own:
+    if owner.partition(".")[0] in own:
         return ""
-    return f"the test replaces {replaced} or a part of it, which the solution would have to see"
+    return f"the test replaces {replaced}, which the solution would have to see"
 
 
 _LIBRARY = (
