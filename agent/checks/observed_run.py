@@ -15,7 +15,6 @@ from typing import Any
 from agent.checks import shipping
 from agent.checks.brought import Brought
 from agent.checks.examples import LAST_WORD_S, ended
-from agent.checks.reading import told_snippet
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError
@@ -47,7 +46,6 @@ async def observe_snippets(
             "tests": [
                 {
                     "name": key, "code": test.code, "output": output,
-                    "reading": told_snippet(test.code, brought.all_modules),
                     "loose": not isinstance(test, Script),
                 }
                 for key, (test, output) in waiting.items()
@@ -115,16 +113,14 @@ async def _session(
         limits=limits,
     )
     async with brought.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
-        rows, last = await _listen(court, defendant, wall_s)
+        rows, last = await _listen(court, wall_s)
         if "done" in last:
             # Their end is nearer than that of processes that must be killed.
             await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
     return rows, last
 
 
-async def _listen(
-    court: Process, defendant: Process, wall_s: float
-) -> tuple[dict[str, Row], Row]:
+async def _listen(court: Process, wall_s: float) -> tuple[dict[str, Row], Row]:
     """Takes the rows of one session as they come, until it ends or a test ends it."""
     rows: dict[str, Row] = {}
     begun = ""
@@ -142,9 +138,7 @@ async def _listen(
             case {"begin": str(name)}:
                 begun, patience_s = name, wall_s + GRACE_S
             case {"verdict": dict(verdict), "name": str(name), "broken": broken, "last": last}:
-                rows[name] = await _with_end(verdict, defendant) if broken else verdict
-                begun = ""
-                patience_s = START_S
+                rows[name], begun, patience_s = verdict, "", START_S
                 if broken or verdict.get("status") == "timeout":
                     return rows, {}
                 if last:
@@ -153,13 +147,3 @@ async def _listen(
                 return rows, {"unloaded": str(verdict.get("message"))}
             case _:
                 return rows, message
-
-
-async def _with_end(verdict: Mapping[str, Json], defendant: Process) -> Row:
-    """A verdict on a process that is gone, with how it ended as the host saw it."""
-    if verdict.get("status") != "error" or "process ended" not in str(verdict.get("message")):
-        return verdict
-    end = await defendant.receive(1.0)
-    if not isinstance(end, Outcome):
-        return verdict
-    return {**verdict, "message": ended(end)}

@@ -18,7 +18,6 @@ from agent.checks.brought import Brought
 from agent.checks.canary import Canary, Manner
 from agent.checks.examples import ended, explained, lacks_permission
 from agent.checks.masking import mask
-from agent.checks.reading import told_snippet
 from agent.checks.signs import words
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
@@ -67,7 +66,6 @@ async def run_snippets(
             "tests": [
                 {
                     "test": key, "code": test.code, "output": output,
-                    "reading": told_snippet(test.code, brought.all_modules, recorded=True),
                     "loose": not isinstance(test, Script),
                 }
                 for key, (test, output) in waiting.items()

@@ -9,21 +9,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
 CALLED = "__observed_called__"
-
-FOLLOWED: tuple[tuple[str, str], ...] = (
-    ("builtins", "input"), ("builtins", "print"), ("builtins", "open"), ("sys", "stdin"),
-    ("sys", "argv"), ("time", "sleep"), ("time", "time"), ("time", "monotonic"),
-    ("time", "perf_counter"), ("random", "random"), ("random", "randint"), ("random", "choice"),
-    ("random", "choices"), ("random", "shuffle"), ("random", "sample"), ("random", "uniform"),
-    ("random", "randrange"), ("os", "getenv"), ("os", "getcwd"), ("os", "listdir"),
-)
-"""What a test may replace in the standard library; the solution's process follows."""
 
 
 class Site:
@@ -68,26 +59,10 @@ def instrument(
     return ast.fix_missing_locations(changed), sites
 
 
-def guarded(tree: ast.Module, modules: Collection[str]) -> ast.Module:
-    """The tree with Python's own builtins put back after `from program import *`."""
-    changed: ast.Module = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
-    return ast.fix_missing_locations(changed)
-
-
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }
-
-
-def _builtins_beside_others(tree: ast.Module) -> list[str]:
-    """Builtins the test uses, where it uses another name too that it does not bind itself.
-
-    A test that uses nothing else of the program tests the program's own `sum`.
-    """
-    free = free_names(tree)
-    ours = sorted(name for name in free if hasattr(builtins, name))
-    return ours if len(ours) < len(free) else []
 
 
 def free_names(tree: ast.Module) -> set[str]:
@@ -102,23 +77,6 @@ def free_names(tree: ast.Module) -> set[str]:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
     return used - bound
-
-
-class _StarImports(ast.NodeTransformer):
-    """Puts Python's own builtins back after `from program import *`: the program's `abs` must
-    not decide what `abs(f(3) - 8) < 1e-9` means."""
-
-    def __init__(self, modules: Collection[str], names: Sequence[str]) -> None:
-        self._modules = modules
-        self._names = names
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | list[ast.stmt]:
-        module = node.module or ""
-        ours = module in self._modules or module.partition(".")[0] in self._modules
-        if not ours or not self._names or node.names[0].name != "*":
-            return node
-        back = ast.ImportFrom("builtins", [ast.alias(name) for name in self._names], 0)
-        return [node, ast.copy_location(back, node)]
 
 
 class _Calls(ast.NodeTransformer):
@@ -283,22 +241,17 @@ def _patches(node: ast.Call, own: set[str]) -> str:
     )
     if not patching or not node.args:
         return ""
-    target, *rest = node.args
+    target = node.args[0]
     if isinstance(target, ast.Constant) and isinstance(target.value, str):
-        root, _, name = target.value.rpartition(".")
-        if target.value.partition(".")[0] in own or (root, name) in FOLLOWED:
+        owner = replaced = target.value
+    else:
+        owner = ast.unparse(target)
+        replaced = f"a part of {owner}"
+        if owner not in _LIBRARY:
             return ""
-        return f"the test replaces {target.value}, which the solution would have to see"
-    roots = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-    if not roots or roots[0] in own:
+    if owner.partition(".")[0] in own:
         return ""
-    attribute = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else ""
-    owner = ast.unparse(target)
-    if (owner, attribute) in FOLLOWED:
-        return ""
-    if owner in _LIBRARY:
-        return f"the test replaces {owner}.{attribute}, which the solution would have to see"
-    return ""
+    return f"the test replaces {replaced}, which the solution would have to see"
 
 
 _LIBRARY = (

@@ -23,7 +23,7 @@ from agent.checks.programs.observe_tests import (
     evaluate_nothing,
 )
 from agent.checks.reading import read
-from agent.checks.remote import Broken, Opaque, Unsettled
+from agent.checks.remote import Broken, Unsettled
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
 """Plugins that are loaded only where the file uses what they give; none loads by itself."""
@@ -69,7 +69,8 @@ class _Plugin:
         if report.failed and not self.problem:
             lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
             told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            self.problem = (told or lines or ["the file cannot be collected"])[0]
+            stopped = self._court.link.stopped
+            self.problem = str(stopped or (told or lines or ["the file cannot be collected"])[0])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [
@@ -107,7 +108,7 @@ class _Plugin:
         skipped = [report for report in self._reports if report.skipped]
         ran = any(r.when == "call" and r.passed for r in self._reports)
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
-        fatal = [e for e in errors if isinstance(e, (Deadline, Broken, Opaque))]
+        fatal = [e for e in errors if isinstance(e, (Deadline, Broken))]
         if fatal:
             self._court.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
@@ -167,7 +168,6 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     lines = payload["code"].splitlines(keepends=True)
     path = os.path.join(court.jail.folder, payload["file"])
     linecache.cache[path] = (len(payload["code"]), None, lines, path)
-    importlib.import_module("random")
     if court.jail.shared is not None:
         _share_folders(court.jail.shared)
     surroundings = Surroundings(court.link)
@@ -189,7 +189,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         pytest.main(_arguments(court, payload), plugins=[plugin])
     except Deadline:
         plugin.problem = plugin.problem or "collecting the file took too long"
-    except (Broken, Opaque, Unsettled) as error:
+    except (Broken, Unsettled) as error:
         plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -17,13 +17,12 @@ import sys
 import types
 from collections.abc import Collection, Sequence
 
-from agent.checks.naming import FUNCTION_KINDS, found
+from agent.checks.naming import FUNCTION_KINDS
 from agent.checks.programs.namesakes import STANDING
-from agent.checks.reading import SNIPPET, Reading, heard, read
-from agent.checks.remote import Broken, Link, Opaque, Unsettled
+from agent.checks.reading import SNIPPET, Reading, read
+from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
-from agent.checks.standins import Far, FarModule, FarType, link_of
-from agent.checks.transform import FOLLOWED
+from agent.checks.standins import Far, FarModule, FarType
 from agent.checks.wording import first_line
 
 TYPE_CHECKING = False
@@ -40,54 +39,26 @@ class Deadline(BaseException):
 
 
 class Surroundings:
-    """Keeps the solution's process in the folder, environment and patches of the test."""
+    """Keeps the solution's process in the folder and environment of the test."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._home = self._folder = os.getcwd()
         self._environment = _environment()
-        self._owners = {
-            module: _library(module) for module, _ in FOLLOWED if module in sys.modules
-        }
-        """Held, since a program may be called like one of them and take its place."""
-        self._originals = {
-            (module, name): getattr(self._owners[module], name) for module, name in FOLLOWED
-            if module in self._owners
-        }
-        self._sent: dict[tuple[str, str], Any] = {}
-        if "random" in sys.modules:
-            self._share_seeds(sys.modules["random"])
 
     def tell(self) -> None:
         """Sends what changed since the last request."""
         folder, environment = os.getcwd(), _environment()
-        if folder != self._folder or environment != self._environment:
-            names = environment.keys() | self._environment.keys()
-            changes = {
-                os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
-                if (now := environment.get(name)) != self._environment.get(name)
-            }
-            moved = None if folder == self._folder else "" if folder == self._home else folder
-            self._folder, self._environment = folder, environment
-            self._link.request("surroundings", moved, changes)
-        for key, original in self._originals.items():
-            now = getattr(self._owners[key[0]], key[1])
-            before = self._sent.get(key, original)
-            if now is before or type(now).__module__.startswith("_pytest."):
-                continue
-            self._sent[key] = now
-            restore = now is original
-            self._link.request("follow", *key, None if restore else now, restore)
-
-    def _share_seeds(self, module: Any) -> None:
-        original = module.seed
-
-        def seed(value: Any = None, version: int = 2) -> None:
-            original(value, version)
-            if value is not None:
-                self._link.request("seed", value)
-
-        module.seed = seed
+        if folder == self._folder and environment == self._environment:
+            return
+        names = environment.keys() | self._environment.keys()
+        changes = {
+            os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
+            if (now := environment.get(name)) != self._environment.get(name)
+        }
+        moved = None if folder == self._folder else "" if folder == self._home else folder
+        self._folder, self._environment = folder, environment
+        self._link.request("surroundings", moved, changes)
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -96,10 +67,6 @@ def _environment() -> dict[bytes, bytes]:
     # As the system has it: decoding all of it before each request would take half its time.
     held: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
     return {name: value for name, value in held.items() if not name.startswith(b"PYTEST_")}
-
-
-def _library(module: str) -> Any:
-    return builtins if module == "builtins" else sys.modules[module]
 
 
 class Finder:
@@ -134,16 +101,13 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: the module ran where it lives."""
 
-    def load(self, wanted: Collection[str] = ()) -> Loaded:
-        """Loads the program afresh, and asks for what the `wanted` names stand for; raises what
-        the program raises."""
+    def load(self) -> tuple[FarModule, frozenset[str]]:
+        """Loads the program afresh, and gives its names too; raises what the program raises."""
         self.clear()
-        match self._link.request("load", tuple(sorted(wanted))):
-            case (FarModule() as module, (*names,), (*values,)) if all(
-                type(name) is str for name in names
-            ) and all(_is_named_far(pair) for pair in values):
+        match self._link.request("load"):
+            case (FarModule() as module, (*names,)) if all(type(name) is str for name in names):
                 self.entry = module
-                return Loaded(module, frozenset(names), dict(values), self._link.requests)
+                return module, frozenset(names)
         raise self._link.give_up("the solution's process loaded what is no program")
 
     def clear(self) -> None:
@@ -155,50 +119,23 @@ class Finder:
         return self._modules - {self._name, "solution"}
 
 
-def _is_named_far(pair: Any) -> bool:
-    return type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str and isinstance(
-        pair[1], (Far, FarType)
-    )
-
-
-class Loaded:
-    """A program that has just been loaded."""
-
-    __slots__ = ("_requests", "_values", "module", "names")
-
-    def __init__(
-        self, module: FarModule, names: frozenset[str], values: dict[str, Any], requests: int
-    ) -> None:
-        self.module = module
-        self.names = names
-        self._values = values
-        self._requests = requests
-
-    def value(self, name: str) -> Any:
-        """What a name of the program stands for now."""
-        link = link_of(self.module)
-        if name in self._values and link.requests == self._requests:
-            # Nothing was asked of the program since, so it cannot have bound the name anew.
-            if isinstance(self._values[name], FarType):
-                link.knows_classes = True
-                link.beyond = link.beyond or "the test uses classes of the program"
-            return link.named(self._values[name])
-        return getattr(self.module, name)
-
-
 class Namespace(dict[str, "Any"]):
     """A snippet's globals: names it does not bind are looked up in the program, each time.
 
     The program must not put its own in place of what the test takes from Python: a builtin is
-    Python's unless the test uses no other name of the program, and a module or function of the
-    standard library that the program has imported is this process's own.
+    Python's unless the test uses no other name of the program, a module of the standard library is
+    this process's own, and what the program has of a library is not followed.
     """
 
-    def __init__(self, loaded: Loaded, own: set[str], reading: Reading, names: dict[str, Any]):
+    def __init__(
+        self, link: Link, program: FarModule, has: Collection[str], own: set[str],
+        reading: Reading, names: dict[str, Any],
+    ) -> None:
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
-        self._loaded = loaded
+        self._link = link
+        self._program = program
         self._own = own
-        self._names = {name for name in loaded.names if not name.startswith("__")}
+        self._names = {name for name in has if not name.startswith("__")}
         beyond = {name for name in reading.used & self._names if not hasattr(builtins, name)}
         self._builtins_stay = bool(beyond) or reading.imports_program
         self._attributes = reading.attributes
@@ -213,13 +150,13 @@ class Namespace(dict[str, "Any"]):
             self[name] = library
             return library
         try:
-            value = self._loaded.value(name)
+            value = getattr(self._program, name)
         except AttributeError:
             raise KeyError(name) from None
-        value = self._common(name, value)
-        if not isinstance(value, (Far, FarType)):
-            return value
-        self[name] = value
+        if self._is_common(value):
+            raise self._link.unsettled(f"the test takes {name} from a library through the program")
+        if isinstance(value, (Far, FarType)):
+            self[name] = value
         return value
 
     def _library(self, name: str) -> types.ModuleType | None:
@@ -230,20 +167,13 @@ class Namespace(dict[str, "Any"]):
         module = importlib.import_module(name)
         return module if all(hasattr(module, one) for one in attributes) else None
 
-    def _common(self, name: str, value: Any) -> Any:
-        """What both processes have, taken from this one."""
-        if isinstance(value, FarModule) and value.__name__.partition(".")[0] not in self._own:
-            try:
-                return importlib.import_module(value.__name__)
-            except ImportError:
-                return value
-        if isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS:
-            module = value.__module__
-            if isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names:
-                common = found(module, name, load=True)
-                if isinstance(common, (types.FunctionType, types.BuiltinFunctionType)):
-                    return common
-        return value
+    def _is_common(self, value: Any) -> bool:
+        """Whether the test means a library's: the program must not put its own in that place."""
+        if isinstance(value, FarModule):
+            return value.__name__.partition(".")[0] not in self._own
+        if not isinstance(value, Far) or type(value).__name__ not in FUNCTION_KINDS:
+            return False
+        return str(value.__module__).partition(".")[0] in sys.stdlib_module_names - self._own
 
 
 class Court:
@@ -282,7 +212,7 @@ class Court:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken, Opaque) as late:
+        except (Deadline, Broken, Unsettled) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         if last:
@@ -319,7 +249,7 @@ class Court:
                 return verdict | {
                     "status": "timeout", "message": f"no end within {self.wall_s:g} s",
                 }
-            case Broken() | Opaque():
+            case Broken():
                 return verdict | {"status": "error", "plain": False, "message": str(error)}
             case None:
                 return verdict | {"status": "failed", "message": first_line(failed)}
@@ -333,14 +263,10 @@ class Court:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
-        said = first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        place = self.link.places.get(id(error), "")
-        return f"{said} at {place}" if place else said
+        return first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
-        if any("random" in test["code"] for test in tests):
-            importlib.import_module("random")
         surroundings = Surroundings(self.link)
         sys.stdout = sys.stderr = self._sink
         evaluate_nothing({SNIPPET})
@@ -350,10 +276,10 @@ class Court:
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                reading = _reading(test, self.modules)
-                loaded = self.finder.load(reading.free)
+                reading = read(ast.parse(test["code"]), SNIPPET, self.modules, free=True)
+                program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
-                self._run(test, reading, loaded)
+                self._run(test, reading, program, has)
             except BaseException as raised:  # noqa: BLE001 - a test may raise anything
                 error = raised
             self.end(test["name"], error, last=test is tests[-1])
@@ -363,12 +289,14 @@ class Court:
             if self.link.broken:
                 return
 
-    def _run(self, test: dict[str, Any], reading: Reading, loaded: Loaded) -> None:
+    def _run(
+        self, test: dict[str, Any], reading: Reading, program: FarModule, has: Collection[str]
+    ) -> None:
         code = self.reads(reading, SNIPPET)
         names: dict[str, Any] = {}
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(loaded, self.modules, reading, names)
+        space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
             _import_loose(reading, space)
         exec(code, space)
@@ -404,12 +332,6 @@ class Court:
             text = message.get(key)
             if isinstance(text, str) and text:
                 stream.write(text)
-
-
-def _reading(test: dict[str, Any], modules: set[str]) -> Reading:
-    """The host's reading of a test, or our own; raises what is wrong with the test."""
-    told = test["reading"] and heard(test["reading"])
-    return told or read(ast.parse(test["code"]), SNIPPET, modules, free=True)
 
 
 def _import_loose(reading: Reading, space: Namespace) -> None:

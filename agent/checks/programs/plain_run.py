@@ -27,7 +27,7 @@ from agent.checks.programs.guard import Guard, teller
 from agent.checks.programs.namesakes import give_way
 from agent.checks.programs.recorder import Recorder
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
-from agent.checks.reading import SNIPPET, Reading, heard, read
+from agent.checks.reading import SNIPPET, Reading, read
 from agent.checks.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
@@ -184,7 +184,11 @@ class Snippets:
         self._path = os.path.join(run.folder, self._entry)
         self._argv = [self._path, *payload["argv"]]
         self._known = {*sys.modules}
-        self._modules = {*payload["names"], self._name, "solution"}
+        # Before the program is there, which could change what reads.
+        modules = {*payload["names"], self._name, "solution"}
+        self._readings = {
+            test["test"]: _read(test["code"], modules) for test in payload["tests"]
+        }
 
     def run(self) -> None:
         """Runs them one after the other."""
@@ -212,10 +216,9 @@ class Snippets:
         run.end(test["test"], status, type_differs=recorder.type_differs, **told)
 
     def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
-        told = test["reading"]
-        reading = (told and heard(told)) or read(
-            ast.parse(test["code"]), SNIPPET, self._modules, free=True, recorded=True
-        )
+        reading = self._readings[test["test"]]
+        if isinstance(reading, Exception):
+            raise reading
         recorder.sites = reading.sites
         names = Beside(
             vars(self._load()), reading.imports_program, __name__="__test__", **{
@@ -275,6 +278,15 @@ class Snippets:
 
     def _inside(self, path: str) -> str:
         return path[len(self._run.folder) + 1 :]
+
+
+def _read(code: str, modules: set[str]) -> Reading | Exception:
+    """The reading of a snippet, or what is wrong with it."""
+    try:
+        return read(ast.parse(code), SNIPPET, modules, free=True, recorded=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return error
+
 
 def _equals_anything(value: Any) -> bool:
     try:

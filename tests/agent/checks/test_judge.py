@@ -209,6 +209,34 @@ async def test_what_nobody_can_follow_is_believed_in_one_process_and_says_why(ju
     assert "json.dumps" in verdict.reason
 
 
+RARE = """
+from collections import namedtuple
+class Shape:
+    sides = 0
+Pair = namedtuple("Pair", "a b")
+async def later(n): return n
+def mark(callback): callback.marked = True
+def make(): return Shape()
+def hash(n): return n
+"""
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    ("class Square(Shape):\n    sides = 4\nassert Square().sides == 4", "derives a class from"),
+    ("assert Pair(1, 2).b == 2", "derives from Python's tuple"),
+    ("import asyncio\nassert asyncio.run(later(3)) == 3", "a coroutine cannot cross"),
+    ("import copy\nassert copy.copy(make()).sides == 0", "copies or pickles a Shape"),
+    ("class Box: pass\nbox = Box()\nmark(box)\nassert box.marked", "does not give this away"),
+    ("from program import *\nassert make().sides == 0", "a name of its own for Python's hash"),
+])
+async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(
+    code: str, reason: str, judge: Any
+) -> None:
+    (verdict,) = (await judge(RARE, code)).verdicts
+    assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
+    assert reason in verdict.reason
+
+
 async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
     text = "name = input()\nprint('hello', name)\n"
     test = Script(
