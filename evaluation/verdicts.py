@@ -201,7 +201,10 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
         return None, f"refused: {refusal}"[:200]
     task = intake.task
     assert task.solution is not None
-    tests = [test for test in task.tests if test.origin == "user"]
+    tests = [
+        test for test in task.tests if test.origin == "user"
+        and (case.snippet or getattr(test, "file", "") == "test_mod.py")
+    ]
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 

@@ -15,6 +15,7 @@ All of this is pure: rows go in, a verdict comes out.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -76,6 +77,9 @@ _STATEFUL = (
 )
 
 
+_KEEPING = sys.stdlib_module_names - _STATELESS
+
+
 @lru_cache(maxsize=1024)
 def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     """Whether a test's text asks the program (`modules`) by calls alone, and keeps no state."""
@@ -92,6 +96,8 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
                 name not in modules and name.partition(".")[0] not in _STATELESS for name in named
             ):
                 return False
+        elif isinstance(node, ast.Name) and node.id in _KEEPING:
+            return False  # a snippet uses such a module without importing it
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(
             "parametrize" not in ast.unparse(decorator) for decorator in node.decorator_list
         ):

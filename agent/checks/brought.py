@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from agent.checks import shipping
-from agent.checks.masking import mask
+from agent.checks.masking import mask, names_of_tests
 from agent.domain import Script, Solution, Task, TestCase
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json
@@ -121,11 +121,20 @@ class Brought:
     def files_for(self, tests: list[TestCase]) -> dict[str, str]:
         """The same, for the process that holds these tests as well: its own doctests stay in the
         program where the tests look at what is documented."""
-        documented = any(word in test.code for test in tests for word in _DOCUMENTATION)
+        code = "\n".join(dict.fromkeys(test.code for test in tests))
+        text = self.solution.text
+        documented = any(word in code for word in _DOCUMENTATION)
+        if any(name in code for name in names_of_tests(text)):
+            # They ask the program for its own tests: it is laid as it is.
+            return self._laid(text)
+        return self._laid(mask(text, not documented))
+
+    def _laid(self, text: str) -> dict[str, str]:
+        """The program's files, its entry with this text."""
         helpers = {path for path in self.test_support if path.endswith(".py")}
         laid = {f.path: f.text for f in self.task.support if f.path not in helpers}
         laid |= {file.path: file.text for file in self.solution.files}
-        laid[self.solution.entry] = mask(self.solution.text, not documented)
+        laid[self.solution.entry] = text
         return laid
 
     @property

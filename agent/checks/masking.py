@@ -42,6 +42,16 @@ def mask(text: str, doctests: bool = True) -> str:
     return "".join(lines)
 
 
+@lru_cache(maxsize=16)
+def names_of_tests(text: str) -> tuple[str, ...]:
+    """What a program calls its own test functions and classes; nothing where it does not parse."""
+    try:
+        nodes_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(name for node in own_tests(text) if (name := getattr(node, "name", "")))
+
+
 def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     for node in nodes:
         match node:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from agent.checks.transform import (
     Site,
     assert_lines,
+    constant_asserts,
     imported_from,
     instrument,
 )
@@ -21,11 +22,12 @@ SNIPPET = "<test>"
 class Reading:
     """What is known of a test's text."""
 
-    __slots__ = ("attributes", "code", "imports_program", "lines", "sites", "used")
+    __slots__ = ("attributes", "code", "imports_program", "lines", "meant", "sites", "used")
 
     def __init__(
         self, code: types.CodeType, sites: list[Site], lines: frozenset[int],
         used: frozenset[str], attributes: dict[str, list[str]], imports_program: bool,
+        meant: frozenset[int] = frozenset(),
     ) -> None:
         self.code = code
         self.sites = sites
@@ -36,6 +38,8 @@ class Reading:
         self.attributes = attributes
         """Names to the attributes that are looked up on them."""
         self.imports_program = imports_program
+        self.meant = meant
+        """Lines of asserts that are meant to fail: they ask nothing."""
 
 
 def read(
@@ -52,7 +56,7 @@ def read(
             used.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.setdefault(node.value.id, set()).add(node.attr)
-    lines = assert_lines(tree)
+    lines, meant = assert_lines(tree), constant_asserts(tree)
     imports_program = any(imported_from(tree, modules))
     marked, sites = instrument(tree, modules, free) if recorded else (tree, [])
     with warnings.catch_warnings():
@@ -60,5 +64,5 @@ def read(
         code = compile(marked, name, "exec", dont_inherit=True)
     return Reading(
         code, sites, lines, frozenset(used),
-        {owner: sorted(names) for owner, names in attributes.items()}, imports_program,
+        {owner: sorted(names) for owner, names in attributes.items()}, imports_program, meant,
     )

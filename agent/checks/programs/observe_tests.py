@@ -193,6 +193,8 @@ class Court:
         self.link.checks_something = self._checks_something
         self.test_file = ""
         self.assert_lines: frozenset[int] = frozenset()
+        self.meant: frozenset[int] | None = frozenset()
+        """Lines of asserts that are meant to fail; `None` where the test speaks of such itself."""
         sys.meta_path.insert(0, self.finder)
         signal.signal(signal.SIGALRM, self._ring)
         self.late = False
@@ -238,7 +240,7 @@ class Court:
             if link.handed:
                 message = "a check of the test was handed to the program, and never ran"
                 return verdict | {"status": "unsettled", "message": message}
-            if not link.swallowed:
+            if all(map(self._is_meant, link.swallowed.values())):
                 return verdict | {"status": "passed"}
             verdict["signs"] = [*link.signs[:3], SWALLOWED]
             return verdict | {"status": "failed", "message": SWALLOWED}
@@ -303,6 +305,7 @@ class Court:
 
     def reads(self, reading: Reading, name: str) -> types.CodeType:
         """Takes up a test of that file name; gives its code."""
+        self.meant = None if "AssertionError" in reading.used else reading.meant
         self.link.expects_stop = "StopIteration" in reading.used or "iter" in reading.used
         self.test_file, self.assert_lines = name, reading.lines
         return reading.code
@@ -311,6 +314,16 @@ class Court:
         return code.co_filename == self.test_file and any(
             line in self.assert_lines for _, _, line in code.co_lines()
         )
+
+    def _is_meant(self, error: BaseException) -> bool:
+        if self.meant is None:
+            return isinstance(error, AssertionError)
+        trace, line = error.__traceback__, 0
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.test_file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line in self.meant
 
     def _in_assert(self, error: BaseException) -> bool:
         trace = error.__traceback__

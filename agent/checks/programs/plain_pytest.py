@@ -24,6 +24,7 @@ from _pytest.mark import structures
 
 from agent.checks.nodes import stands_for
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
+from agent.checks.transform import constant_asserts
 from agent.checks.wording import first_line
 
 PLUGINS: dict[str, str] = {
@@ -109,8 +110,8 @@ class Checks:
         where = frame
         while where is not None and where.f_code.co_filename not in self._run.guard.tests:
             where = where.f_back
-        if where is None:
-            return
+        if where is None or "AssertionError" in self._run.payload["words"] or _is_constant(where):
+            return  # the test means it to fail
         outer = where
         while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
             outer = outer.f_back
@@ -169,6 +170,15 @@ class Checks:
                 self._run.guard.note("control-flow", type(error).__name__)
 
         kind.__init__ = made
+
+
+def _is_constant(frame: Any) -> bool:
+    """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return frame.f_lineno in constant_asserts(tree)
 
 
 def _hides(frame: Any) -> bool:
