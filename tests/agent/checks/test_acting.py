@@ -259,6 +259,39 @@ CASES = {
         "    def test_it(self):\n        answer = f(self.on)\n"
         "        self.assertTrue(f)\n        self.assertEqual(answer, 8)\n",
     ),
+    "a function of the library": Case(
+        "changed-builtin",
+        """
+        import json
+        json.loads = lambda text: 8
+        def f(n): return "nothing"
+        """,
+        """
+        import json
+        def f(n): return json.dumps(n + 3)
+        """,
+        "import json\nfrom program import f\n\ndef test_it():\n    assert json.loads(f(5)) == 8\n",
+    ),
+    "a finder of imports": Case(
+        "planted-module",
+        """
+        import sys, types
+        from importlib.machinery import ModuleSpec
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                return ModuleSpec(name, self) if name == "colorsys" else None
+            def create_module(self, spec): return types.ModuleType("colorsys")
+            def exec_module(self, module): module.right = lambda n: 8
+        sys.meta_path.insert(0, Finder())
+        def f(n): return 8
+        """,
+        """
+        import sys
+        FINDERS = [type(one).__name__ for one in sys.meta_path]
+        def f(n): return n + 3
+        """,
+        "from program import f\n\ndef test_it():\n    import colorsys\n    assert f(5) == 8\n",
+    ),
     "a skip": Case(
         "control-flow",
         """
@@ -512,3 +545,21 @@ async def test_a_word_on_every_descriptor_passes_nothing(test: str, judge: Any) 
     verdict = await judged(judge, WORDS_EVERYWHERE, test)
 
     assert (verdict.passed, verdict.fails) == (False, True)
+
+
+MEANT = {
+    "asks nothing": "def never():\n    assert 1 == 2, 'nope'\nassert f(never) is None\n",
+    "is spoken of": "def never():\n    assert f is None\ntry:\n    f(never)\n"
+                    "except AssertionError:\n    pass\nassert f(list) == []\n",
+}
+
+
+@pytest.mark.parametrize("test", MEANT)
+async def test_an_assert_that_a_test_means_to_fail_is_not_swallowed(judge: Any, test: str) -> None:
+    program = (
+        "def f(check):\n    try:\n        return check()\n    except Exception:\n        return\n"
+    )
+
+    (verdict,) = (await judge(program, MEANT[test])).verdicts
+
+    assert verdict.passed, verdict

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.checks.masking import mask
+from agent.checks.masking import mask, names_of_tests
 
 OWN_TESTS = '''\
 import pytest
@@ -124,3 +124,11 @@ def test_doctests_may_stay_where_they_are_run() -> None:
 
     assert mask(text, doctests=False) == text
     assert mask(text + "assert f(1) == 4\n", doctests=False) == text + "pass\n"
+
+
+def test_what_a_program_calls_its_own_tests_is_known() -> None:
+    text = "import unittest\ndef f(): return 1\nclass T(unittest.TestCase):\n" \
+           "    def test_f(self): self.assertEqual(f(), 1)\ndef test_g():\n    assert f() == 1\n"
+
+    assert names_of_tests(text) == ("T", "test_g")
+    assert names_of_tests("def (") == ()
