@@ -4,13 +4,17 @@ BIN := .venv/bin
 # A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
 SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test check fix bench clean
+.PHONY: run test nightly check fix bench clean
 
 run: .venv/.core
 	$(BIN)/python app.py
 
 test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
+
+# What `test` takes samples of: the corpora of the judge, its tests at every level, the gauntlet.
+nightly: .venv/.test
+	$(BIN)/python -m pytest --whole $(SHARED_OUT) tests/agent/checks tests/sandbox $(ARGS)
 
 check: .venv/.test
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+from agent.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Least
 from agent.memory_cli import memory_app
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ class Required(StrEnum):
     E4 = "E4"
 
 
+class Believed(StrEnum):
+    """An integrity to ask for."""
+
+    IN_PROCESS = "in-process"
+    OBSERVED = "observed"
+    OUTSIDE = "outside"
+
+
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
 ]
@@ -78,6 +86,16 @@ PythonOption = Annotated[
         help="An interpreter or environment whose packages the program imports.",
     ),
 ]
+DeselectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deselect", metavar="ID",
+        help="A test to leave out, by its name or pytest's id. Repeatable.",
+    ),
+]
+DoctestsOption = Annotated[
+    bool, typer.Option("--doctests", help="Count doctests that fail before the repair too.")
+]
 StdinOption = Annotated[
     str | None,
     typer.Option("--stdin", metavar="TEXT|@FILE", help="The program's standard input."),
@@ -93,6 +111,12 @@ LogOption = Annotated[
 ]
 ProofOption = Annotated[
     Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
+]
+IntegrityOption = Annotated[
+    Believed | None, typer.Option(
+        "--require-integrity", help="The least integrity that counts: who could have had a word "
+        "in the verdict (default: any that is believed)."
+    )
 ]
 ProviderOption = Annotated[
     str | None,
@@ -128,6 +152,8 @@ def run(
     ] = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
@@ -143,6 +169,7 @@ def run(
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     ask: Annotated[
         bool, typer.Option(
             "--ask", help="Where the tests leave several behaviours open, ask which is right."
@@ -169,8 +196,10 @@ def run(
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
-                                      args),
-            commands.Wishes(out, log, apply, force, require_proof.value), face,
+                                       args, deselect, doctests),
+            commands.Wishes(
+                out, log, apply, force, _least(require_proof, require_integrity)
+            ), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
         )
@@ -184,10 +213,13 @@ def check(
     args: ArgvArgument = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Judge a Python file by its tests and repair nothing."""
@@ -196,7 +228,9 @@ def check(
         from agent import commands
 
         return commands.check(
-            _inputs(path, None, tests, tests_file, with_files, python, stdin, args), face
+            _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
+                    doctests),
+            _least(Required.E0, require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -226,6 +260,7 @@ def resume(
     ] = None,
     as_json: JsonOption = False,
     require_proof: ProofOption = Required.E1,
+    require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Take up the runs whose process was ended."""
@@ -233,7 +268,8 @@ def resume(
     def work(face: Face) -> int:
         from agent import commands
 
-        return commands.resume(_opener(context), run_id, require_proof.value, face)
+        least = _least(require_proof, require_integrity)
+        return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
 
@@ -299,15 +335,20 @@ def main() -> None:
     app()
 
 
+def _least(proof: Required, integrity: Believed | None) -> Least:
+    return Least(proof.value, None if integrity is None else integrity.value)
+
+
 def _inputs(
     path: str | None, words: str | None, tests: list[str] | None, tests_file: Path | None,
     support: list[Path] | None, python: str | None, stdin: str | None, argv: list[str] | None,
+    deselect: list[str] | None, doctests: bool,
 ) -> Inputs:
     from agent.commands import Inputs
 
     return Inputs(
         path, words, tuple(tests or ()), tests_file, tuple(support or ()), python, stdin,
-        tuple(argv or ()),
+        tuple(argv or ()), tuple(deselect or ()), doctests,
     )
 
 

@@ -13,17 +13,17 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.domain import Jail, ProofLevel, Report, Rivals, RunOutcome, Solution, Task
+from agent.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
-from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, NOT_HEALED, USAGE, exit_code, shortfall
-from agent.intake import BadInput, Intake, SourceFile, bring
+from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, Least, exit_code, shortfall
+from agent.intake import BadInput, Intake, NotFixable, SourceFile, apart, aside_words, bring
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings
@@ -56,6 +56,8 @@ class Inputs:
     python: str | None = None
     stdin: str | None = None
     argv: tuple[str, ...] = ()
+    deselect: tuple[str, ...] = ()
+    doctests: bool = False
 
     @property
     def title(self) -> str:
@@ -83,7 +85,7 @@ class Wishes:
     log: Path | None = None
     apply: bool = False
     force: bool = False
-    proof: ProofLevel = "E1"
+    least: Least = field(default_factory=Least)
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,10 @@ def run(
 
     log = asyncio.run(_drive(opener, settings, begin, face))
     result = fold(log)
-    code = exit_code(result, wishes.proof)
+    code = exit_code(result, wishes.least)
     kept, refusals = _kept(result, code, wishes, log, brought.source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    result = _against(result, wishes.proof)
+    result = _against(result, wishes.least)
     _show(result, face, program=inputs.words is not None and wishes.out is None)
     for words in kept:
         face.terminal.say(words, "bold")
@@ -143,7 +145,7 @@ def run(
     return code or (USAGE if refusals else HEALED)
 
 
-def check(inputs: Inputs, face: Face) -> int:
+def check(inputs: Inputs, least: Least, face: Face) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
     _refuse_contradictions(inputs, Wishes())
     brought = _brought(inputs, face)
@@ -151,12 +153,19 @@ def check(inputs: Inputs, face: Face) -> int:
     assert solution is not None
     started = time.monotonic()
     jail, report = asyncio.run(_judged(brought.task, solution, face))
-    good = report.passed and all(verdict.passed for verdict in report.verdicts)
+    if report.astray:
+        raise NotFixable("invalid_tests", report.astray)
+    report = apart(report, brought.task)
+    aside = aside_words(report)
+    if aside:
+        face.terminal.say(f"note: {aside}.", "yellow")
+    shown = any(verdict.passed for verdict in report.verdicts) or not aside
+    good = shown and report.passed and not any(verdict.fails for verdict in report.verdicts)
     result = Result(
         title=inputs.title,
         outcome="healthy" if good else "unresolved",
-        proof=("E1" if report.verdicts else "E0") if good else None,
-        reason="" if report.verdicts else "there is no test; only the end of the program was seen",
+        proof=("E0" if report.weakest is None else "E1") if good else None,
+        reason=_unshown(report) if good else "",
         code=solution.text,
         files=tuple((file.path, file.text) for file in solution.files),
         report=report,
@@ -165,12 +174,12 @@ def check(inputs: Inputs, face: Face) -> int:
         sandbox=jail.words,
         level=jail.level,
     )
+    result = _against(result, least)
     if face.json:
         face.data(document(result))
     else:
-        face.terminal.tests(report, face.terminal.out)
-        face.terminal.say("ALL PASS" if good else "NOT ALL PASS", "bold")
-    return HEALED if good else NOT_HEALED
+        face.terminal.checked(result)
+    return exit_code(result, least)
 
 
 def replay(source: str, face: Face) -> int:
@@ -191,7 +200,7 @@ def replay(source: str, face: Face) -> int:
     return HEALED
 
 
-def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: Face) -> int:
+def resume(opener: OpenSession, run_id: str | None, least: Least, face: Face) -> int:
     """Takes up the runs whose process was ended, or the one that is named."""
     settings = Settings.from_env(drafts=by_words(read_drafts()))
 
@@ -212,8 +221,8 @@ def resume(opener: OpenSession, run_id: str | None, required: ProofLevel, face: 
             return tuple(results)
 
     results = asyncio.run(drive())
-    code = max((exit_code(result, required) for result in results), default=HEALED)
-    results = tuple(_against(result, required) for result in results)
+    code = max((exit_code(result, least) for result in results), default=HEALED)
+    results = tuple(_against(result, least) for result in results)
     if face.json:
         face.data({"runs": [document(result) for result in results], "error": None})
     else:
@@ -286,7 +295,7 @@ def _brought(inputs: Inputs, face: Face) -> Intake:
     brought = bring(
         path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
         with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
-        argv=inputs.argv,
+        argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
     )
     for notice in brought.notices:
         face.terminal.say(f"note: {notice}", "yellow")
@@ -437,10 +446,21 @@ def _keep_program(
     return kept
 
 
-def _against(result: Result, required: ProofLevel) -> Result:
-    """The result with its shortfall, where it has one, before its reason."""
-    told = shortfall(result, required)
-    return replace(result, reason=f"{told} {result.reason}".rstrip()) if told else result
+def _unshown(report: Report) -> str:
+    """Why verdicts without a failure show nothing; empty where they do."""
+    if report.weakest is not None:
+        return ""
+    if not report.verdicts:
+        return "there is no test; only the end of the program was seen"
+    return "no test shows anything: each sets itself aside, or passes whatever the program answers"
+
+
+def _against(result: Result, least: Least) -> Result:
+    """The result with its shortfall, where it has one, before its reason, and the next step
+    after it."""
+    told, step = shortfall(result, least)
+    reason = f"{result.reason.rstrip('.')}." if result.reason else ""
+    return replace(result, reason=" ".join(filter(None, (told, reason, step)))) if told else result
 
 
 def _show(result: Result, face: Face, *, program: bool) -> None:

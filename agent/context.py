@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.checks import check
-from agent.domain import Report, Solution, Task, TestCase
-from agent.events import Event, Stamped
+from agent.checks.signs import introduced
+from agent.domain import REST, Report, Script, Solution, Task, TestCase
+from agent.events import Event, Judged, Stamped
+from agent.intake import faithful
 from agent.memory import Memory
 from agent.screenings import Screenings
 from agent.settings import Settings
@@ -83,17 +85,25 @@ class Context:
         again: a hanging one would be waited for twice.
         """
         if known is None or known.solution != solution.id:
-            return await check(
+            report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
+            first = self._first_report()
+            report = self._doubted(solution, tests, report)
+            return report if first is None else faithful(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
             verdict.model_copy(update={"origin": origins[verdict.test]})
             for verdict in known.verdicts
             if verdict.test in origins
         )
+        apart = tuple(v for v in known.verdicts if v.aside and v.test not in origins)
+        verdicts = (*verdicts, *apart)
         names = {verdict.test for verdict in verdicts}
-        fresh = [test for test in tests if test.name not in names]
+        fresh = [
+            test for test in tests
+            if test.name not in names and not (isinstance(test, Script) and test.node == REST)
+        ]
         if not fresh:
             return known.model_copy(update={"verdicts": verdicts})
         report = await check(
@@ -101,9 +111,28 @@ class Context:
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
             wall_s=self.test_s,
         )
-        return report.model_copy(
+        return self._doubted(solution, tests, report).model_copy(
             update={
                 "verdicts": (*verdicts, *report.verdicts),
                 "ending": known.ending or report.ending,
             }
+        )
+
+    def _doubted(self, solution: Solution, tests: Sequence[TestCase], report: Report) -> Report:
+        """The report on a repair: none is believed that brings what only a forger needs."""
+        base = self.task.solution
+        if base is None or solution.origin == "user":
+            return report
+        sign = introduced(base.text, solution.text, [test.code for test in tests])
+        if not sign:
+            return report
+        return report.model_copy(update={"verdicts": tuple(
+            verdict.model_copy(update={"doubt": sign, "integrity": None})
+            if verdict.passed else verdict for verdict in report.verdicts
+        )})
+
+    def _first_report(self) -> Report | None:
+        """What was seen of the program as it came, once that was judged."""
+        return next(
+            (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None
         )

@@ -9,13 +9,28 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Origin = Literal["user", "doctest", "spec", "adversarial", "held-out", "regression"]
-Status = Literal["passed", "failed", "error", "timeout"]
+Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
+"""How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["outside", "observed", "in-process"]
+INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
+REST = "*"
+"""The node of a test that stands for whatever else pytest finds in a file."""
+INTEGRITY_MEANING: dict[Integrity, str] = {
+    "outside": "every comparison was made where the program is not",
+    "observed": "watched from outside, but the program had a word in what was compared",
+    "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
+}
+SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
+"""Outcomes that say nothing for a program and nothing against it."""
+Standing = Literal[Status, "vacuous", "not believed"]
+"""What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model"]
 Category = Literal[
@@ -32,9 +47,18 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
     "E2": "your tests pass, and so do tests that the repair never saw",
-    "E3": "changed inputs raise nothing new either, and no other behaviour is known to fit",
+    "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
     "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
 }
+
+
+
+def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> str:
+    """Both axes in one line, as `E2 · outside` or `E2 · in-process: uses caplog`."""
+    if integrity is None:
+        return level
+    return f"{level} · {integrity}" + (f": {reason}" if reason else "")
+
 
 VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
 """Origins whose failing tests forbid success; the others are evidence only."""
@@ -121,8 +145,10 @@ class Property(Value):
 class Script(Value):
     """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
 
-    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`.
-    `uses_output` marks code that reads `output`, the program's standard output.
+    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`; `REST` is
+    every other test that pytest finds. `without` are nodes that it does not stand for.
+    `uses_output` marks code that reads `output`, the program's standard output. `file` is the
+    name of the file it came from; empty for what was pasted.
     """
 
     kind: Literal["script"] = "script"
@@ -130,7 +156,9 @@ class Script(Value):
     origin: Origin
     code: str
     node: str = ""
+    without: tuple[str, ...] = ()
     uses_output: bool = False
+    file: str = ""
 
 
 TestCase = Annotated[Example | Raises | Property | Script, Field(discriminator="kind")]
@@ -200,6 +228,8 @@ class Task(Value):
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     """Folders whose packages the program may import."""
+    doctests: bool = False
+    """Doctests count beside other tests even where they failed before the repair."""
 
 
 class Ending(Value):
@@ -258,9 +288,17 @@ class Verdict(Value):
     test: str
     origin: Origin
     status: Status
-    integrity: Integrity
+    integrity: Integrity | None = None
+    """How far a pass is believed, or where the comparison was made; `None` where a test does not
+    pass, or sets itself aside, since nobody was asked whether that can be believed."""
     reason: str = ""
-    """Why the verdict is not `outside`, or what went wrong in the surroundings."""
+    """Why a pass is not `outside`."""
+    doubt: str = ""
+    """Why it is not believed that the test passes, or is set aside; empty where it is."""
+    aside: str = ""
+    """Why a failure says nothing against the program, in words; empty where it does."""
+    vacuous: bool = False
+    """The test passes whatever the program answers: it is no evidence."""
     call: str = ""
     expected: str = ""
     got: str = ""
@@ -271,12 +309,32 @@ class Verdict(Value):
 
     @property
     def passed(self) -> bool:
-        return self.status == "passed"
+        """It passes, and that is believed."""
+        return self.status == "passed" and not self.doubt
+
+    @property
+    def shows(self) -> bool:
+        """It passes, that is believed, and it would not whatever the program answers."""
+        return self.passed and not self.vacuous
+
+    @property
+    def standing(self) -> Standing:
+        """What a reader is told it comes to."""
+        if self.doubt:
+            return "not believed"
+        return "vacuous" if self.passed and self.vacuous else self.status
+
+    @property
+    def fails(self) -> bool:
+        """It neither passes nor is set aside, by itself or by us."""
+        if self.aside or (self.status in SET_ASIDE and not self.doubt):
+            return False
+        return not self.passed
 
     @property
     def vetoes(self) -> bool:
         """A failing verdict of a trusted origin forbids success."""
-        return not self.passed and self.origin in VETOING_ORIGINS
+        return self.fails and self.origin in VETOING_ORIGINS
 
 
 class Report(Value):
@@ -285,13 +343,16 @@ class Report(Value):
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
+    astray: str = ""
+    """What the tests ran in place of the program, in words; then they show nothing of it."""
 
     @property
     def passed(self) -> bool:
         """No test that decides fails, and where none is trusted, the program ends well."""
-        if self.failing:
+        if self.failing or self.astray:
             return False
-        return bool(self.trusted) or self.ending is None or not self.ending.crashed
+        decided = any(verdict.passed for verdict in self.trusted)
+        return decided or self.ending is None or not self.ending.crashed
 
     @property
     def trusted(self) -> tuple[Verdict, ...]:
@@ -306,12 +367,49 @@ class Report(Value):
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.oracle if not verdict.passed)
+        return tuple(verdict for verdict in self.oracle if verdict.fails)
+
+    @property
+    def weakest(self) -> Verdict | None:
+        """The pass that is believed least, of those that decide and show something; of several,
+        the one whose reason is the shortest. `None` where there is none."""
+        return min(
+            (one for one in self.oracle if one.shows and one.integrity is not None),
+            key=lambda one: (
+                INTEGRITY_ORDER.index(one.integrity or "in-process"),
+                len(one.reason), one.reason,
+            ),
+            default=None,
+        )
+
+    @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes that decide are believed: a chain is as strong as its weakest."""
+        weakest = self.weakest
+        return None if weakest is None else weakest.integrity
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        weakest = self.weakest
+        return "" if weakest is None else weakest.reason
 
     @property
     def score(self) -> tuple[int, int]:
         """Higher is better: tests that decide passed, then all tests passed."""
         return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
+
+
+def tally(verdicts: Sequence[Verdict], noun: str = "") -> str:
+    """How many pass, and what those come to that neither pass nor fail plainly, as
+    `2 of 4 tests pass, 1 skipped, 1 not believed`."""
+    counts = Counter(verdict.standing for verdict in verdicts)
+    others = [
+        f"{counts[one]} {one}"
+        for one in ("vacuous", "skipped", "xfailed", "xpassed", "not believed") if counts[one]
+    ]
+    total = " ".join(filter(None, (str(len(verdicts)), noun)))
+    return ", ".join([f"{counts['passed']} of {total} pass", *others])
 
 
 class BlamedLine(Value):
@@ -391,6 +489,12 @@ class Evidence(Value):
     """Tests' calls that it answered otherwise among changed inputs than before the judge."""
     others: int = 0
     """Other behaviours found to fit all tests, at most three."""
+    siblings: int = 0
+    """Texts around the repair that were tried in its place."""
+    unwatched: tuple[str, ...] = ()
+    """Changed conditions, one side of which no test takes."""
+    doubts: tuple[str, ...] = ()
+    """Answers to changed inputs that are not what the tests make one expect, in words."""
     unsettled: str = ""
     """What of the above there was no time for, in words."""
     mutants: int = 0

@@ -11,7 +11,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from agent.checks.judge import Seeds, check
+from agent.checks.brought import Seeds
+from agent.checks.judge import check
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase, Verdict
 from agent.trees import nodes_of, tree_of

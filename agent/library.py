@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.domain import Evidence, ProofLevel, Report, Rivals, RunOutcome, Task
+from agent.domain import Evidence, Integrity, ProofLevel, Report, Rivals, RunOutcome, Task
 from agent.dotenv import read_dotenv
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped
@@ -70,6 +70,17 @@ class HealResult:
     @property
     def proof(self) -> ProofLevel | None:
         return self.result.proof
+
+    @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes behind the proof are believed: `outside`, `observed` or `in-process`;
+        `None` where none is claimed."""
+        return self.result.integrity
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        return self.result.integrity_reason
 
     @property
     def evidence(self) -> Evidence | None:
@@ -138,7 +149,8 @@ class HealResult:
         return tuple(KEYS)
 
     def __repr__(self) -> str:
-        return f"<HealResult {self.outcome}, proof {self.proof}, run {self.run_id}>"
+        proof = f"proof {self.result.claim}, " if self.result.claim else ""
+        return f"<HealResult {self.outcome}, {proof}run {self.run_id}>"
 
     @property
     def _error(self) -> str:
@@ -165,6 +177,8 @@ KEYS: dict[str, Callable[[HealResult], object]] = {
     "success": lambda found: found.success,
     "outcome": lambda found: found.outcome,
     "proof": lambda found: found.proof,
+    "integrity": lambda found: found.integrity,
+    "integrity_reason": lambda found: found.integrity_reason,
     "evidence": lambda found: found.evidence,
     "rivals": lambda found: found.rivals,
     "reason": lambda found: found.reason,

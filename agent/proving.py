@@ -1,8 +1,9 @@
-"""Gathers what proof above E2 rests on: changed inputs, mutants of the repaired lines, re-runs.
+"""Gathers what proof above E1 rests on: rivals, changed inputs, mutants of the repaired lines,
+re-runs.
 
 Whatever is seen here comes from processes that hold the program alone, or from the judge. Each
 part is only looked at where the one before has shown what it can: most repairs that are not
-proven cost a few calls. A budget of seconds may cut it short, which is told.
+proven cost a few calls. A budget of seconds may cut it short, but for the rivals; that is told.
 """
 
 from __future__ import annotations
@@ -11,23 +12,27 @@ import ast
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.checks import plain
+from agent.checks.brought import Seeds
 from agent.checks.codec import Garbled, Unplain
 from agent.checks.examples import Asked, asked
-from agent.checks.judge import Seeds, check
+from agent.checks.judge import check
 from agent.checks.probing import Answered, answers
-from agent.domain import Alternatives, Evidence, Report, Solution, Task, TestCase
+from agent.domain import Alternatives, Evidence, Solution
+from agent.repair.expectations import Known, doubts, known
 from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines
 from agent.repair.probes import probes
-from agent.repair.program import Program
+from agent.repair.rivals import deliberate
 from agent.repair.sequences import sequences
-from sandbox.sandbox import Sandbox
+from agent.rivalry import Case, Judge, rivalry
 
 ENOUGH_PROBES = 100
+MOST_PARTS = 200
+"""An answer of more parts is in no relation that is looked at."""
 ENOUGH_MUTANTS = 5
 """Where the repaired lines have fewer, the function around them is mutated."""
 CALL_S = 0.25
@@ -35,49 +40,57 @@ CALL_S = 0.25
 MUTANT_S = 0.5
 """A test that takes a mutant longer, and many times longer than it took the repair, fails."""
 SLOWER = 20.0
+RIVALS_S = 60.0
+"""How long rivals are looked for where nothing else says how long a run may take."""
 OVERTIME_S = 0.25
 """How long what has begun may go on after the budget."""
 SIDE_BY_SIDE = 3
 """Mutants before the judge at once."""
-MOST_OTHERS = 3
 RERUNS = (Seeds(0, 1), Seeds(1, 2), Seeds(1, 3), Seeds(2, 4), Seeds(2, 5))
 """Five seeds of `random`, and three of hashes: an interpreter of another hash seed takes longer to
 start than all five re-runs take together, and of more than three not all would be kept for the
 next proof."""
 
-Judge = Callable[[Solution], Awaitable[Report]]
-
-
 @dataclass(frozen=True)
-class Case:
-    """A repair, and all that it is proven by."""
+class Gathered:
+    """The evidence, and the repair's rivals where they were found around it."""
 
-    base: Solution
-    repaired: Solution
-    report: Report
-    tests: tuple[TestCase, ...]
-    """All that may forbid success, held-out ones too."""
-    others: Alternatives | None
-    """Other repairs that may fit these tests as well."""
-    task: Task
-    sandbox: Sandbox
-    test_s: float
+    evidence: Evidence
+    rivals: Alternatives | None = None
 
 
 async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
-    """The evidence there is within the budget; what E3 does not have, E4 does not look for."""
+    """The evidence of `looked_into`, without the rivals."""
+    return (await looked_into(case, judge, budget_s)).evidence
+
+
+async def looked_into(
+    case: Case, judge: Judge, budget_s: float, left_s: float = RIVALS_S
+) -> Gathered:
+    """The evidence there is within the budget; what E3 does not have, E4 does not look for.
+
+    Rivals are looked for to the end, as far as the run's `left_s` seconds go, and the budget
+    begins when that is done.
+    """
+    begun = time.monotonic()
+    found = await rivalry(case, judge, begun + budget_s, left_s)
+    left_s -= time.monotonic() - begun
+    seen = Evidence(
+        others=found.others, siblings=found.siblings, unwatched=found.unwatched,
+        unsettled=found.unsettled,
+    )
+    budget_s = min(budget_s, max(left_s, 0.0))
     try:
         async with asyncio.timeout(budget_s + OVERTIME_S):
-            return await _gathered(case, judge, budget_s)
+            return Gathered(await _gathered(case, seen, budget_s), found.found)
     except TimeoutError:
-        return Evidence(unsettled="what was being looked at did not come to an end")
+        unsettled = "what was being looked at did not come to an end"
+        return Gathered(seen.model_copy(update={"unsettled": unsettled}), found.found)
 
 
-async def _gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
+async def _gathered(case: Case, seen: Evidence, budget_s: float) -> Evidence:
     until = time.monotonic() + budget_s
-    found = await _probed(case, until)
-    if not found.unsettled:
-        found = await _with_others(case, judge, found, until)
+    found = await _probed(case, seen, until)
     if not reaches_e3(found):
         return found
     judged, rerun = await asyncio.gather(_mutated(case, found, until), _rerun(case, until))
@@ -86,9 +99,14 @@ async def _gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
     })
 
 
+def holds_at_e1(seen: Evidence) -> bool:
+    """Whether something else is known to fit, or one side of a changed condition to be open."""
+    return bool(seen.others or seen.unwatched)
+
+
 def reaches_e3(seen: Evidence) -> bool:
     """Whether changed inputs, and what else fits the tests, let a repair be called E3."""
-    refuted = seen.new_failures or seen.wavering or seen.others
+    refuted = seen.new_failures or seen.wavering or seen.doubts or holds_at_e1(seen)
     return seen.probes >= ENOUGH_PROBES and not refuted and not seen.unsettled
 
 
@@ -106,21 +124,10 @@ def patience(case: Case, least_s: float) -> float:
     return min(case.test_s, max(least_s, SLOWER * slowest))
 
 
-def _names(case: Case) -> tuple[str, ...]:
-    try:
-        return Program(case.repaired.text).functions
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
-
-
-def _calls(case: Case) -> tuple[str, ...]:
-    return probes(_names(case), [test.code for test in case.tests], counting=True)
-
-
 def _own(case: Case) -> list[Asked]:
     """What the tests themselves ask: calls, and what they do with an object."""
     found = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
-    names = frozenset(_names(case))
+    names = frozenset(case.names)
     for test in case.tests:
         try:
             used = [*sequences(ast.parse(test.code), names)]
@@ -134,37 +141,72 @@ def _own(case: Case) -> list[Asked]:
     return found
 
 
-async def _probed(case: Case, until: float) -> Evidence:
-    """Changed inputs put to the repair; those on which it fails, to the program as it came.
+async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
+    """Changed inputs put to the repair; to the program as it came, those on which it fails, or on
+    which that program may have refused to answer.
 
     Among them are the tests' own calls: a program that answers these otherwise than before the
     judge depends on chance or on what it was asked before, and its other answers say nothing.
     """
-    called = _calls(case)
+    called = case.changed_inputs
     if len(called) < ENOUGH_PROBES:
-        return Evidence(probes=len(called))
+        return known_of.model_copy(update={"probes": len(called)})
     tests = _own(case)
     mixed = [*called, *(one.call for one in tests)]
     # Shuffled over all processes and over the time of each, in the same way every time.
     order = random.Random(0).sample(range(len(mixed)), len(mixed))
     replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
     seen = dict(zip(order, replies, strict=True))
-    failing = [call for place, call in enumerate(called) if seen[place].failed]
-    before = await _ask(case, case.base, failing, until) if failing else ()
-    new = [
-        call for call, was in zip(failing, before, strict=True)
-        # A program that cannot be loaded shows nothing: each failure counts as new.
-        if was.kind in ("value", "untold", "unloaded")
+    refusals = deliberate(case.base.text)
+    asked_again = [
+        place for place in range(len(called)) if seen[place].failed or refusals
     ]
-    unasked = [one for one in (*replies, *before) if one.kind == "unasked"]
+    again = [called[place] for place in asked_again]
+    own = [one.call for one in tests if refusals]
+    replied = await _ask(case, case.base, [*again, *own], until) if again else ()
+    before = dict(zip(asked_again, replied, strict=False))
+    # What was refused wrongly in a test may have been refused wrongly elsewhere.
+    unfair = any(one.words in refusals for one in replied[len(again) :])
+    new = [
+        called[place] for place in asked_again
+        # A program that cannot be loaded shows nothing: each failure counts as new.
+        if seen[place].failed and before[place].kind in ("value", "untold", "unloaded")
+    ]
+    accepted = [
+        f"`{called[place]}` was refused before and is accepted now" for place in asked_again
+        if seen[place].kind == "value" and before[place].kind == "raised"
+        and before[place].words in refusals and not unfair
+    ]
+    unasked = {
+        place for place in range(len(called))
+        if "unasked" in (seen[place].kind, before.get(place, seen[place]).kind)
+    }
     wavering = [
         one.call for place, one in enumerate(tests, start=len(called))
         if not _agrees(one, seen[place])
     ]
-    return Evidence(
-        probes=len(called) - len(new) - len(unasked), new_failures=tuple(new),
-        wavering=tuple(dict.fromkeys(wavering)),
-        unsettled="" if time.monotonic() < until else "the changed inputs were not all tried",
+    return known_of.model_copy(update={
+        "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
+        "wavering": tuple(dict.fromkeys(wavering)),
+        "doubts": (*accepted[:1], *_doubts(tests, called, seen)),
+        "unsettled": known_of.unsettled or (
+            "" if time.monotonic() < until else "the changed inputs were not all tried"
+        ),
+    })
+
+
+def _doubts(
+    tests: Sequence[Asked], called: Sequence[str], seen: Mapping[int, Answered]
+) -> tuple[str, ...]:
+    """What the tests show of calls and answers, and the changed inputs break."""
+    shown = [known(one.call, one.expected) for one in tests]
+    answered: list[Known | None] = []
+    for place, call in enumerate(called):
+        with suppress(Garbled):
+            if seen[place].kind == "value" and plain.parts(seen[place].wire) <= MOST_PARTS:
+                answered.append(known(call, plain.decode(seen[place].wire)))
+    return doubts(
+        [one for one in shown if one is not None], [one for one in answered if one is not None]
     )
 
 
@@ -180,22 +222,6 @@ def _agrees(test: Asked, answer: Answered) -> bool:
         return False
 
 
-async def _with_others(case: Case, judge: Judge, seen: Evidence, until: float) -> Evidence:
-    """How many other repairs fit all tests; those held out may refute some."""
-    others = 0
-    waiting = list(case.others.behaviours) if case.others is not None else []
-    for one in waiting:
-        if others == MOST_OTHERS:
-            break
-        if time.monotonic() >= until:
-            return seen.model_copy(update={
-                "others": others, "unsettled": "other repairs were not all judged by all tests",
-            })
-        if one.solution.text != case.repaired.text:
-            others += (await judge(one.solution)).passed
-    return seen.model_copy(update={"others": others})
-
-
 async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     """Mutants of the repaired lines before the judge; equivalent ones are left out."""
     made, around = _made(case)
@@ -208,13 +234,13 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
                 return None
             report = await check(
                 _mutant(case, mutant), case.tests, case.task, case.sandbox, wall_s=wall_s,
-                first_failure=True,
+                first_failure=True, observe=False,
             )
             return not report.passed
 
     fates = await asyncio.gather(*map(is_killed, made))
     survivors = [one for one, killed in zip(made, fates, strict=True) if killed is False]
-    called = _calls(case)
+    called = probes(case.names, case.codes, counting=True)
     own = await _ask(case, case.repaired, called, until) if survivors else ()
     told = await asyncio.gather(
         *(_ask(case, _mutant(case, one), called, until) for one in survivors)
@@ -267,7 +293,8 @@ async def _rerun(case: Case, until: float) -> Evidence:
                 cut="the tests were not run again as often as it takes",
             )
         report = await check(
-            case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds
+            case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds,
+            observe=False,
         )
         again = {verdict.name: verdict.status for verdict in report.trusted}
         differing.update(dict.fromkeys(

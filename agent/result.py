@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from agent.domain import (
+    INTEGRITY_ORDER,
     PROOF_ORDER,
     VETOING_ORIGINS,
     Diagnosis,
     Evidence,
+    Integrity,
     ProofLevel,
     Report,
     Rivals,
@@ -18,6 +20,7 @@ from agent.domain import (
     Solution,
     Strategy,
     Verdict,
+    claim,
 )
 from agent.events import (
     Ambiguous,
@@ -109,16 +112,52 @@ class Result:
         return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
 
     @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes behind the proof are believed; `None` where none is claimed, or no
+        pass stands behind it."""
+        return self.report.integrity if self.proof is not None and self.report else None
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        return self.report.integrity_reason if self.integrity is not None and self.report else ""
+
+    @property
+    def claim(self) -> str:
+        """Proof and integrity in one line; empty where nothing is claimed."""
+        if self.proof is None:
+            return ""
+        return claim(self.proof, self.integrity, self.integrity_reason)
+
+    def believed(self, required: Integrity | None) -> bool:
+        """Whether the integrity reaches `required`; `None` asks for any that is believed."""
+        if required is None:
+            return True
+        found = self.integrity
+        return found is not None and (
+            INTEGRITY_ORDER.index(found) >= INTEGRITY_ORDER.index(required)
+        )
+
+    @property
     def healed(self) -> bool:
         """A repair passed the user's tests, or there was nothing to repair."""
         return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
+
+    @property
+    def fitting(self) -> int:
+        """How many repairs are known to fit the tests and behave otherwise, the patch among them;
+        1 where no other is known."""
+        if self.outcome != "healed":
+            return 1
+        others = self.evidence.others if self.evidence is not None else 0
+        return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
 
     @property
     def smallest_failure(self) -> Verdict | None:
         """The failing verdict a person can redo with the least typing, trusted tests first."""
         if self.report is None:
             return None
-        failing = [verdict for verdict in self.report.verdicts if not verdict.passed]
+        failing = [verdict for verdict in self.report.verdicts if verdict.fails]
         return min(failing, key=_reading_cost, default=None)
 
 
@@ -131,14 +170,17 @@ def document(result: Result) -> dict[str, object]:
         "run_id": result.run_id or None,
         "outcome": result.outcome,
         "proof": result.proof,
+        "integrity": result.integrity,
+        "integrity_reason": result.integrity_reason,
         "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
         "diff": result.diff,
         "files": dict(result.files),
         "tests": [
             {
                 "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
-                "integrity": verdict.integrity, "expected": verdict.expected,
-                "got": verdict.got, "message": verdict.message,
+                "integrity": verdict.integrity, "reason": verdict.reason,
+                "doubt": verdict.doubt, "vacuous": verdict.vacuous,
+                "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
             }
             for verdict in verdicts
         ],

@@ -59,7 +59,7 @@ class Screenings:
     def note(self, text: str, mode: Mode, screened: Screened) -> None:
         """Remembers a candidate that failed of itself and passed nothing: more steps may change
         the other ends, and what passed some test may be part of a repair."""
-        hopeless = screened.ended in ("failed", "syntax") and not any(screened.passed)
+        hopeless = screened.ended in ("failed", "syntax", "endless") and not any(screened.passed)
         if hopeless and len(self._failed) < MOST:
             self._failed[_key(text)] = mode, screened
 

@@ -12,6 +12,7 @@ from typing import cast
 
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import hanging, trace
+from agent.checks.work import Work
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.repair.facts import (
     Answer,
@@ -37,6 +38,9 @@ from agent.trees import tree_of
 from sandbox.sandbox import Sandbox
 
 PROGRESS_S = 0.2
+WALL_TIMES = 8.0
+"""How much longer than its processor seconds a search may take: on two processors with a dozen
+other programs it takes less."""
 MOST_VERIFIED = 8
 """Winners of one offer that are put before the judge."""
 
@@ -53,6 +57,7 @@ class SearchProgress:
     total: int
     wall_s: float
     cut_after: float | None = None
+    """As a result's."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,9 @@ class SearchResult:
     alternatives: Alternatives | None = None
     """Behaviours that pass every test too; `None` where there is no other."""
     cut_after: float | None = None
-    """Seconds after which the budget cut the search; `None` where it came to its end."""
+    """Processor seconds after which the budget cut the search; `None` where it came to its end."""
+    work_s: float = 0.0
+    """Processor seconds it took, without the judge's."""
 
 
 Progress = Callable[[SearchProgress], Awaitable[None] | None]
@@ -87,14 +94,20 @@ async def heal_by_search(
     progress: Progress,
     verify: Verify,
     known: Screenings | None = None,
+    wall_s: float | None = None,
 ) -> SearchResult:
     """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
 
+    `budget_s` are processor seconds, of the jailed processes and of the listing of edits: who else
+    uses the machine makes a search slower and cuts it no earlier. `wall_s` is an outer limit, by
+    default several times as long. After either only the best found is still judged.
+
     A base that does not compile is screened against the same tests as any other. `known` is what
-    an earlier search of the run has seen. After `budget_s` only the best found is still judged.
+    an earlier search of the run has seen.
     """
+    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
     shell = _Shell(
-        task, base, tests, report, sandbox, time.monotonic() + budget_s, progress, verify,
+        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
         known or Screenings(),
     )
     facts = Facts(
@@ -112,13 +125,16 @@ class _Shell:
 
     def __init__(
         self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
-        sandbox: Sandbox, end: float, progress: Progress, verify: Verify, known: Screenings,
+        sandbox: Sandbox, budget_s: float, end: float, progress: Progress, verify: Verify,
+        known: Screenings,
     ) -> None:
         self.task = task
         self.base = base
         self.tests = tests
         self.sandbox = sandbox
         self.started = time.monotonic()
+        self.work = Work()
+        self.budget_s = budget_s
         self.end = end
         self.progress = progress
         self.verify = verify
@@ -138,13 +154,17 @@ class _Shell:
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
-        return self.left or time.monotonic() > self.end
+        return self.left or self._spent()
+
+    def _spent(self) -> bool:
+        return self.work.spent_s >= self.budget_s or time.monotonic() > self.end
 
     async def run(self, facts: Facts, budget: Budget) -> SearchResult:
         steps = search(self.base.text, facts, budget)
         try:
             async with screening(
-                self.task, self.base, self.tests, self.sandbox, hanging=self.hanging
+                self.task, self.base, self.tests, self.sandbox, hanging=self.hanging,
+                work=self.work,
             ) as screener:
                 await self._driven(steps, screener)
         finally:
@@ -154,7 +174,7 @@ class _Shell:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
         found = self.found or self._unfound()
-        return replace(found, cut_after=self.cut_after)
+        return replace(found, cut_after=self.cut_after, work_s=self.work.spent_s)
 
     async def _driven(
         self, steps: Generator[Question, Answer, Findings], screener: Screener
@@ -162,15 +182,15 @@ class _Shell:
         """Answers the search's questions to its end, or until its time is over."""
         answer: Answer = None
         while self.found is None:
-            question = await asyncio.to_thread(_advanced, steps, answer)
+            question = await asyncio.to_thread(_advanced, steps, answer, self.work)
             if isinstance(question, Findings):
                 self.latest = question
                 # What was listed in haste, as the time ran out, is not all there is.
-                self._cut(time.monotonic() > self.end)
+                self._cut(self._spent())
                 return
             self.latest = question.so_far
             await self._tell()
-            if self._cut(time.monotonic() > self.end):
+            if self._cut(self._spent()):
                 return
             try:
                 # What is offered is judged in the time kept for it; screening ends by itself.
@@ -187,7 +207,7 @@ class _Shell:
 
     def _cut(self, cut: bool) -> bool:
         if cut:
-            self.cut_after = round(time.monotonic() - self.started, 3)
+            self.cut_after = round(self.work.spent_s, 3)
         return cut
 
     async def _answered(self, screener: Screener, question: Question) -> Answer:
@@ -195,10 +215,13 @@ class _Shell:
             case Examine(text=text):
                 if text == self.base.text:
                     return self.known.trace_of(self.base, self.tests) or await trace(
-                        self.base, self.tests, self.task, self.sandbox, hanging=self.hanging
+                        self.base, self.tests, self.task, self.sandbox, hanging=self.hanging,
+                        work=self.work,
                     )
                 solution = self.base.with_text(text)
-                return await trace(solution, self.tests, self.task, self.sandbox)
+                return await trace(
+                    solution, self.tests, self.task, self.sandbox, work=self.work
+                )
             case Probe(texts=texts, calls=calls):
                 return await screener.probe(texts, calls)
             case Screen():
@@ -218,9 +241,11 @@ class _Shell:
                     results[fresh[index]] = screened
                     if texts[index] != self.base.text:
                         self.known.note(texts[index], question.mode, screened)
+                    if self._spent():
+                        break  # what was screened until now still counts
         except TimeoutError:
             if not clock.expired():
-                raise  # what was screened until then still counts
+                raise
         return tuple(results)
 
     async def _verified(self, findings: Findings) -> bool:
@@ -262,7 +287,7 @@ class _Shell:
             calls=findings.calls,
             behaviours=(own.model_copy(update={"confirmed": True}), *fresh),
         )
-        return await confirmed(every, self.verify, lambda: time.monotonic() > self.end)
+        return await confirmed(every, self.verify, self._spent)
 
     def _solution(self, candidate: Candidate) -> Solution:
         note = candidate.note or described(self.base.text, candidate.text)
@@ -318,14 +343,17 @@ async def confirmed(
 
 
 def _advanced(
-    steps: Generator[Question, Answer, Findings], answer: Answer
+    steps: Generator[Question, Answer, Findings], answer: Answer, work: Work
 ) -> Question | Findings:
     """The search's next question, or what it found. It thinks in a thread of its own, since
     listing thousands of edits would hold up everyone else."""
+    began = time.thread_time()
     try:
         return steps.send(answer)
     except StopIteration as stop:
         return cast(Findings, stop.value)
+    finally:
+        work.spent_s += time.thread_time() - began
 
 
 def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:

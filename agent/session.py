@@ -61,7 +61,7 @@ from llm.errors import NeedsKey, OverBudget
 from llm.plan import Wishes, resolve
 from llm.redaction import redacted_logs
 from llm.router import Router
-from sandbox import Sandbox, SandboxError, open_sandbox
+from sandbox import OwnedSandbox, Sandbox, SandboxError, open_sandbox
 
 log = logging.getLogger("agent")
 
@@ -472,7 +472,7 @@ class Session:
             plan=plan,
             router=self._router(run, plan, options),
             rules=self._rules,
-            sandbox=self.sandbox,
+            sandbox=OwnedSandbox(self.sandbox, run),
             memory=self._memory,
             store=self._store,
             settings=replace(

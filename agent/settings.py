@@ -79,12 +79,14 @@ class Settings:
     """Let what is asked and answered into traces, where there are any."""
     max_iterations: int = 5
     autonomy_level: Autonomy = "full_auto"
-    budget_s: float = 60.0
-    """Wall seconds a run may take before it ends with the outcome `budget`."""
+    budget_s: float = 120.0
+    """Wall seconds after which a run ends with the outcome `budget`: an outer limit, several times
+    what its searches work, since a busy machine makes them slower."""
     model_s: float = 240.0
     """Wall seconds that a run may take beside those where it may ask a model."""
     search_s: float = 10.0
-    """Wall seconds of search in one iteration."""
+    """Processor seconds of search in one iteration: of the processes that screen, and of the
+    listing of edits."""
     max_candidates: int = 60_000
     """Candidates a search may screen in one iteration."""
     test_wall_s: float = 5.0

@@ -10,7 +10,7 @@ from agent.domain import Report, Solution
 from agent.domain import Strategy as StrategyName
 from agent.events import PartialFound, Searched
 from agent.rewriting import by_model
-from agent.searching import SearchProgress, heal_by_search
+from agent.searching import WALL_TIMES, SearchProgress, heal_by_search
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
@@ -34,7 +34,10 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         attempt.tests,
         attempt.report,
         ctx.sandbox,
-        budget_s=min(ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)),
+        budget_s=ctx.settings.search_s,
+        wall_s=min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
         max_candidates=ctx.settings.max_candidates,
         progress=progress,
         verify=verify,
@@ -54,7 +57,8 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     if found.candidates == 0:
         return Proposal(None, "the search found nothing to try")
     note = f"the search found no repair among {found.candidates:,} candidates" + (
-        f" and was cut after {round(found.cut_after, 1):g} seconds" if found.cut_after else ""
+        "" if found.cut_after is None
+        else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
     return Proposal(None, note, found.candidates)
 

@@ -27,8 +27,10 @@ from agent.domain import (
     Report,
     Rivals,
     RunOutcome,
-    Status,
+    Standing,
     Verdict,
+    claim,
+    tally,
 )
 from agent.events import (
     Answered,
@@ -68,6 +70,8 @@ HEADLINE: dict[RunOutcome, tuple[str, str]] = {
     "cancelled": ("CANCELLED", "bold yellow"),
 }
 """What each outcome is called, and its style."""
+OPEN_STYLE = "bold magenta"
+"""That of a repair beside which others are known to fit."""
 
 ADVICE: dict[RunOutcome, str] = {
     "healthy": "",
@@ -100,13 +104,18 @@ def next_step(result: Result) -> str:
     return ADVICE[result.outcome]
 
 
-GLYPHS: dict[Status, tuple[str, str, str]] = {
+GLYPHS: dict[Standing, tuple[str, str, str]] = {
     "passed": ("✓", "+", "green"),
     "failed": ("✗", "x", "red"),
     "error": ("!", "!", "red"),
     "timeout": ("⏱", "t", "yellow"),
+    "skipped": ("↷", "-", "cyan"),
+    "xfailed": ("⊖", "f", "cyan"),
+    "xpassed": ("⊕", "p", "cyan"),
+    "vacuous": ("∅", "0", "yellow"),
+    "not believed": ("?", "?", "bold red"),
 }
-"""A test's status as a glyph, as ASCII, and its style; the word always stands beside."""
+"""What a verdict comes to as a glyph, as ASCII, and its style; the word always stands beside."""
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
@@ -163,6 +172,8 @@ class Terminal:
     def result(self, result: Result) -> None:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(headline(result))
+        if result.rivals is not None and result.outcome == "healed":
+            self._rivals(result.rivals)
         if result.reason:
             self.say(result.reason)
         if result.error:
@@ -171,8 +182,6 @@ class Terminal:
             self.say(f"It waits for an answer: {result.waiting.question}")
             self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
-        if result.rivals is not None and result.outcome == "healed":
-            self._rivals(result.rivals)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
         if result.outcome and next_step(result):
@@ -186,8 +195,9 @@ class Terminal:
 
     def _rivals(self, rivals: Rivals) -> None:
         self.say(
-            f"{len(rivals.behaviours)} behaviours fit your tests: {cut(in_words(rivals))}. "
-            "The patch is A; add a test, or run again with --ask.", "bold yellow",
+            f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
+            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask.",
+            OPEN_STYLE,
         )
 
     def tests(self, report: Report | None, console: Console) -> None:
@@ -207,6 +217,19 @@ class Terminal:
                 console.print(f"and {_count(len(quiet), 'adversarial test')} passed")
         elif report.ending is not None:
             console.print(Text(printable(f"No tests. The program {ending_words(report)}.")))
+
+    def checked(self, result: Result) -> None:
+        """The verdicts on standard output, and what they come to."""
+        self.tests(result.report, self.out)
+        if result.reason:
+            self.say(result.reason)
+        verdicts = result.report.verdicts if result.report is not None else ()
+        if result.outcome != "healthy":
+            said = "NOT ALL PASS"
+        else:
+            said = "ALL PASS" if all(one.shows for one in verdicts) else "NOTHING FAILS"
+        proof = f"proof {cut(result.claim)}" if result.claim else ""
+        self.say(" · ".join(filter(None, (said, proof))), "bold")
 
     def _evidence(self, result: Result) -> None:
         failure = result.smallest_failure
@@ -235,6 +258,7 @@ class Progress:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._spinner: Spinner | None = None
+        self._report: Report | None = None
 
     def __enter__(self) -> Self:
         if self._terminal.talk.is_terminal:
@@ -256,20 +280,24 @@ class Progress:
                 self._spinner.update(event.step)
             elif isinstance(event, Searched):
                 self._spinner.update(search_words(event))
-        details = detail_words(event) if self._terminal.verbose else ""
+        if isinstance(event, Judged):
+            self._report = event.report
+        details = detail_words(event, self._report) if self._terminal.verbose else ""
         for words in filter(None, (event_words(event), details)):
             self._terminal.say(words, _event_style(event))
 
 
 def headline(result: Result) -> Text:
-    """The status line: outcome, proof with its meaning, by what, at what price."""
+    """The status line: outcome, proof and integrity, their meaning, by what, at what price."""
     if result.outcome is None:
         name, style = ("NOT FINISHED", "bold yellow")
     else:
         name, style = HEADLINE[result.outcome]
+    if result.fitting > 1:
+        name, style = (f"one of {result.fitting} repairs that fit your tests", OPEN_STYLE)
     parts = []
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
-        parts.append(f"proof {result.proof}: {PROOF_MEANING[result.proof]}")
+        parts += [f"proof {printable(cut(result.claim))}", PROOF_MEANING[result.proof]]
     if result.strategy == "memory" and result.tokens == 0:
         parts.append("from memory, no model, $0.00")
     else:
@@ -290,16 +318,16 @@ def cost_words(result: Result) -> str:
 
 
 def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
-    """One row a test: its status in glyph and word, what it is, and what went wrong."""
+    """One row a test: what it came to in glyph and word, what it is, and what was seen."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("status", no_wrap=True)
     table.add_column("test", overflow="fold")
     table.add_column("origin", no_wrap=True)
     table.add_column("what was seen", overflow="fold")
     for verdict in verdicts:
-        glyph, plain, style = GLYPHS[verdict.status]
+        glyph, plain, style = GLYPHS[verdict.standing]
         table.add_row(
-            Text(f"{plain if ascii_only else glyph} {verdict.status}", style=style),
+            Text(f"{plain if ascii_only else glyph} {verdict.standing}", style=style),
             Text(printable(cut(verdict.name))),
             Text(verdict.origin),
             Text(printable(seen_words(verdict))),
@@ -310,6 +338,9 @@ def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> T
 def seen_words(verdict: Verdict) -> str:
     """Got and expected of a failing test; of a passing one only what limits its worth."""
     parts = []
+    if verdict.doubt:
+        came_out = "passes" if verdict.status == "passed" else verdict.status
+        return f"{came_out}, not believed: {cut(verdict.doubt)}"
     if not verdict.passed:
         if verdict.expected and verdict.got:
             parts.append(f"expected {cut(verdict.expected)}, got {cut(verdict.got)}")
@@ -317,8 +348,10 @@ def seen_words(verdict: Verdict) -> str:
             parts.append(cut(verdict.message or verdict.got))
     if verdict.type_differs:
         parts.append("equal, but of another type")
-    if verdict.integrity != "outside":
-        parts.append(f"judged {verdict.integrity}: {cut(verdict.reason)}".rstrip(": "))
+    if verdict.vacuous:
+        parts.append("passes whatever the program answers: no evidence")
+    if verdict.passed and verdict.integrity not in (None, "outside"):
+        parts.append(f"{verdict.integrity}: {cut(verdict.reason)}".rstrip(": "))
     return "; ".join(parts)
 
 
@@ -388,8 +421,8 @@ def event_words(event: Event) -> str:
             return ""
 
 
-def detail_words(event: Event) -> str:
-    """The line of an event that only `--verbose` shows."""
+def detail_words(event: Event, report: Report | None = None) -> str:
+    """The line of an event that only `--verbose` shows; `report` is the last one before it."""
     match event:
         case StepStarted():
             return f"  {event.step} …"
@@ -405,7 +438,8 @@ def detail_words(event: Event) -> str:
         case Critiqued():
             return f"  critic: {event.verdict}. {event.note}"
         case Proved():
-            told = f"  proof {event.level}: {event.why}"
+            said = claim(event.level, report.integrity if report is not None else None)
+            told = f"  proof {said}: {event.why}"
             return "\n".join([told, *evidence_words(event.evidence)])
         case Answered():
             return f"  answered: {event.answer}"
@@ -420,8 +454,11 @@ def evidence_words(seen: Evidence | None) -> list[str]:
     return [
         *(f"    fails where it gave a value before: {call}" for call in seen.new_failures),
         *(f"    answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"    no test takes both sides of: {condition}" for condition in seen.unwatched),
+        *(f"    doubtful: {doubt}" for doubt in seen.doubts),
         *(f"    no test notices: {note}" for note in seen.survivors),
         *(f"    went otherwise in a re-run: {name}" for name in seen.disagreeing),
+        *([f"    siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
         *([f"    equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
     ]
 
@@ -437,7 +474,8 @@ def plan_words(provider: str, why: str) -> str:
 
 def search_words(event: Searched) -> str:
     """A search's progress in one line."""
-    over = "" if event.cut_after is None else f"; its time was over after {event.cut_after:.1f} s"
+    cut = event.cut_after
+    over = "" if cut is None else f"; its time was over after {cut:.1f} s of work"
     return (
         f"search: {_count(event.candidates, 'candidate')}, {event.plausible} plausible, "
         f"best passes {event.best_passed} of {event.total}{over}"
@@ -458,8 +496,7 @@ def blamed_words(diagnosis: Diagnosis) -> list[str]:
 def report_words(report: Report) -> str:
     """A report in one line."""
     if report.verdicts:
-        passed = sum(verdict.passed for verdict in report.verdicts)
-        return f"{passed} of {_count(len(report.verdicts), 'test')} pass"
+        return tally(report.verdicts, "test" if len(report.verdicts) == 1 else "tests")
     return f"no tests; the program {ending_words(report)}" if report.ending else "no tests"
 
 

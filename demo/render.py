@@ -10,15 +10,18 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from agent.domain import (
+    INTEGRITY_MEANING,
     PROOF_ORDER,
     Behaviour,
     Diagnosis,
     Ending,
     Evidence,
+    Integrity,
     Origin,
     Rivals,
-    Status,
+    Standing,
     Verdict,
+    tally,
 )
 from agent.events import ModelCalled, PartialFound, Step, Waiting
 from agent.repair.question import said
@@ -54,12 +57,19 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "regression": "Regression",
     "adversarial": "Adversarial",
 }
-STATUS_MARKS: dict[Status, tuple[str, str]] = {
+MARKS: dict[Standing, tuple[str, str]] = {
     "passed": ("✓", "passed"),
     "failed": ("✗", "failed"),
     "error": ("!", "error"),
     "timeout": ("⏱", "timed out"),
+    "skipped": ("↷", "skipped"),
+    "xfailed": ("⊖", "fails as expected"),
+    "xpassed": ("⊕", "passes, expected to fail"),
+    "vacuous": ("∅", "passes whatever the program answers"),
+    "not believed": ("?", "not believed"),
 }
+INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
+"""The small letter beside a pass."""
 TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
 OUTCOME_MARKS = {
     "HEALED": "✓", "HEALTHY": "✓", "CRASH STOPPED": "!", "UNRESOLVED": "✗", "NOT FIXABLE": "✗",
@@ -74,13 +84,15 @@ def workbench(view: View) -> str:
         return empty()
     word, facts = headline(view)
     announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
+    rivals = _rivals(view.rivals) if view.rivals is not None else ""
     parts = (
         _status(view, word, facts),
+        rivals if view.fitting > 1 else "",
         _notices(view),
         _timeline(view),
         _matrix(view),
         _patch(view),
-        _rivals(view.rivals) if view.rivals is not None else "",
+        rivals if view.fitting == 1 else "",
         _smallest(view),
         _diagnosis(view.diagnosis, view.seen_before) if view.diagnosis is not None else "",
         _proof(view),
@@ -89,7 +101,7 @@ def workbench(view: View) -> str:
         _calls(view),
         _where(view),
     )
-    slug = word.lower().replace(" ", "-")
+    slug = "open" if view.fitting > 1 else word.lower().replace(" ", "-")
     return (
         f'<div class="bench is-{slug}" data-phase="{view.phase}" data-announce="{announced}">'
         f"{''.join(parts)}</div>"
@@ -121,7 +133,7 @@ def done(text: str) -> str:
 
 
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
-    mark = OUTCOME_MARKS.get(word, "●")
+    mark = "?" if view.fitting > 1 else OUTCOME_MARKS.get(word, "●")
     rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
     if view.phase == "running":
         elapsed = max(0.0, view.last_at - view.began_at)
@@ -234,19 +246,24 @@ def _matrix(view: View) -> str:
 
 
 def _cut(cut_after: float | None) -> str:
-    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s"
+    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s of work"
 
 
 def _legend(columns: tuple[Column, ...]) -> str:
-    """What the small signs beside a mark say, for those that are used."""
+    """What marks and small signs say, for those that are used and do not speak for themselves."""
     verdicts = [verdict for column in columns for verdict in column.report.verdicts]
-    signs = []
+    came_to = {verdict.standing for verdict in verdicts}
+    signs = [
+        f"{mark} {word}" for standing, (mark, word) in MARKS.items()
+        if standing in came_to and standing not in ("passed", "failed", "error", "timeout")
+    ]
     if any(verdict.type_differs for verdict in verdicts):
         signs.append("≈ equal, of another type")
-    if any(verdict.integrity == "observed" for verdict in verdicts):
-        signs.append("o the program's own word on its objects")
-    if any(verdict.integrity == "in-process" for verdict in verdicts):
-        signs.append("i judged in the program's process")
+    believed = {verdict.integrity for verdict in verdicts if verdict.passed}
+    signs += [
+        f"{sign} {integrity}: {INTEGRITY_MEANING[integrity]}"
+        for integrity, sign in INTEGRITY_SIGNS.items() if sign and integrity in believed
+    ]
     return f'<p class="legend">{"; ".join(signs)}</p>' if signs else ""
 
 
@@ -254,8 +271,7 @@ def _count(view: View) -> str:
     if not view.columns or not view.columns[-1].report.verdicts:
         return ""
     verdicts = view.columns[-1].report.verdicts
-    passed = sum(verdict.passed for verdict in verdicts)
-    return f" <small>{passed} of {len(verdicts)} pass</small>"
+    return f" <small>{tally(verdicts)}</small>"
 
 
 def _row(row: Row, columns: tuple[Column, ...]) -> str:
@@ -283,39 +299,47 @@ def _row(row: Row, columns: tuple[Column, ...]) -> str:
 def _cell(verdict: Verdict | None, regressed: bool) -> str:
     if verdict is None:
         return '<span class="cell none" title="not run">·<i class="sr">not run</i></span>'
-    mark, word = STATUS_MARKS[verdict.status]
+    mark, word = MARKS[verdict.standing]
     if regressed:
         word += ", passed before"
     if verdict.type_differs:
         word += ", of another type"
-    sure = {
-        "outside": "", "observed": "<sup>o</sup>", "in-process": "<sup>i</sup>",
-    }[verdict.integrity]
-    kind = "<sup>≈</sup>" if verdict.type_differs else ""
+    sign = ""
+    if verdict.passed and verdict.integrity is not None:
+        word += f"; {verdict.integrity}"
+        sign = INTEGRITY_SIGNS[verdict.integrity]
+    marks = "".join(
+        f"<sup>{one}</sup>" for one in ("≈" if verdict.type_differs else "", sign) if one
+    )
     ring = " ring" if regressed else ""
     return (
-        f'<span class="cell {verdict.status}{ring}" title="{word}; judged {verdict.integrity}">'
-        f'{mark}{kind}{sure}<i class="sr">{word}</i></span>'
+        f'<span class="cell {_class(verdict)}{ring}" title="{word}">'
+        f'{mark}{marks}<i class="sr">{word}</i></span>'
     )
+
+
+def _class(verdict: Verdict) -> str:
+    """The name by which the page colours a verdict."""
+    return verdict.standing.replace(" ", "-")
 
 
 def _verdict(verdict: Verdict, label: str) -> str:
     notes = []
     if verdict.type_differs:
         notes.append("equal, but of another type")
-    if verdict.integrity == "outside":
-        notes.append("judged outside the program")
-    elif verdict.integrity == "observed":
-        notes.append("the program's own word on its own objects")
-    else:
-        notes.append(f"judged in the program's process: {verdict.reason or 'no reason given'}")
-    mark, word = STATUS_MARKS[verdict.status]
+    if verdict.passed and verdict.integrity is not None:
+        why = f": {verdict.reason}" if verdict.reason else ""
+        notes.append(f"{verdict.integrity}{why}")
+    mark, word = MARKS[verdict.standing]
+    if verdict.doubt:
+        came_out = "passes" if verdict.status == "passed" else verdict.status
+        word = f"{came_out}, {word}: {escaped(verdict.doubt, 600)}"
     facts = _facts(
         ("call", verdict.call), ("expected", verdict.expected), ("got", verdict.got),
-        ("message", verdict.message),
+        ("message", "" if verdict.doubt else verdict.message),
     )
     return (
-        f'<div class="seen {verdict.status}"><p><b>{mark}</b> {escaped(label)}: {word}'
+        f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(label)}: {word}'
         f"<small>{escaped('; '.join(notes), 400)}</small></p>{facts}</div>"
     )
 
@@ -326,10 +350,10 @@ def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) ->
         if ending is None:
             cells.append(_cell(None, False))
             continue
-        status: Status = (
+        status: Standing = (
             "timeout" if ending.kind == "timeout" else "error" if ending.crashed else "passed"
         )
-        mark, word = STATUS_MARKS[status]
+        mark, word = MARKS[status]
         cells.append(f'<span class="cell {status}">{mark}<i class="sr">{word}</i></span>')
         output = ending.traceback or ending.stderr
         trace = f"<pre>{escaped(output)}</pre>" if output and ending.crashed else ""
@@ -494,7 +518,8 @@ def _proof(view: View) -> str:
     )
     why = f'<p class="note">{escaped(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
     seen = _evidence(view.proof.evidence) if view.proof is not None else ""
-    return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>{seen}", f" <small>{level}</small>")
+    shown = f" <small>{escaped(view.claim or level, 300)}</small>"
+    return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>{seen}", shown)
 
 
 def _evidence(seen: Evidence | None) -> str:
@@ -503,6 +528,7 @@ def _evidence(seen: Evidence | None) -> str:
         return ""
     figures = _facts(
         ("changed inputs", f"{seen.probes:,} raise nothing new"),
+        ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
         ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
         ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
@@ -510,6 +536,8 @@ def _evidence(seen: Evidence | None) -> str:
     against = [
         *(f"fails where it gave a value before: {call}" for call in seen.new_failures),
         *(f"answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"no test takes both sides of: {condition}" for condition in seen.unwatched),
+        *(f"doubtful: {doubt}" for doubt in seen.doubts),
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]

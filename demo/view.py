@@ -21,6 +21,8 @@ from agent.domain import (
     Report,
     Rivals,
     Verdict,
+    claim,
+    tally,
 )
 from agent.events import (
     Ambiguous,
@@ -111,7 +113,7 @@ class Row:
     def regressed_at(self, index: int) -> bool:
         """Whether the check fails in this column and passed in an earlier one."""
         cell = self.cells[index]
-        if cell is None or cell.passed:
+        if cell is None or not cell.fails:
             return False
         return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
 
@@ -167,6 +169,20 @@ class View:
         )
 
     @property
+    def claim(self) -> str:
+        """The proof that is claimed and how far its passes are believed; empty where there is
+        none yet. A proof is of the program that was judged last."""
+        level = self.proof.level if self.proof is not None else None
+        if self.finish is not None:
+            level = self.finish.proof
+        if level is None:
+            return ""
+        report = self.columns[-1].report if self.columns else None
+        if report is None:
+            return claim(level, None)
+        return claim(level, report.integrity, report.integrity_reason)
+
+    @property
     def current(self) -> Moment | None:
         """The step that is running now."""
         if self.phase != "running":
@@ -188,6 +204,15 @@ class View:
             return self.waiting.rivals
         healed = self.finish is not None and self.finish.outcome == "healed"
         return self.rivals if healed else None
+
+    @property
+    def fitting(self) -> int:
+        """How many repairs are known to fit the tests of a healed run, its own among them."""
+        if self.finish is None or self.finish.outcome != "healed":
+            return 1
+        seen = self.proof.evidence if self.proof is not None else None
+        known = len(self.rivals.behaviours) if self.rivals is not None else 1
+        return max(known, seen.others + 1 if seen is not None else 1)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -262,9 +287,9 @@ def _after(view: View, stamped: Stamped) -> View:
             tone = "good" if event.verdict == "approve" else "bad"
             return _noted(replace(view, critique=event), stamped, text, tone)
         case Proved():
-            text = f"proof {event.level}: {event.why}"
             rivals = None if event.settles_rivals else view.rivals
-            return _noted(replace(view, proof=event, rivals=rivals), stamped, text, "good")
+            view = replace(view, proof=event, rivals=rivals)
+            return _noted(view, stamped, f"proof {view.claim}; {event.why}", "good")
         case LessonLearned():
             view = replace(view, lessons=(*view.lessons, event))
             return _noted(view, stamped, event.text)
@@ -346,10 +371,9 @@ def _judged(view: View, event: Judged) -> View:
 
 def _seen(report: Report) -> tuple[str, Tone]:
     if report.verdicts:
-        passed = sum(verdict.passed for verdict in report.verdicts)
-        count = len(report.verdicts)
-        tone: Tone = "good" if passed == count else "warning" if report.passed else "bad"
-        return f"{passed} of {count} {_plural(count, 'check')} pass", tone
+        shown = all(verdict.shows for verdict in report.verdicts)
+        tone: Tone = "good" if shown else "warning" if report.passed else "bad"
+        return tally(report.verdicts, _plural(len(report.verdicts), "check")), tone
     if report.ending is None:
         return "nothing was run", "warning"
     return told(report.ending), "bad" if report.ending.crashed else "good"
@@ -438,7 +462,9 @@ def headline(view: View) -> tuple[str, tuple[str, ...]]:
     if view.failure is not None:
         return "FAULT OF OURS", (view.failure.error,)
     if view.finish is not None:
-        return _ended(view.finish)
+        word, told = _ended(view.finish, view.claim)
+        open_words = f"one of {view.fitting} repairs that fit your tests"
+        return (open_words if view.fitting > 1 else word), told
     if view.waiting is not None:
         return "WAITING", tuple(filter(None, (_awaited(view.waiting), view.spent)))
     if not view.run:
@@ -467,10 +493,10 @@ def _awaited(waiting: Waiting) -> str:
             assert_never(waiting.needs)
 
 
-def _ended(finish: RunFinished) -> tuple[str, tuple[str, ...]]:
+def _ended(finish: RunFinished, claimed: str) -> tuple[str, tuple[str, ...]]:
     facts = []
     if finish.proof is not None:
-        facts.append(f"proof {finish.proof} {meaning(finish.proof)}")
+        facts += [f"proof {claimed}", meaning(finish.proof)]
     spent = cost(finish.tokens, finish.cost_usd)
     means = "no model" if finish.tokens == 0 else "with a model"
     by = "from memory" if finish.strategy == "memory" else finish.strategy

@@ -14,6 +14,7 @@ from evaluation.measures import (
     cancelling,
     healing,
     jail,
+    load,
     local_model,
     models,
     page,
@@ -21,11 +22,13 @@ from evaluation.measures import (
     runs,
     screening,
     steps,
+    verdicts,
 )
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": jail.sandbox,
     "verdicts": jail.verdicts,
+    "files": verdicts.costs,
     "cli": processes.cli,
     "imports": processes.imports,
     "page": page.page,
@@ -33,6 +36,8 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "steps": steps.steps,
     "parallel": runs.parallel,
     "screening": screening.screening_rate,
+    "endless": screening.endless_rate,
+    "load": load.load,
     "search": runs.search,
     "cancelling": cancelling.cancelling,
     "memory": runs.memory,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agent.context import TESTS_IN_A_BUDGET
 from agent.dotenv import read_dotenv
 from agent.exits import HEALED, INTERRUPTED, USAGE
 from agent.session import BadSettings, Settings, open_session
@@ -27,8 +28,9 @@ from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from llm import LlmError
 from sandbox import SandboxError
 
-SEARCH_SHARE = 0.9
-"""Of the budget, what one search may take; the rest is for the verdict on what it found."""
+ROW_TIMES = 16.0
+"""How much longer than one search works a row may take by the clock: a second search comes where
+the first one's find is refuted, and the machine may be busy."""
 
 Tell = Callable[[str], None]
 
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results.summarise(
         {
             "suite": wanted.suite.name, "provider": settings.provider,
-            "budget_s": settings.budget_s, "max_candidates": settings.max_candidates,
+            "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
             "hold_out": settings.hold_out, "workers": wanted.workers, "rows_kept": kept,
             "figures": found,
         }
@@ -77,8 +79,9 @@ async def _benchmark(
 def settings_for(provider: str, budget_s: float, candidates: int | None) -> Settings:
     """The agent's settings for one row; those not named here come from the environment."""
     return Settings.from_env(
-        provider=provider, budget_s=budget_s, model_s=0.0, search_s=budget_s * SEARCH_SHARE,
-        max_candidates=candidates, autonomy_level="full_auto",
+        provider=provider, budget_s=budget_s * ROW_TIMES, model_s=0.0, search_s=budget_s,
+        test_wall_s=budget_s / TESTS_IN_A_BUDGET, max_candidates=candidates,
+        autonomy_level="full_auto",
     )
 
 
@@ -150,7 +153,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--provider", default="mock", metavar="NAME", help="mock: no model")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the results")
     parser.add_argument(
-        "--budget-s", type=_positive, default=10.0, metavar="S", help="wall seconds of one row"
+        "--budget-s", type=_positive, default=10.0, metavar="S",
+        help="processor seconds of one search; a row is ended after 16 times as long",
     )
     parser.add_argument(
         "--candidates", type=_count, metavar="N",

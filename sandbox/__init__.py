@@ -1,6 +1,7 @@
 """Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
 
 from sandbox.levels import Layer, Witness
+from sandbox.owned import OwnedSandbox
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
 from sandbox.types import (
     REFUSALS,
@@ -15,6 +16,6 @@ from sandbox.types import (
 
 __all__ = [
     "BACKENDS", "REFUSALS", "STRONGEST", "Batch", "Job", "Json", "Layer", "Limits", "Lost",
-    "Outcome", "Process", "Sandbox", "SandboxError", "SandboxUnavailable", "Witness",
-    "open_sandbox",
+    "Outcome", "OwnedSandbox", "Process", "Sandbox", "SandboxError", "SandboxUnavailable",
+    "Witness", "open_sandbox",
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from sandbox.conversation import BYTES_AHEAD, Conversation
-from sandbox.types import Job, Json, Lost, Outcome, SandboxError
+from sandbox.types import Job, Json, Lost, Outcome, SandboxError, SandboxLost
 from sandbox.wire import frame
 
 _ITEMS_AHEAD = 128
@@ -32,18 +33,27 @@ class RestartingBatch:
         self._busy = True
         done = 0
         stillborn = 0
+        lost_at = -1
         try:
             while done < len(items):
-                process = await self._running()
-                if await process.until_ready(self._start_s):
-                    stillborn = 0
-                    async for reply in self._exchange(process, items, done, item_wall_s):
-                        done += 1
-                        yield done - 1, reply
+                try:
+                    process = await self._running()
+                    if await process.until_ready(self._start_s):
+                        stillborn = 0
+                        async for reply in self._exchange(process, items, done, item_wall_s):
+                            done += 1
+                            yield done - 1, reply
+                        continue
+                    lost = _lost(await process.kill())
+                except SandboxLost:
+                    # No item is at fault, and none of those without an answer was told of.
+                    await self.close()
+                    if lost_at == done:
+                        raise
+                    lost_at = done
                     continue
                 # It died before it asked for an item, so no item is at fault. Twice in a row
                 # is no accident, and the rest would meet the same.
-                lost = _lost(await process.kill())
                 stillborn += 1
                 for index in range(done, done + 1 if stillborn == 1 else len(items)):
                     done = index + 1
@@ -58,7 +68,8 @@ class RestartingBatch:
         """Ends the program."""
         if self._process is not None:
             process, self._process = self._process, None
-            await process.kill()
+            with suppress(SandboxLost):  # what it was asked is answered, or asked again
+                await process.kill()
 
     async def _running(self) -> Conversation:
         if self._process is None or self._process.over:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -60,6 +60,8 @@ ROOMY = Limits(wall_s=30, cpu_s=30)
 EVERY: frozenset[Level] = frozenset(get_args(Level))
 WITH_FILES = EVERY - {"L2"}
 WITH_PROCESSES: frozenset[Level] = frozenset({"L1", "R"})
+GRANTING: frozenset[Level] = frozenset({"L4", "L1", "R"})
+"""Levels at which a job may be granted processes, and a network of its own."""
 JAILED: frozenset[Level] = frozenset({"L2", "L3", "L4"})
 
 
@@ -143,9 +145,12 @@ def _write(path: str, text: str) -> None:
 
 def _runs(program: Program) -> Callable[[Sandbox], Awaitable[str]]:
     async def seen_wrong(sandbox: Sandbox) -> str:
-        job = script(
-            program.text, program.stdin, arguments=program.arguments, files=program.files,
-            sites=program.sites(),
+        job = replace(
+            script(
+                program.text, program.stdin, arguments=program.arguments, files=program.files,
+                sites=program.sites(),
+            ),
+            processes=program.processes, loopback=program.loopback,
         )
         outcome = await sandbox.run(job)
         seen = (outcome.ended, outcome.stdout, outcome.stderr)
@@ -699,9 +704,15 @@ print(ctypes.CDLL(None, use_errno=True).ptrace(16, pid, 0, 0))
     return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
 
 
+def _levels(program: Program) -> frozenset[Level]:
+    if program.processes or program.loopback:
+        return GRANTING
+    return WITH_FILES if program.needs_files else EVERY
+
+
 HONEST_CHECKS: tuple[Check, ...] = tuple(
     Check(
-        program.claim, _runs(program), WITH_FILES if program.needs_files else EVERY,
+        program.claim, _runs(program), _levels(program),
         needs_modes=program.needs_modes, missing=program.missing,
     )
     for program in HONEST

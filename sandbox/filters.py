@@ -9,6 +9,9 @@ architecture's numbers (`int 0x80`, x32) kills the process.
 *stage two* is loaded by each child before any foreign code runs. It takes away what only the
 fork server needed: new processes, other programs, signals to others, descriptors by message.
 
+Both know variants for what a job may be granted, see `types.Job`: processes of its own, and
+sockets in a network of its own.
+
 A program is a balanced search over the call's number, so that a common call costs about ten
 steps. Instructions are (code, jump if true, jump if false, constant), as in linux/filter.h.
 """
@@ -22,7 +25,7 @@ from sandbox.syscalls import NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Literal
 
     Instruction = tuple[int, int, int, int]
@@ -54,22 +57,38 @@ would even hand out a descriptor."""
 _PR_NAMES = (15, 16, 0x5356_4D41)
 _TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
 _DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
-_FCNTL = (0, 1, 2, 3, 5, 6, 7, 36, 37, 38, 1030, 1032, 1034)
-"""Duplicates, flags, locks, sizes and seals; not owners, signals, leases or notices."""
+_FCNTL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034)
+"""Duplicates, flags, asking after locks, sizes and seals; not owners, signals, leases or
+notices."""
 _F_SETFL = 4
+_SET_LOCKS = (6, 7, 37, 38)
+_ANOTHERS_CLOCK, _OF_A_THREAD = 0x8000_0000, 4
+"""Bits of a clock's number: the processor time of the process that it names, or of a thread,
+which the kernel gives to the same process alone."""
+
+_CLONE_NEWUSER, _CLONE_NEWPID = 0x1000_0000, 0x2000_0000
+_CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWNET = 0x0002_0000, 0x0800_0000, 0x4000_0000
+APART = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWNET
+"""Name spaces of a job that is granted more than one process, or sockets."""
+_LOOPBACK_FAMILIES = (1, 2, 10)
+_LOOPBACK_KINDS = (*(kind | flags for kind in (1, 2) for flags in (0, 0x800, 0x80000, 0x80800)),)
+_LOOPBACK_PROTOCOLS = (0, 6, 17)
+"""Streams and datagrams of this machine, TCP and UDP: the ways into the kernel that tests use."""
+_LOOPBACK_LEVELS = (1, 6, 41)
+_SET_INTERFACE = 0x8914
 
 PLAIN = """
-read write close fstat lseek mmap mprotect munmap brk mremap madvise msync mincore
+read write close fstat lseek mmap mprotect munmap brk mremap madvise msync
 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 ftruncate fsync fdatasync sendfile
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
 dup dup2 dup3 pipe pipe2 close_range select poll ppoll pselect6 fadvise64
 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
 eventfd eventfd2 signalfd4 timerfd_create timerfd_settime timerfd_gettime
-pause nanosleep clock_nanosleep getitimer setitimer alarm
-timer_create timer_settime timer_gettime timer_getoverrun timer_delete
-gettimeofday time clock_gettime clock_getres times
+pause nanosleep getitimer setitimer alarm
+timer_settime timer_gettime timer_getoverrun timer_delete
+gettimeofday time times
 getpid getppid gettid getpgrp getpgid getsid getuid geteuid getgid getegid getgroups
-getresuid getresgid getpriority capget getrlimit setrlimit getrusage sysinfo uname getcwd umask
+getresuid getresgid getpriority getrlimit setrlimit getrusage sysinfo uname getcwd umask
 sched_yield sched_getaffinity sched_getparam sched_getscheduler
 sched_get_priority_max sched_get_priority_min getcpu
 futex futex_waitv set_tid_address set_robust_list rseq restart_syscall membarrier arch_prctl
@@ -83,7 +102,7 @@ getdents getdents64 statfs fstatfs chdir fchdir
 getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 """.split()
 WRITING = """
-mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 creat truncate fallocate flock
+mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 creat truncate fallocate
 copy_file_range symlink symlinkat link linkat
 """.split()
 """With `READING`, allowed only where Landlock says which files are meant."""
@@ -93,12 +112,24 @@ BY_PATH = "utime utimes futimesat chmod fchmodat fchmodat2".split()
 BY_DESCRIPTOR = "utimensat fchmod".split()
 """The same for what the job could open; for a user that owns nothing else it may read."""
 
+CLOCKS = "clock_gettime clock_getres clock_nanosleep timer_create".split()
 OF_THE_FORK_SERVER = "fork recvmsg sendmsg pidfd_open landlock_restrict_self seccomp".split()
+TO_SET_APART = "mount capset setsid".split()
+"""For the first process of a job's own name spaces, and for nobody after it."""
+OF_PROCESSES = "fork vfork execve setsid setpgid".split()
+OF_SOCKETS = "bind listen accept accept4 sendmsg".split()
+"""Not `recvmsg`: no job is sent a descriptor."""
 
 
-def stage_one(machine: str, files: Files) -> bytes:
+def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes:
     """The list of what may be called, for the fork server and all its children."""
     allowed = [*PLAIN, *OF_THE_FORK_SERVER]
+    if grants:
+        allowed += TO_SET_APART
+    if "processes" in grants:
+        allowed += OF_PROCESSES
+    if "loopback" in grants:
+        allowed += OF_SOCKETS
     if files == "guarded":
         allowed += [*READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR]
     policy: dict[str, Action] = {name: _ALLOW for name in allowed}
@@ -107,13 +138,16 @@ def stage_one(machine: str, files: Files) -> bytes:
         "tgkill": _ALLOW,
         "prctl": _ALLOW,
         "prlimit64": _first_is(0),
-        "clone": _without(0, _CLONE_NAMESPACES),
+        "clone": _without(0, _CLONE_NAMESPACES & ~APART if grants else _CLONE_NAMESPACES),
         # So that a C library falls back to `clone`, whose flags can be seen.
         "clone3": _refuse(errno.ENOSYS),
         "ioctl": _one_of(
-            1, (*_TERMINAL_SIZE, *_READABLE_BYTES, *_DESCRIPTOR_FLAGS), _refuse(errno.ENOTTY)
+            1,
+            (*_TERMINAL_SIZE, *_READABLE_BYTES, *_DESCRIPTOR_FLAGS,
+             *((_SET_INTERFACE,) if "loopback" in grants else ())),
+            _refuse(errno.ENOTTY),
         ),
-        "fcntl": _fcntl(),
+        "fcntl": _fcntl(locks="processes" in grants),
         "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
         # With an address it would reach sockets that were never opened.
         "sendto": _without(3, _MSG_OOB)[:-1] + _null(4, errno.EACCES),
@@ -123,25 +157,56 @@ def stage_one(machine: str, files: Files) -> bytes:
         "socket": _refuse(errno.EACCES),
         "connect": _refuse(errno.EACCES),
     }
+    policy |= dict.fromkeys(CLOCKS, _own_clock())
+    if files == "guarded":
+        # A lock on a file that all jobs may read is seen by all of them, and which file is meant
+        # cannot be seen from here. One process alone is never kept out by a lock of its own.
+        policy["flock"] = _ALLOW if "processes" in grants else _NOTHING_DONE
+    if "loopback" in grants:
+        policy |= {
+            "socket": _each_one_of(
+                (_LOOPBACK_FAMILIES, _LOOPBACK_KINDS, _LOOPBACK_PROTOCOLS), _refuse(errno.EACCES)
+            ),
+            "connect": _ALLOW,
+            "setsockopt": _one_of(1, _LOOPBACK_LEVELS, _EPERM),
+            "sendto": _without(3, _MSG_OOB),
+        }
     if files == "none":
         # `fstat` of a descriptor is spelt so by newer C libraries.
         policy["newfstatat"] = _with_bit(3, _AT_EMPTY_PATH)
     return _program(machine, policy, _refuse(errno.EPERM))
 
 
-def stage_two(machine: str, metadata: bool) -> bytes:
+def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> bytes:
     """What a child gives up on top; `OWN_PID` stands where its number belongs."""
-    refused = [name for name in OF_THE_FORK_SERVER if name != "fork"]
-    refused += ["fork", "vfork", "execve", "execveat"]
-    refused += BY_PATH if metadata else [*BY_PATH, *BY_DESCRIPTOR]
-    policy: dict[str, Action] = {"utimensat": _null(1, errno.EPERM)}
-    policy |= {name: _EPERM for name in refused}
-    policy |= {
-        "clone": _with_bit(0, _CLONE_THREAD),
+    refused = {*OF_THE_FORK_SERVER, *OF_PROCESSES, "execveat", *BY_PATH}
+    if grants:
+        refused |= {*TO_SET_APART}
+    if not metadata:
+        refused |= {*BY_DESCRIPTOR}
+    if "loopback" in grants:
+        refused -= {*OF_SOCKETS}
+    policy: dict[str, Action] = {
+        "utimensat": _null(1, errno.EPERM),
         "prctl": _one_of(0, _PR_NAMES, _refuse(errno.EPERM)),
-        "kill": _first_is(OWN_PID),
-        "tgkill": _first_is(OWN_PID),
+        "ioctl": _none_of(1, (_SET_INTERFACE,), _refuse(errno.ENOTTY)),
     }
+    if "processes" in grants:
+        # Whoever it could name by a number is its own: its pid space holds nobody else.
+        refused -= {*OF_PROCESSES}
+        policy["clone"] = _without(0, _CLONE_NAMESPACES)
+    else:
+        own = _one_of(0, (0, OWN_PID), _EPERM)
+        policy |= {
+            "clone": _with_bit(0, _CLONE_THREAD),
+            "kill": _first_is(OWN_PID),
+            "tgkill": _first_is(OWN_PID),
+            **dict.fromkeys(("getpgid", "getsid", "sched_getparam", "sched_getscheduler"), own),
+            "getpriority": _each_one_of(((0,), (0, OWN_PID)), _EPERM),
+            # Asked after a thread; a C library takes this answer for an older kernel's.
+            "sched_getaffinity": _one_of(0, (0, OWN_PID), _refuse(errno.ENOSYS)),
+        }
+    policy |= {name: _EPERM for name in refused}
     return _program(machine, policy, _ALLOW)
 
 
@@ -160,6 +225,8 @@ def _refuse(number: int) -> Action:
 
 _ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
 _EPERM = _refuse(errno.EPERM)
+_NOTHING_DONE = _refuse(0)
+"""The call is not made, and its caller is told that it was."""
 
 
 def _load(argument: int, high: bool = False) -> Instruction:
@@ -171,6 +238,28 @@ def _one_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
     known = tuple(values)
     tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
     return (_load(argument), *tests, *otherwise, *_ALLOW)
+
+
+def _none_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
+    known = tuple(values)
+    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    return (_load(argument), *tests, *_ALLOW, *otherwise)
+
+
+def _each_one_of(values: Sequence[Sequence[int]], otherwise: Action) -> Action:
+    """The first arguments are each one of those given for them."""
+    checks: list[Instruction] = []
+    for argument, known in reversed(tuple(enumerate(values))):
+        # Past the last value, on to the refusal behind all the checks that follow.
+        tests = [(EQUAL, len(known) - place, 0, value) for place, value in enumerate(known)]
+        checks = [_load(argument), *tests, (JUMP, 0, 0, len(checks) + 1), *checks]
+    return (*checks, *_ALLOW, *otherwise)
+
+
+def _own_clock() -> Action:
+    return (
+        _load(0), (ANY_BIT, 0, 2, _ANOTHERS_CLOCK), (ANY_BIT, 1, 0, _OF_A_THREAD), *_EPERM, *_ALLOW,
+    )
 
 
 def _first_is(value: int) -> Action:
@@ -193,15 +282,22 @@ def _null(argument: int, otherwise: int) -> Action:
     )
 
 
-def _fcntl() -> Action:
+def _fcntl(locks: bool) -> Action:
+    unmade = () if locks else _SET_LOCKS
+    known = (*_FCNTL, *(_SET_LOCKS if locks else ()))
     set_flags: Action = (
         (EQUAL, 0, 3, _F_SETFL), _load(2), (ANY_BIT, 1, 0, _O_ASYNC), *_ALLOW, *_EPERM,
     )
-    known = tuple(
-        (EQUAL, len(_FCNTL) - 1 - place + len(set_flags), 0, command)
-        for place, command in enumerate(_FCNTL)
-    )
-    return (_load(1), *known, *set_flags, *_ALLOW)
+    after = len(known) + len(set_flags) + 1
+    to_nothing = [
+        (EQUAL, len(unmade) - 1 - place + after, 0, command)
+        for place, command in enumerate(unmade)
+    ]
+    to_allowed = [
+        (EQUAL, len(known) - 1 - place + len(set_flags), 0, command)
+        for place, command in enumerate(known)
+    ]
+    return (_load(1), *to_nothing, *to_allowed, *set_flags, *_ALLOW, *_NOTHING_DONE)
 
 
 def _program(machine: str, policy: Mapping[str, Action], otherwise: Action) -> bytes:

@@ -16,6 +16,7 @@ import fcntl
 import json
 import marshal
 import os
+import secrets
 import signal
 import socket
 import tempfile
@@ -30,7 +31,8 @@ from sandbox.guest import CHANNEL
 from sandbox.levels import JailLevel
 from sandbox.orders import FLAGS, environment, loaded
 from sandbox.quarters import Quarters
-from sandbox.types import SandboxError
+from sandbox.turns import Asking, Turns
+from sandbox.types import SandboxError, SandboxLost
 from sandbox.zygote import (
     ALONE,
     ANSWER,
@@ -45,7 +47,7 @@ from sandbox.zygote import (
 
 START_S = 30.0
 SLOTS = 24
-"""Jobs, or pairs of jobs, that one server runs at once; others wait."""
+"""Jobs, or pairs of jobs, that one server runs at once; others take turns, see `turns`."""
 SCRATCH_MIB = 64
 """What a job may leave in its folders, all files together."""
 THREADS = 1024
@@ -68,6 +70,8 @@ class Profile:
     sites: tuple[str, ...] = ()
     modules: tuple[tuple[str, str], ...] = ()
     preload: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    """What its jobs may do beyond one process without a network; at L4 alone."""
 
 
 @dataclass(eq=False)
@@ -123,7 +127,9 @@ class ForkServer:
         self._count = 0
         self._restocking = False
         self._free = deque(range(SLOTS))
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        # No job may know where another lies: what cannot be opened can be asked after.
+        self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
+        self._turns = Turns()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.used = time.monotonic()
 
@@ -165,6 +171,10 @@ class ForkServer:
         self.started_s = time.monotonic() - began
         self.adopt(loop)
 
+    def folder(self, seat: Seat) -> str:
+        """Where a seat's folders lie, in the file system that the server sees."""
+        return f"{self.base}/{self._slots[seat.folder]}"
+
     def _report(self, answer: bytes) -> dict[str, Any]:
         # Any: JSON; the fork server is ours, and no other code has run in it yet.
         if not answer:
@@ -189,7 +199,7 @@ class ForkServer:
                 return os.posix_spawn(
                     interpreter.executable,
                     [interpreter.executable, *FLAGS, "-c", start],
-                    environment(self.profile.seed) | {"HOME": "/", **interpreter.environment},
+                    self._environment(),
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, source, place)
                         for source, place in zip(moved, (0, 1, 2, CHANNEL), strict=True)
@@ -202,6 +212,12 @@ class ForkServer:
                 for descriptor in moved:
                     os.close(descriptor)
 
+    def _environment(self) -> dict[str, str]:
+        own = {"HOME": "/", **self._quarters.interpreter.environment}
+        if "processes" in self.profile.grants:
+            own["PYTHONPATH"] = ":".join(self._quarters.sites(self.profile.sites))
+        return environment(self.profile.seed) | own
+
     def _orders(self) -> dict[str, Any]:
         profile = self.profile
         sites = self._quarters.sites(profile.sites)
@@ -212,10 +228,12 @@ class ForkServer:
             "base": self._place.slots,
             "root": self._place.root,
             "control": self._place.control,
-            "slots": SLOTS,
+            "slots": self._slots,
+            "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
             "threads": THREADS,
             "library": self._quarters.library,
+            "shared": self._quarters.interpreter.shared,
             "readable": [one for one in (self._quarters.interpreter.shared, *sites) if one],
             "sites": sites,
             "modules": loaded(dict(profile.modules)),
@@ -230,8 +248,11 @@ class ForkServer:
             self._restocking = False
             if self._loop is not None and not self._loop.is_closed():
                 return False
+            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                self.close("it ended while nobody listened")
+                return False
             self._loop = loop
-            self._waiting.clear()
+            self._turns.forget()
             # What the closed loop left running belongs to nobody any more.
             for seat in list(self._seats.values()):
                 if seat.on_end is not None:
@@ -283,57 +304,67 @@ class ForkServer:
             if seat.on_end is not None and alive:
                 seat.on_end()
         self._seats.clear()
-        while alive and self._waiting:
-            self._wake()
-        self._waiting.clear()
+        if alive:
+            self._turns.end()
+        self._turns.forget()
         self._quarters.leave_server(self._place)
 
     # ---------------------------------------------------------------- seats
 
-    async def alone(self, reads: bool = False) -> Seat:
+    async def alone(self, reads: bool = False, owner: str = "") -> Seat:
         """A seat for one job, which `reads` standard input or finds it empty."""
         self._stock.wants_alone = self._keeps_ready
+        asking = Asking(owner)
         if reads:
-            await self._until_room()
-            return self._fork(self._free.popleft(), ALONE, reads=True)
+            await self._until_room(asking)
+            return self._given(self._fork(self._free.popleft(), ALONE, reads=True), owner)
         while not self._stock.alone:
-            if await self._has_room():
+            if await self._has_room(asking):
                 self._stock.alone.append(self._fork(self._free.popleft(), ALONE))
         seat = self._stock.alone.popleft()
         self._restock()
-        return seat
+        return self._given(seat, owner)
 
-    async def silent(self) -> Seat:
-        """A seat whose output goes nowhere, and whose errors come by a pipe."""
-        await self._until_room()
-        return self._fork(self._free.popleft(), ALONE, silent=True)
+    async def silent(self, owner: str = "") -> Seat:
+        """A seat whose output goes nowhere, and whose errors come by a pipe, for a job that
+        lasts."""
+        await self._until_room(Asking(owner, lasts=True))
+        return self._given(self._fork(self._free.popleft(), ALONE, silent=True), owner)
 
-    async def pair(self, reads: bool = False) -> tuple[Seat, Seat]:
+    async def pair(self, reads: bool = False, owner: str = "") -> tuple[Seat, Seat]:
         """Two seats that have a channel and a folder in common."""
         self._stock.wants_pairs = self._keeps_ready
+        asking = Asking(owner)
         if reads:
-            await self._until_room()
-            return self._fork_pair(reads=True)
+            await self._until_room(asking)
+            one, other = self._fork_pair(reads=True)
+            return self._given(one, owner), other
         while not self._stock.pairs:
-            if await self._has_room():
+            if await self._has_room(asking):
                 self._stock.pairs.append(self._fork_pair())
-        seats = self._stock.pairs.popleft()
+        one, other = self._stock.pairs.popleft()
         self._restock()
-        return seats
+        return self._given(one, owner), other
+
+    def _given(self, seat: Seat, owner: str) -> Seat:
+        self._turns.take(seat.folder, owner)
+        return seat
 
     def kill(self, seat: Seat) -> None:
         """Has the server kill a seat's process; its end is heard like any other."""
         if seat.end is None and not seat.lost and not self.broken:
-            self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
+            # Where it does not listen any more, its seats have heard of that by now.
+            with suppress(SandboxLost):
+                self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
 
-    async def _has_room(self) -> bool:
+    async def _has_room(self, asking: Asking) -> bool:
         """Waits for a free folder; raises `SandboxError` when the server has ended."""
         if self.broken:
-            raise SandboxError(f"the fork server ended: {self.broken}")
-        if self._free:
+            raise SandboxLost(f"the fork server ended: {self.broken}")
+        if self._turns.may_take(asking, len(self._free)):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._turns.wait(asking, waiter)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -342,8 +373,8 @@ class ForkServer:
             raise
         return False
 
-    async def _until_room(self) -> None:
-        while not await self._has_room():
+    async def _until_room(self, asking: Asking) -> None:
+        while not await self._has_room(asking):
             pass
 
     def _restock(self) -> None:
@@ -356,7 +387,7 @@ class ForkServer:
         """Forks what is to be ready, once those who wait have been served."""
         stock = self._stock
         self._restocking = False
-        if self.broken or self._waiting:
+        if self.broken or self._turns:
             return
         if stock.wants_alone:
             while len(stock.alone) < READY_ALONE and len(self._free) > SLOTS // 2:
@@ -441,7 +472,7 @@ class ForkServer:
                 self._control.send(message)
         except OSError as error:
             self.close(f"it does not listen: {error}")
-            raise SandboxError(f"the fork server ended: {self.broken}") from error
+            raise SandboxLost(f"the fork server ended: {self.broken}") from error
 
     def _hear(self) -> None:
         while not self.broken:
@@ -463,6 +494,7 @@ class ForkServer:
             self._ended(self._seats.pop(number), status, cpu_s)
         elif kind == FREE and self._is_taken(number):
             self._free.append(number)
+            self._turns.give_back(number)
             self._wake()
         else:
             self.close("it said what is no answer")
@@ -488,12 +520,9 @@ class ForkServer:
 
     def _wake(self) -> None:
         """Lets the next one who waits for a folder look again."""
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self._restock()
+        self._turns.next(len(self._free))
+        if not self._turns:
+            self._restock()
 
 
 def _memory(name: str) -> int:

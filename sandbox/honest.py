@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox import honest_tests
+
 
 @dataclass(frozen=True)
 class Program:
@@ -32,6 +34,10 @@ class Program:
     """A package that must be installed; the job is given the folder it lies in."""
     path: str = ""
     """A file of the system that must be there."""
+    processes: bool = False
+    """Starts processes, so it asks to be granted them."""
+    loopback: bool = False
+    """Talks to itself over a network, likewise."""
 
     def missing(self) -> str:
         """What this machine lacks to run it; empty when nothing."""
@@ -1000,5 +1006,132 @@ print(table.groupby("who")["n"].sum().to_dict(), table.describe().loc["mean", "n
         "{'a': 4, 'b': 2} 2.0\n",
         needs_files=True,
         package="pandas",
+    ),
+    *(
+        Program(
+            claim, honest_tests.MAIN, honest_tests.passes(tests), files={"test_it.py": tests},
+            needs_files=True, needs_modes=modes, package="pytest",
+        )
+        for claim, tests, modes in (
+            ("pytest runs tests of many kinds in one process", honest_tests.PLAIN, False),
+            ("pytest runs tests that change modes and times", honest_tests.WITH_MODES, True),
+        )
+    ),
+    Program(
+        "a script runs other scripts and hears their output and end",
+        """\
+import asyncio, os, subprocess, sys
+print(subprocess.run(["python3", "other.py", "x"], capture_output=True, text=True, check=True))
+print(subprocess.check_output(["python3", "-c", "import theirs; print(theirs.VALUE)"]))
+print(subprocess.run([sys.executable, "-c", "exit(3)"], env={}).returncode)
+async def main():
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "print(input())", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return (await process.communicate(b"hello"))[0], process.returncode
+print(asyncio.run(main()))
+slow = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+slow.terminate()
+print(slow.wait())
+try:
+    subprocess.run([sys.executable, "-c", "while True: pass"], timeout=0.5)
+except subprocess.TimeoutExpired:
+    print("late")
+""",
+        "CompletedProcess(args=['python3', 'other.py', 'x'], returncode=0, "
+        "stdout=\"['other.py', 'x']\\n\", stderr='')\nb'5\\n'\n3\n(b'hello\\n', 0)\n-15\nlate\n",
+        files={"other.py": "import sys\nprint(sys.argv)\n", "theirs.py": "VALUE = 5\n"},
+        needs_files=True,
+        processes=True,
+    ),
+    Program(
+        "a script forks, and its copies talk through pipes",
+        """\
+import os, signal
+reader, writer = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(writer, b"from the child")
+    os._exit(3)
+print(os.read(reader, 99), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+child = os.fork()
+if child == 0: signal.pause()
+os.kill(child, signal.SIGTERM)
+print(os.waitstatus_to_exitcode(os.wait()[1]), os.getppid() != os.getpid())
+""",
+        "b'from the child' 3\n-15 True\n",
+        processes=True,
+    ),
+    Program(
+        "pools, queues and locks of multiprocessing span processes",
+        """\
+import multiprocessing, theirs
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.shared_memory import SharedMemory
+def put(queue, lock, value):
+    with lock: value.value += 1
+    queue.put("put")
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool: print(pool.map(abs, [-1, -2, 3]))
+    with ProcessPoolExecutor(2) as pool: print([*pool.map(theirs.double, [1, 2])])
+    queue, lock, value = multiprocessing.Queue(), multiprocessing.Lock(), multiprocessing.Value("i")
+    process = multiprocessing.Process(target=put, args=(queue, lock, value))
+    process.start()
+    print(queue.get(timeout=10), process.join(10), process.exitcode, value.value)
+    spawned = multiprocessing.get_context("spawn")
+    lock = spawned.Lock()
+    process = spawned.Process(target=theirs.hold, args=(lock,))
+    process.start()
+    print(process.join(20), process.exitcode)
+    memory = SharedMemory(create=True, size=8)
+    memory.buf[0] = 7
+    print(memory.buf[0])
+    memory.close()
+    memory.unlink()
+""",
+        "[1, 2, 3]\n[2, 4]\nput None 0 1\nNone 0\n7\n",
+        files={
+            "theirs.py": "def double(n): return 2 * n\ndef hold(lock):\n    with lock: pass\n",
+        },
+        needs_files=True,
+        processes=True,
+    ),
+    Program(
+        "a script serves itself over a network of its own",
+        """\
+import asyncio, http.server, socket, threading, urllib.request
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.path.encode())
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever).start()
+for host in ("127.0.0.1", "localhost"):
+    with urllib.request.urlopen(f"http://{host}:{server.server_port}/path") as answer:
+        print(answer.status, answer.read())
+server.shutdown()
+server.server_close()
+async def main():
+    async def answer(reader, writer):
+        writer.write((await reader.readline()).upper())
+        writer.close()
+    async with await asyncio.start_server(answer, "localhost", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+        writer.write(b"line\\n")
+        line = await reader.read()
+        writer.close()
+        return line
+print(asyncio.run(main()))
+one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+one.bind(("127.0.0.1", 0))
+other.sendto(b"datagram", one.getsockname())
+print(one.recvfrom(99)[0])
+one.close()
+other.close()
+""",
+        "200 b'/path'\n200 b'/path'\nb'LINE\\n'\nb'datagram'\n",
+        needs_files=True,
+        loopback=True,
     ),
 )

@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from typing import get_args
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -39,7 +40,8 @@ from sandbox.forkserver import (
 from sandbox.levels import MEANING, JailLevel, Witness, witnessed
 from sandbox.orders import how_it_ended, loaded, orders
 from sandbox.quarters import quarters
-from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxUnavailable
+from sandbox.second_try import SecondTry, TriedJob
+from sandbox.types import PRELOADABLE, Job, Outcome, SandboxError, SandboxLost, SandboxUnavailable
 from sandbox.wire import frame
 from sandbox.zygote import NOT_TAKEN_UP
 
@@ -72,7 +74,8 @@ class JailSandbox:
         level = self._servers.level(self._at_most)
         if level is None:
             return f"jail: up to {self._at_most} ({MEANING[self._at_most]}), not tried yet"
-        return f"jail: {level} ({MEANING[level]})"
+        granted = "; on request processes and sockets of a job's own" if level == "L4" else ""
+        return f"jail: {level} ({MEANING[level]}{granted})"
 
     async def witness(self, coming: Job | None = None) -> Witness:
         """The level that canaries saw to hold; starts a fork server if none runs yet, or none
@@ -82,16 +85,17 @@ class JailSandbox:
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
-        process = await self._start(job)
-        try:
+        async with self.start(job) as process:
             return await process.finish()
-        finally:
-            await process.kill()
 
     @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[_Running]:
+    async def start(self, job: Job) -> AsyncIterator[TriedJob[_Running]]:
         """A running job to talk with; leaving the context kills it."""
-        process = await self._start(job)
+
+        async def start() -> list[_Running]:
+            return [await self._start(job)]
+
+        (process,) = await SecondTry(start).begin()
         try:
             yield process
         finally:
@@ -100,19 +104,25 @@ class JailSandbox:
     @asynccontextmanager
     async def pair(
         self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[_Running, _Running]]:
+    ) -> AsyncIterator[tuple[TriedJob[_Running], TriedJob[_Running]]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         told = [_checked(first, False), _checked(second, False)]
         if first.seed != second.seed or _profile_of(first) != _profile_of(second):
-            raise SandboxError("two jobs of a pair need the same seed, sites, modules and preload")
-        server = await self._server(first)
-        if shared and server.profile.level == "L2":
-            raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
-        seats = await server.pair(bool(first.stdin or second.stdin))
-        started = [
-            _Running(server, seat, job, {**one, "shared": shared}, endless=False)
-            for seat, job, one in zip(seats, (first, second), told, strict=True)
-        ]
+            raise SandboxError(
+                "two jobs of a pair need the same seed, sites, modules, preload and grants"
+            )
+
+        async def start() -> list[_Running]:
+            server = await self._server(first)
+            if shared and server.profile.level == "L2":
+                raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
+            seats = await server.pair(bool(first.stdin or second.stdin), first.owner)
+            return [
+                _Running(server, seat, job, {**one, "shared": shared}, endless=False)
+                for seat, job, one in zip(seats, (first, second), told, strict=True)
+            ]
+
+        started = await SecondTry(start).begin()
         try:
             yield started[0], started[1]
         finally:
@@ -128,7 +138,7 @@ class JailSandbox:
         async def start() -> _Running:
             told = _checked(job, endless=True)
             server = await self._server(job)
-            return _Running(server, await server.silent(), job, told, endless=True)
+            return _Running(server, await server.silent(job.owner), job, told, endless=True)
 
         batch = RestartingBatch(start, job)
         try:
@@ -139,7 +149,8 @@ class JailSandbox:
     async def _start(self, job: Job) -> _Running:
         told = _checked(job, endless=False)
         server = await self._server(job)
-        return _Running(server, await server.alone(bool(job.stdin)), job, told, endless=False)
+        seat = await server.alone(bool(job.stdin), job.owner)
+        return _Running(server, seat, job, told, endless=False)
 
     async def _server(self, job: Job) -> ForkServer:
         return await self._servers.get(self._at_most, _profile_of(job), self._ready)
@@ -157,6 +168,8 @@ class _Servers:
         self._latest: dict[tuple[JailLevel, _Wanted, bool], ForkServer] = {}
         """The server that was found last for what was asked."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._ungranted: set[tuple[str, ...]] = set()
+        """What was tried to be granted to jobs, and could not be."""
         self._host = os.getpid()
 
     def close(self) -> None:
@@ -192,10 +205,9 @@ class _Servers:
     async def _found(self, at_most: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
         known = self._levels.get(at_most)
         if known is not None:
-            profile = Profile(known, *wanted)
-            server = self._adopted(profile, ready)
+            server = self._adopted(self._profile(known, wanted), ready)
             try:
-                return server or await self._started(profile, ready)
+                return server or await self._started_for(known, wanted, ready)
             except NotGranted as refusal:
                 # Not tried one level below: what was said to hold here is what jobs must get.
                 raise SandboxError(
@@ -204,7 +216,7 @@ class _Servers:
         refusals = []
         for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(at_most) + 1]):
             try:
-                server = await self._started(Profile(level, *wanted), ready)
+                server = await self._started_for(level, wanted, ready)
             except NotGranted as refusal:
                 refusals.append(f"{level}: {refusal}")
                 continue
@@ -214,6 +226,24 @@ class _Servers:
             "the system grants no level of the jail (" + "; ".join(refusals) + "); "
             "the backend `subprocess` works here, with limits only"
         )
+
+    def _profile(self, level: JailLevel, wanted: _Wanted) -> Profile:
+        """What is wanted, less what this system does not grant a job."""
+        profile = Profile(level, *wanted)
+        if level == "L4" and profile.grants not in self._ungranted:
+            return profile
+        return replace(profile, grants=())
+
+    async def _started_for(self, level: JailLevel, wanted: _Wanted, ready: bool) -> ForkServer:
+        profile = self._profile(level, wanted)
+        try:
+            return await self._started(profile, ready)
+        except NotGranted:
+            if not profile.grants:
+                raise
+        # One process without a network is less for the job, and no weaker jail.
+        self._ungranted.add(profile.grants)
+        return await self._started(self._profile(level, wanted), ready)
 
     def _adopted(self, profile: Profile, ready: bool) -> ForkServer | None:
         loop = asyncio.get_running_loop()
@@ -259,8 +289,10 @@ class _Servers:
 
 _SERVERS = _Servers()
 
-_Wanted = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
-"""A profile but for its level: seed, sites, modules and preload."""
+_Wanted = tuple[
+    int, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]
+]
+"""A profile but for its level: seed, sites, modules, preload and grants."""
 
 
 def _profile_of(job: Job) -> _Wanted:
@@ -268,7 +300,7 @@ def _profile_of(job: Job) -> _Wanted:
         name for name in PRELOADABLE
         if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
     )
-    return job.seed, job.sites, tuple(job.modules.items()), preload
+    return job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
 
 
 async def _canaries(server: ForkServer) -> Witness:
@@ -285,7 +317,9 @@ async def _canaries(server: ForkServer) -> Witness:
     met = outcome.messages[0] if outcome.messages else None
     if not isinstance(met, dict):
         raise SandboxError(f"the canaries of the jail said nothing: {outcome}")
-    return witnessed(server.controls, {name: str(error) for name, error in met.items()})
+    return witnessed(
+        server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
+    )
 
 
 def _checked(job: Job, endless: bool) -> dict[str, object]:
@@ -304,7 +338,9 @@ def _checked(job: Job, endless: bool) -> dict[str, object]:
     # signal, which a program may ignore, and a second later the end.
     cpu = (limits["cpu"], limits["cpu"] + 1) if limits["cpu"] else (_UNLIMITED, _UNLIMITED)
     ceilings = [(limits[name],) * 2 for name in ("memory", "file", "open_files")] + [cpu]
-    return told | {"modules": {}, "shared": False, "ceilings": ceilings}
+    # The first process of its pid space is one more, and none of the job's.
+    processes = (limits["processes"] + 1,) * 2
+    return told | {"modules": {}, "shared": False, "ceilings": ceilings, "processes": processes}
 
 
 class _Running(Conversation):
@@ -346,7 +382,15 @@ class _Running(Conversation):
         return self._seat.end is not None or self._seat.lost or self._outcome is not None
 
     def _heard(self) -> None:
-        if self.inbox.ended and self._stopped is None and self._outcome is None:
+        if not self.inbox.ended or self._stopped is not None or self._outcome is not None:
+            return
+        if self._server.profile.grants:
+            # What it started may still be writing: the outcome waits until all of it has ended.
+            if self._deadline is not None:
+                self._deadline.cancel()
+            if self._mercy is None:
+                self._kill()
+        else:
             # Its last word is said; whatever still runs in it is to run no longer.
             self._seat.on_end = None
             self._server.kill(self._seat)
@@ -366,13 +410,14 @@ class _Running(Conversation):
             if self.inbox.received_bytes == before:
                 break
         if self._outcome is None:
-            self._finish(*end)
+            said_end = self.inbox.ended and self._stopped is None
+            self._finish(0 if said_end else end[0], end[1])
 
     def _give_up(self) -> None:
         """What became of the job cannot be known: that is no fault of its code."""
         self._put_away()
         self._seat.close()
-        self._settle(SandboxError(f"the fork server ended: {self._server.broken}"))
+        self._settle(SandboxLost(f"the fork server ended: {self._server.broken}"))
 
     def _abandon(self) -> None:
         """Its event loop is closed, so nobody waits: only descriptors are left to give back."""
@@ -441,7 +486,7 @@ class _Running(Conversation):
 
     def _weigh(self) -> None:
         """Without a file system of its own, a job's folder is weighed now and then."""
-        folder = f"{self._server.base}/{self._seat.folder}"
+        folder = self._server.folder(self._seat)
         if _heavier(folder, SCRATCH_MIB << 20, lockdown.MOST_ENTRIES):
             self._condemn(
                 "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MOST_ENTRIES} files"

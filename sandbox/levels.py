@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +32,14 @@ _GUARDED = ("read a file", "list a folder", "write a file", "write beside the ow
 PORTABLE = ("start a process", "run a program", "read a file", "list a folder", "write a file")
 """Canaries that need nothing of Linux."""
 _APART = ("see the file system", "see the parent process")
+_OPEN = {
+    "processes": (
+        "start a process", "run a program", "signal another process", "see the parent process",
+    ),
+    "loopback": ("open a socket", "see the parent process"),
+}
+"""Canaries that show nothing of a job that is granted so much: whoever they reach is its own, or
+the first process of its pid space, which heeds no signal."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +57,33 @@ class Witness:
 
     level: Level
     layers: tuple[Layer, ...]
+    grants: frozenset[str] = frozenset()
+    """What jobs that ask for it are granted here beyond one process: "processes", "loopback"."""
 
 
-def witnessed(controls: Mapping[str, str], met: Mapping[str, str]) -> Witness:
+def witnessed(
+    controls: Mapping[str, str], met: Mapping[str, str], grants: Collection[str] = ()
+) -> Witness:
     """The level that canaries show.
 
     `controls` and `met` give for each canary the error it met before and inside the jail, empty
     where it got through. One whose control was refused in the same way shows nothing; of each
-    layer all canaries must be refused, and one at least that was not refused before.
+    layer all canaries must be refused, and one at least that was not refused before; but for
+    those that `grants` leave open.
     """
-    seccomp = _layer("seccomp", _FILTERED, {"EPERM", "EACCES"}, controls, met)
+    left = {name for grant in grants for name in _OPEN[grant]}
+    filtered = tuple(name for name in _FILTERED if name not in left)
+    places = tuple(name for name in _APART if name not in left)
+    seccomp = _layer("seccomp", filtered, {"EPERM", "EACCES"}, controls, met)
     files = _layer("files", _GUARDED, {"EPERM", "EACCES", "ENOENT", "EROFS"}, controls, met)
     landlock = _layer("Landlock", _GUARDED[-1:], {"EACCES"}, controls, met)
-    spaces = _layer("namespaces", _APART, {"ENOENT", "ESRCH"}, controls, met)
+    spaces = _layer("namespaces", places, {"ENOENT", "ESRCH"}, controls, met)
     level: Level = "L1"
     if seccomp.holds and files.holds:
         level = "L2"
         if landlock.holds:
             level = "L4" if spaces.holds else "L3"
-    return Witness(level, (seccomp, files, landlock, spaces))
+    return Witness(level, (seccomp, files, landlock, spaces), frozenset(grants))
 
 
 def apart(met: Mapping[str, str]) -> Layer:

@@ -12,12 +12,12 @@ import ctypes
 import os
 import struct
 
-from sandbox.filters import ALLOWED, ARCHITECTURES, KILL_PROCESS
+from sandbox.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS
 from sandbox.syscalls import NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 MACHINE = os.uname().machine
 _COLUMN = ARCHITECTURES.get(MACHINE, (0, 0))[0]
@@ -38,13 +38,13 @@ _MNT_DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID = 1, 2
 
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
 _CHANGE = (1 << 4) | (1 << 5) | (1 << 7) | (1 << 8) | (1 << 12) | (1 << 13)
 """Remove folders and files, make folders, files and links, and move them between folders."""
 _LINK = 1 << 12
 """Make a symbolic link, or move one in."""
-_FILE_RIGHTS = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
+_FILE_RIGHTS = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
 MOST_ENTRIES = 4096
 """Files and folders that a job may have at once."""
 _HANDLED = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -138,19 +138,21 @@ def ruleset(
     devices: Iterable[str],
     listable: Iterable[str] = (),
     unlinked: Iterable[str] = (),
+    grants: Collection[str] = (),
 ) -> int:
     """A descriptor of rules: what may be read, folders that may be changed, files that may be
     written, folders whose names may be listed, folders that may be changed but for symbolic links.
     Everything else that Landlock knows is refused: files, TCP, signals and abstract sockets. Paths
-    that do not exist are left out."""
+    that do not exist are left out. With `processes` granted, what may be read may be run; with
+    `loopback`, TCP is left to the network that the job has."""
     known = (1 << _HANDLED.get(version, 16)) - 1
     attributes = struct.pack("=Q", known)
     if version >= _TCP_SINCE:
-        attributes += struct.pack("=Q", 3)
+        attributes += struct.pack("=Q", 0 if "loopback" in grants else 3)
     if version >= _SCOPES_SINCE:
         attributes += struct.pack("=Q", 3)
     rules = _call("Landlock", "landlock_create_ruleset", attributes, len(attributes), 0)
-    read = _READ_FILE | _READ_DIR
+    read = _READ_FILE | _READ_DIR | (_EXECUTE if "processes" in grants else 0)
     for paths, rights in (
         (readable, read),
         (writable, read | _WRITE_FILE | _TRUNCATE | _CHANGE),
@@ -186,8 +188,9 @@ def restrict(rules: int) -> None:
 # Namespaces.
 
 
-def enter_namespaces(user: int, group: int) -> None:
-    """New user, mount, pid, network, ipc and host name spaces; children live in the pid space.
+def enter_namespaces(user: int, group: int, pids: bool = True) -> None:
+    """New user, mount, pid, network, ipc and host name spaces; children live in the pid space,
+    unless each is to have one of its own.
 
     The user keeps its number, so that files keep their owner.
     """
@@ -197,7 +200,7 @@ def enter_namespaces(user: int, group: int) -> None:
         _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWIPC
         | _CLONE_NEWUTS
     )
-    _call("namespaces", "unshare", spaces)
+    _call("namespaces", "unshare", spaces if pids else spaces & ~_CLONE_NEWPID)
     try:
         for name, text in (
             ("setgroups", "deny"),
@@ -210,9 +213,37 @@ def enter_namespaces(user: int, group: int) -> None:
         raise Refused("namespaces", error.errno or 0) from error
 
 
-def build_root(root: str, readable: Sequence[str], folders: Sequence[str], bytes_each: int) -> None:
+def fork_apart() -> int:
+    """A fork into new user, mount, pid, network and ipc name spaces, whose first process the child
+    is; with every power there until it gives them up. Raises `Refused`."""
+    child: int = _FORKING_SYSCALL(*_APART)
+    if child < 0:
+        raise Refused("name spaces of a job's own", ctypes.get_errno())
+    return child
+
+
+def show_at(folder: str, place: str) -> None:
+    """Has a folder appear at another place too, in this process's own mounts."""
+    _mount(folder, place, None, _MS_BIND, None)
+
+
+def raise_loopback() -> None:
+    """Switches on the one interface of a new network."""
+    import fcntl
+    import socket
+
+    up = 1
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        fcntl.ioctl(asked, _SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", up))
+
+
+def build_root(
+    root: str, readable: Sequence[str], folders: Sequence[str], bytes_each: int,
+    made: Mapping[str, str | bytes | None],
+) -> None:
     """Makes `root`, an empty folder, the whole file system: `readable` and nothing else, read
-    only, and `folders`, each a file system in memory of its own size."""
+    only, and `folders`, each a file system in memory of its own size. `made` are links and where
+    they lead, files and what they hold, and with `None` empty folders."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE, None)
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID, "size=1m,mode=755")
     for path in readable:
@@ -227,6 +258,15 @@ def build_root(root: str, readable: Sequence[str], folders: Sequence[str], bytes
         _mount(path, target, None, _MS_BIND | _MS_REC, None)
     for folder in folders:
         os.makedirs(root + folder)
+    for path, what in made.items():
+        os.makedirs(os.path.dirname(root + path), exist_ok=True)
+        if what is None:
+            os.mkdir(root + path)
+        elif isinstance(what, bytes):
+            with open(root + path, "wb") as file:
+                file.write(what)
+        elif not os.path.lexists(root + path):
+            os.symlink(what, root + path)
     attributes = struct.pack("=QQQQ", _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
     _call(
         "namespaces", "mount_setattr", _AT_FDCWD, root.encode(), _AT_RECURSIVE, attributes,
@@ -280,6 +320,14 @@ def _prctl(what: str, option: int, value: int) -> None:
 
 _RESTRICT = ctypes.c_long(_number("landlock_restrict_self"))
 _ZERO = ctypes.c_long(0)
+_SET_INTERFACE_FLAGS = 0x8914
+_SIGCHLD = 17
+_FORKING_SYSCALL = ctypes.PyDLL(None, use_errno=True).syscall
+"""With the interpreter's lock held throughout, so that the copy holds it too."""
+_FORKING_SYSCALL.restype = ctypes.c_long
+_APART = (
+    ctypes.c_long(_number("clone")), ctypes.c_long(APART | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
+)
 _DIE = (
     ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL),
 )

@@ -50,8 +50,8 @@ _SPARE_USERS = range(60_706, 61_184)
 _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
 INSIDE = (
-    "guest", "syscalls", "filters", "lockdown", "canaries", "removal", "unopened", "watch",
-    "zygote",
+    "guest", "syscalls", "filters", "lockdown", "locks", "canaries", "removal", "semaphores",
+    "unopened", "watch", "zygote",
 )
 """Our modules that a fork server runs; they find each other and the standard library, no more."""
 _LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")

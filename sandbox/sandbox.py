@@ -56,7 +56,9 @@ class Sandbox(Protocol):
     Cancelling any of them ends the processes it started before the cancellation goes on.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The backend's, as the table has it."""
 
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""

@@ -47,6 +47,8 @@ _FEW_ENTRIES = 200
 _LOWEST_SOURCE = 16
 """Descriptors are moved up here before they are given places in the child."""
 _DEATH_S = 10.0
+_GRANTS = frozenset({"loopback", "processes"})
+"""What no job has to ask for here."""
 
 Output = Literal["kept", "dropped"]
 
@@ -79,7 +81,7 @@ class SubprocessSandbox:
         """Limits only; on macOS also what canaries show of the profile."""
         limits = Layer("limits", True, "set by the guest and by the host")
         if sys.platform != "darwin":
-            return Witness("L1", (limits,))
+            return Witness("L1", (limits,), _GRANTS)
         outcome = await self.run(Job(
             "from jail_canaries import tried\njail.send(tried(jail.payload))",
             payload=[*PORTABLE],
@@ -88,7 +90,7 @@ class SubprocessSandbox:
         met = outcome.messages[0] if outcome.messages else None
         seen = met if isinstance(met, dict) else {}
         seatbelt = apart(seen)
-        return Witness("M" if seatbelt.holds else "L1", (limits, seatbelt))
+        return Witness("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""

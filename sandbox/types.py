@@ -4,6 +4,7 @@ Errors of our surroundings are exceptions; everything untrusted code does is a v
 
     SandboxError                the jail itself is broken or absent; the message says what to do
       SandboxUnavailable        this system cannot run this backend
+      SandboxLost               what held the job was ended from outside; nothing is known of it
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class SandboxUnavailable(SandboxError):
     """This backend cannot run here; the message says what would help."""
 
 
+class SandboxLost(SandboxError):
+    """What held a job was ended from outside, and what became of the job cannot be known."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a job may use; each is enforced by the system or by the host, not by the guest."""
@@ -55,8 +60,9 @@ class Limits:
     """The largest file the job may write."""
     open_files: int = 64
     processes: int = 64
-    """Processes and threads together. In the jail a job is one process whatever this says, and its
-    threads are bounded with those of all jobs of its fork server."""
+    """Processes and threads together. In the jail it bounds a job that is granted processes. Any
+    other is one process whatever this says, and its threads are bounded with those of all jobs of
+    its fork server."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,20 @@ class Job:
     """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
     loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
+    owner: str = ""
+    """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
+    processes: bool = False
+    """The job may start processes of its own inside the jail. Granted where everything that it
+    starts is seen to end with it (`Witness.grants`); elsewhere it stays one process."""
+    loopback: bool = False
+    """The job may use sockets of a network of its own, in which there is nobody else. Granted as
+    `processes` are."""
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """What it asks for beyond one process without a network."""
+        wanted = {"loopback": self.loopback, "processes": self.processes}
+        return tuple(name for name, asked in wanted.items() if asked)
 
 
 REFUSALS = {

@@ -52,10 +52,15 @@ class Watch:
         }
         sys.addaudithook(self._note)
 
-    def begin(self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool) -> None:
-        """From now on rules are told; `own` folders belong to the job, and so, with `relative`,
-        does every path that is not absolute. Under `own` no path is told of: where files are
-        closed altogether, a traceback looks there for lines all the same."""
+    def begin(
+        self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool,
+        granted: tuple[str, ...] = (),
+    ) -> None:
+        """From now on rules are told but those `granted`; `own` folders belong to the job, and so,
+        with `relative`, does every path that is not absolute. Under `own` no path is told of:
+        where files are closed altogether, a traceback looks there for lines all the same."""
+        for rule in granted:
+            self._told[rule] = None
         self._own = own
         self._relative = relative
         self._tell = tell

@@ -14,6 +14,10 @@ It answers `READY` once, then `ENDED` for each seat with what the kernel says of
 `FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
 the kernel ends its copies with it.
 
+Where jobs are granted more than one process, or sockets, a copy is not a child of this process
+but of the first process of name spaces of its own (`_become_first`): that process does nothing but
+wait, and when it ends the kernel ends all others there.
+
 The copies are made by `fork` of the C library and not by `os.fork`: that runs hooks for
 threads and locks that do not exist here, at half a millisecond each.
 """
@@ -39,7 +43,9 @@ import sys
 
 from sandbox import canaries, guest, lockdown
 from sandbox.filters import OWN_PID, places, stage_one, stage_two
+from sandbox.locks import FileLocks
 from sandbox.removal import remove
+from sandbox.semaphores import OneProcess
 from sandbox.unopened import OwnFiles, hold_library, show_lines
 from sandbox.watch import Watch
 
@@ -84,6 +90,7 @@ class _Desk:
         self.work = f"{base}/{letter}/work"
         self.home = self.work.encode()
         self.tmp = f"{base}/{letter}/tmp".encode()
+        self.memory = f"{base}/{letter}/shm"
         self.shared = shared
         self.rules = rules
         self.own = (f"{base}/{letter}/", shared or self.work)
@@ -99,12 +106,15 @@ class Zygote:
         self._level: str = orders["level"]
         self._files = self._level != "L2"
         self._base: str = orders["base"]
+        self._grants: tuple[str, ...] = tuple(orders["grants"])
+        self._slots: list[str] = orders["slots"]
         self._fork = ctypes.PyDLL(None).fork
         self._warm_ups: list[Callable[[bool], None]] = []
         """What our modules offer to run while a child waits."""
         self._poll = select.poll()
-        self._alive: dict[int, tuple[int, int, int]] = {}
-        """Descriptor of a child to its number, seat and folder."""
+        self._alive: dict[int, tuple[int, int, int, int]] = {}
+        """Descriptor of a child to its number, seat and folder, and where the word on the job's
+        own end comes from."""
         self._pids: dict[int, int] = {}
         self._tenants: dict[int, int] = {}
         self._shared: set[int] = set()
@@ -127,15 +137,21 @@ class Zygote:
             guest.become(orders["user"], [])
         user, group = os.getuid(), os.getgid()
         readable = [*orders["readable"], *_libraries(), *_SOURCES]
+        if "processes" in self._grants:
+            readable.append(sys.executable)
         if not self._files:
             self._preload()
             hold_library(orders["library"])
         if self._level == "L4":
             self._base = "/jail"
-            lockdown.enter_namespaces(user, group)
-            slots = [f"{self._base}/{slot}" for slot in range(orders["slots"])]
+            lockdown.enter_namespaces(user, group, pids=not self._grants)
+            slots = [f"{self._base}/{slot}" for slot in self._slots]
             shown = [orders["library"], *readable, *_DEVICES]
-            lockdown.build_root(orders["root"], shown, slots, orders["scratch_bytes"])
+            lockdown.build_root(
+                orders["root"], shown, slots, orders["scratch_bytes"], self._made_for_grants()
+            )
+            if "loopback" in self._grants:
+                readable += _NAMES
         guest.lower(resource.RLIMIT_CORE, 0, 0)
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
         # Counted for all of a user: jobs are to run out of timers before anyone else does.
@@ -159,12 +175,15 @@ class Zygote:
             desk = _Desk("/job", "a", None, -1)
             self._desks = {
                 (slot, place): desk
-                for slot in range(orders["slots"]) for place in (ALONE, FIRST, SECOND)
+                for slot in range(len(self._slots)) for place in (ALONE, FIRST, SECOND)
             }
-        if self._level == "L4":
+        if self._level == "L4" and not self._grants:
             self._start_init()
-        lockdown.Filter(stage_one(lockdown.MACHINE, "guarded" if self._files else "none")).load()
-        program = stage_two(lockdown.MACHINE, metadata=self._may_change_metadata())
+        stage = stage_one(lockdown.MACHINE, "guarded" if self._files else "none", self._grants)
+        lockdown.Filter(stage).load()
+        if self._grants:
+            self._try_apart()
+        program = stage_two(lockdown.MACHINE, self._may_change_metadata(), self._grants)
         self._own_pid = places(program, OWN_PID)
         self._stage_two = lockdown.Filter(program)
         self._import(readable)
@@ -197,15 +216,18 @@ class Zygote:
         for _, _, part in ancillary:
             descriptors.frombytes(part)
         desk = self._desks[folder, place]
-        pid = self._fork()
+        told, tells = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
+        pid = lockdown.fork_apart() if self._grants else self._fork()
         if pid == 0:
+            if self._grants:
+                self._become_first(desk, tells)
             self._become_child(descriptors, desk, waits)
-        for descriptor in descriptors:
+        for descriptor in (*descriptors, *((tells,) if self._grants else ())):
             os.close(descriptor)
         if pid < 0:
             raise OSError("the system has no room for another process")
         watched = os.pidfd_open(pid)
-        self._alive[watched] = (pid, seat, folder)
+        self._alive[watched] = (pid, seat, folder, told)
         self._pids[seat] = pid
         self._tenants[folder] = self._tenants.get(folder, 0) + 1
         if place != ALONE:
@@ -213,10 +235,14 @@ class Zygote:
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
-        pid, seat, folder = self._alive.pop(watched)
+        pid, seat, folder, told = self._alive.pop(watched)
         self._poll.unregister(watched)
         os.close(watched)
         _, status, usage = os.wait4(pid, 0)
+        if told >= 0:
+            with contextlib.suppress(BlockingIOError):
+                status = int.from_bytes(os.read(told, 4), "little") or status
+            os.close(told)
         del self._pids[seat]
         self._control.send(ANSWER.pack(ENDED, seat, status, usage.ru_utime + usage.ru_stime))
         self._tenants[folder] -= 1
@@ -227,13 +253,47 @@ class Zygote:
 
     def _clear(self, folder: int) -> None:
         """Empties a folder of what its jobs left; a job alone had two of its five places."""
-        base = f"{self._base}/{folder}"
+        base = f"{self._base}/{self._slots[folder]}"
         inner = _folders(base) if folder in self._shared else _folders(base)[:_PLACES_ALONE]
+        if self._grants:
+            inner = [*inner, *_memories(base)]
         self._shared.discard(folder)
         for place in inner:
             # A folder of a file system in memory grows with each name in it.
             if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
                 _empty(place)
+
+    def _become_first(self, desk: _Desk, tells: int) -> None:
+        """In the first process of a job's name spaces: makes the job's process and returns in it.
+
+        The first waits for it, says how it ended, and ends; it runs nothing foreign, heeds no
+        signal from within, and whatever is left there ends with it.
+        """
+        try:
+            lockdown.die_with_parent()
+            os.setsid()
+            if "processes" in self._grants:
+                lockdown.show_at(desk.memory, _MEMORY)
+            if "loopback" in self._grants:
+                lockdown.raise_loopback()
+            lockdown.drop_capabilities()
+            worker = self._fork()
+            if worker == 0:
+                if "processes" in self._grants:
+                    os.setsid()
+                return
+            os.closerange(0, tells)
+            os.closerange(tells + 1, _MOST_DESCRIPTORS)
+            while True:
+                ended, status = os.wait()
+                if ended == worker:
+                    os.write(tells, status.to_bytes(4, "little"))
+                    os._exit(0)
+        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+            import traceback
+
+            traceback.print_exc()
+        os._exit(NOT_TAKEN_UP)
 
     def _become_child(self, descriptors: array.array[int], desk: _Desk, waits: bool) -> NoReturn:
         """Runs in the copy: takes its seat, gives up the rest, does one job and ends.
@@ -244,10 +304,17 @@ class Zygote:
         try:
             for number, descriptor in enumerate(descriptors):
                 _dup2(descriptor, number)
+            if self._grants:
+                for number in range(guest.CHANNEL, len(descriptors)):
+                    os.set_inheritable(number, False)
             if self._level != "L4":  # there the first process of the pid space sees to it
                 lockdown.die_with_parent()
             if desk.rules >= 0:
-                _fchdir(desk.folder)
+                if self._grants:
+                    os.chdir(desk.work)  # the handle leads into the fork server's mounts
+                    lockdown.restrict(self._common)
+                else:
+                    _fchdir(desk.folder)
                 _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = desk.home, desk.tmp
                 lockdown.restrict(desk.rules)
             _closerange(len(descriptors), _MOST_DESCRIPTORS)
@@ -291,7 +358,7 @@ class Zygote:
     ) -> None:
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
-        _setrlimit(resource.RLIMIT_NPROC, self._threads)
+        _setrlimit(resource.RLIMIT_NPROC, job["processes"] if self._grants else self._threads)
         files = job["files"]
         if files:
             _shadow(files)
@@ -307,7 +374,7 @@ class Zygote:
         peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
         shared = desk.shared if job["shared"] else None
         jail = guest.Jail(job["payload"], files, desk.work, shared, self._channel, peer)
-        self._watch.begin(self._channel.tell, desk.own, relative=self._files)
+        self._watch.begin(self._channel.tell, desk.own, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
@@ -315,8 +382,9 @@ class Zygote:
 
     def _make_folders(self) -> None:
         os.umask(0o022)
-        for slot in range(self._orders["slots"]):
-            for folder in _folders(f"{self._base}/{slot}"):
+        for slot in self._slots:
+            base = f"{self._base}/{slot}"
+            for folder in (*_folders(base), *(_memories(base) if self._grants else ())):
                 os.makedirs(folder, 0o700)
         self._bare_bytes = os.stat(folder).st_size
 
@@ -326,8 +394,8 @@ class Zygote:
             raise lockdown.Refused("Landlock", 38)
         library = self._orders["library"]
         # For each child its own folders alone; what it may read is narrowed further below.
-        for slot in range(self._orders["slots"]):
-            base = f"{self._base}/{slot}"
+        for slot, name in enumerate(self._slots):
+            base = f"{self._base}/{name}"
             shared = f"{base}/shared"
             # What the first of a pair writes must not follow a link that the second made to where
             # the first finds its modules.
@@ -336,10 +404,13 @@ class Zygote:
                 (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared], []),
                 (SECOND, [f"{base}/b/work", f"{base}/b/tmp"], [shared]),
             ):
+                letter = "ab"[place == SECOND]
+                memory = [f"{base}/{letter}/shm"] if self._grants else []
                 self._desks[slot, place] = _Desk(
-                    base, "ab"[place == SECOND], None if place == ALONE else shared,
+                    base, letter, None if place == ALONE else shared,
                     lockdown.ruleset(
-                        version, [library, *readable], inner, _DEVICES, unlinked=unlinked
+                        version, [library, *readable], [*inner, *memory], _DEVICES,
+                        unlinked=unlinked, grants=self._grants,
                     ),
                 )
         # Packages that were installed there are none of a job's unless its sites name them.
@@ -347,11 +418,45 @@ class Zygote:
             f"{library}/{name}" for name in os.listdir(library)
             if name not in ("site-packages", "dist-packages")
         ]
+        # What appears at another place too is no more found by the folder that it lies in.
+        memories = [
+            folder for name in self._slots if self._grants
+            for folder in _memories(f"{self._base}/{name}")
+        ]
         common = lockdown.ruleset(
-            version, [*readable, *modules], (self._base,), _DEVICES, listable=(library,)
+            version, [*readable, *modules], (self._base, *memories), _DEVICES,
+            listable=(library,), grants=self._grants,
         )
+        if self._grants:
+            # Under rules for files nothing can be mounted, as each job's first process must.
+            self._common = common
+            return
         lockdown.restrict(common)
         os.close(common)
+
+    def _made_for_grants(self) -> dict[str, str | bytes | None]:
+        """What programs that start others, or have a network, look for at fixed places."""
+        made: dict[str, str | bytes | None] = {}
+        if "loopback" in self._grants:
+            made |= _NAMES
+        if "processes" not in self._grants:
+            return made
+        made |= {_MEMORY: None, "/bin/python": sys.executable, "/bin/python3": sys.executable}
+        shared = self._orders["shared"]
+        if shared:
+            # Found also by an interpreter that is given an environment of its own.
+            made |= {
+                f"/lib/{name}": f"{shared}/{name}" for name in os.listdir(shared)
+                if name.startswith("libpython")
+            }
+        return made
+
+    def _try_apart(self) -> None:
+        """Finds out now, and not with a job, whether the system grants name spaces for each."""
+        child = lockdown.fork_apart()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
 
     def _start_init(self) -> None:
         """The first process of a pid space: when it ends, all others in it do.
@@ -381,6 +486,9 @@ class Zygote:
 
     def _import(self, readable: list[str]) -> None:
         orders = self._orders
+        if "processes" not in self._grants:
+            sys.meta_path.insert(0, OneProcess())
+            fcntl.flock = FileLocks().flock
         if self._files and self._may_change_metadata():
             os.chmod, os.utime = _by_descriptor(os.chmod), _by_descriptor(os.utime)
         if self._files:
@@ -403,13 +511,24 @@ class Zygote:
         self._path = list(sys.path)
         self._rehearsal = marshal.dumps({
             "ceilings": [resource.getrlimit(kind) for kind in _LIMITED],
+            "processes": resource.getrlimit(resource.RLIMIT_NPROC),
             "files": {}, "modules": {}, "shared": False, "payload": None, "source": "",
             "message_bytes": 1 << 20, "program": compile("pass", guest.PROGRAM_NAME, "exec"),
         })
-        self._watch = Watch((orders["library"], *readable, *_DEVICES))
+        memory = [_MEMORY] if self._grants else []
+        self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
+        allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}
+        self._allowed = tuple(rule for grant in self._grants for rule in allowed[grant])
 
 
-_SOURCES = ("/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime", "/etc/ld.so.cache")
+_SOURCES = (
+    "/dev/urandom", "/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/ld.so.cache",
+)
+_MEMORY = "/dev/shm"
+_NAMES: dict[str, bytes] = {
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": b"hosts: files\n",
+}
+"""The one name in a network of one's own."""
 _DEVICES = ("/dev/null", "/dev/zero")
 _LIMITED = (
     resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
@@ -465,6 +584,11 @@ def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
 
 def _folders(base: str) -> list[str]:
     return [f"{base}/{inner}" for inner in ("a/work", "a/tmp", "b/work", "b/tmp", "shared")]
+
+
+def _memories(base: str) -> list[str]:
+    """What the two jobs of a folder see at `_MEMORY`."""
+    return [f"{base}/a/shm", f"{base}/b/shm"]
 
 
 def _empty(folder: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from agent.checks.signs import ACTING, WRITTEN
+from agent.domain import INTEGRITY_MEANING
 from agent.graph import STEPS, diagram
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +42,16 @@ def test_every_part_of_the_sandbox_stands_in_the_table() -> None:
     }
 
     assert named == parts
+
+
+def test_every_sign_is_explained() -> None:
+    text = read("docs/verdicts.md")
+    assert not [sign for sign in (*ACTING, *WRITTEN) if f"`{sign}`" not in text]
+
+
+def test_both_axes_are_told_as_they_are_named() -> None:
+    rows = re.findall(r"^\| (outside|observed|in-process) \| (.+) \|$", read("README.md"), re.M)
+    assert rows == list(INTEGRITY_MEANING.items())
 
 
 def test_links_between_documents_lead_somewhere() -> None:

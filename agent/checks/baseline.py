@@ -15,6 +15,8 @@ STEPS_LEAST = 2_000
 STEPS_MOST = 4_000_000
 STEPS_FACTOR = 20
 """A candidate may take this many times the steps of the base's longest test that ended."""
+LOOKED_AT = 10
+"""The part of a candidate's steps after which it is looked at."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Baseline:
     steps: tuple[int, ...]
     output: str | None
     """What a program without tests printed before its end."""
+    cpu_s: tuple[float, ...] = ()
+    """Processor seconds of each test."""
+    hidden: bool = False
+    """A run that came to an end seemed to repeat itself: nothing can be told from looking."""
 
     @property
     def failing(self) -> list[int]:
@@ -40,9 +46,22 @@ class Baseline:
     @property
     def step_limit(self) -> int:
         """Steps that a candidate may take in one test."""
+        return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * int(self._most(self.steps))))
+
+    @property
+    def look_at(self) -> int:
+        """The step from which on a candidate is looked at for whether it repeats itself: such as
+        the base's longest test never came to. 0 is never."""
+        return 0 if self.hidden else self.step_limit // LOOKED_AT
+
+    @property
+    def longest_s(self) -> float:
+        """Processor seconds of the base's longest test that ended."""
+        return self._most(self.cpu_s)
+
+    def _most(self, spent: Sequence[float]) -> float:
         ended = [one.ended != "timeout" for one in self.screened]
-        most = max((steps for steps, own in zip(self.steps, ended, strict=True) if own), default=0)
-        return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * most))
+        return max((one for one, own in zip(spent, ended, strict=False) if own), default=0)
 
     def _by_steps(self, indices: list[int]) -> list[int]:
         slow = [self.screened[index].ended == "timeout" for index in indices]
@@ -52,10 +71,15 @@ class Baseline:
 
 def baseline_item(
     text: str, steps: int, cpu_s: float, wall_s: float, tests: Sequence[int],
-    hanging: Sequence[int],
+    hanging: Sequence[int], end_s: float = 0.0,
 ) -> Json:
-    """Asks a process to run the program's own text under some of its tests."""
+    """Asks a process to run the program's own text under some of its tests.
+
+    With `end_s`, the kernel ends the process after so many seconds of a test that cannot be
+    interrupted, and tests that pass may be run once more, to see what changes in them.
+    """
     return {
         "kind": "baseline", "text": text, "steps": steps, "cpu_s": cpu_s, "wall_s": wall_s,
         "tests": list(tests), "hanging": list(hanging), "short_steps": STEPS_SHORT,
+        "end_s": end_s, "look_at": 0,
     }

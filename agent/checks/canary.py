@@ -1,48 +1,72 @@
-"""Rewrites a program's answers, to see whether tests that share its process would notice.
+"""Rewrites a program's answers, or a test's comparisons, to see whether a pass means anything.
 
 Where tests and program share a process, the program could have made the tests pass whatever it
 answers: by a patched assert, a patched runner. So every answer is spoilt in place, the same
 frames and the same side effects: `return E` becomes `return (E, spoilt)[on]`, and likewise
 `yield E`, `raise E` and the body of a `lambda`; a function without an answer raises at its end.
 What takes an answer's place lets itself be called, indexed and calculated with, and equals
-nothing; once it is false and once it is true. Tests that pass both times are not believed. It is
-evidence against a pass, never for one: a program that knows of canaries can sing.
+nothing; once it is false and once it is true. A test that passes both times is vacuous: it is no
+evidence. In a third run each `a == b` of the test also compares what was equal with a fresh
+object that nothing honest equals.
 
-The other rewriting hands each answer to a function first, which takes the operators of the
-answer's class away from it (`programs.disarming`).
+All of it is evidence against a pass, never for one: a program that knows of canaries can sing.
+What is told them apart by has a new name each time.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import Literal
 
-SPOILER = "__spoiler__"
-"""A list among the builtins: 0 or 1, the object that takes an answer's place, an exception."""
-DISARM = "__disarmed__"
-"""A function among the builtins, from an answer to that answer."""
-
-Manner = Literal["", "spoilt false", "spoilt true", "disarmed"]
-"""How the answers of a program are rewritten."""
+Manner = Literal["", "spoilt false", "spoilt true", "sentinel"]
+"""How a run differs from a plain one."""
 
 _SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
 """Without them there is no object whose answers could be spoilt."""
 
 
-def rewritten(text: str, manner: Manner) -> str:
-    """The program with its answers rewritten; the text itself where it does not parse."""
-    if not manner:
-        return text
+@dataclass(frozen=True)
+class Canary:
+    """One way to rewrite; `name` is what the rewritten text finds among the builtins."""
+
+    manner: Manner
+    name: str
+
+    def program(self, text: str) -> str:
+        """The program with its answers spoilt; the text itself where it does not parse."""
+        if not self.manner.startswith("spoilt"):
+            return text
+        return _rewritten(text, _Answers(self.name))
+
+    def test(self, text: str) -> str:
+        """The test with its comparisons heard; the text itself where it does not parse."""
+        return _rewritten(text, _Equalities(self.name)) if self.manner == "sentinel" else text
+
+
+def _rewritten(text: str, how: ast.NodeTransformer) -> str:
     try:
-        changed = _Answers(manner).visit(ast.parse(text))
-        return ast.unparse(ast.fix_missing_locations(changed))
+        return ast.unparse(ast.fix_missing_locations(how.visit(ast.parse(text))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 
 
+class _Equalities(ast.NodeTransformer):
+    """`assert a == b` becomes `assert heard(a, b)`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        match node.test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                node.test = ast.Call(ast.Name(self._name, ast.Load()), [left, right], [])
+        return node
+
+
 class _Answers(ast.NodeTransformer):
-    def __init__(self, manner: Manner) -> None:
-        self._spoils = manner != "disarmed"
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self._spoil(node)
@@ -65,8 +89,8 @@ class _Answers(ast.NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         self.generic_visit(node)
-        if self._spoils and node.exc is not None:
-            node.exc = _choice(node.exc, 2)
+        if node.exc is not None:
+            node.exc = self._choice(node.exc, 2)
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.Yield:
@@ -76,21 +100,29 @@ class _Answers(ast.NodeTransformer):
         return node
 
     def _chosen(self, answer: ast.expr) -> ast.expr:
-        if not self._spoils:
-            call = ast.Call(ast.Name(DISARM, ast.Load()), [answer], [])
-            return ast.copy_location(call, answer)
-        return _choice(answer, 1)
+        return self._choice(answer, 1)
 
     def _spoil(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         silent = not _answers(node)
         self.generic_visit(node)
-        if self._spoils and silent and node.name not in _SETTING_UP:
-            node.body = _Leaving().visit(ast.Module(node.body, [])).body
-            node.body.append(_refusal())
+        if silent and node.name not in _SETTING_UP:
+            refusal = ast.If(self._part(0), [ast.Raise(self._part(2), None)], [])
+            node.body = _Leaving(refusal).visit(ast.Module(node.body, [])).body
+            node.body.append(refusal)
+
+    def _choice(self, answer: ast.expr, index: int) -> ast.expr:
+        both = ast.Tuple([answer, self._part(index)], ast.Load())
+        return ast.copy_location(ast.Subscript(both, self._part(0), ast.Load()), answer)
+
+    def _part(self, index: int) -> ast.expr:
+        return ast.Subscript(ast.Name(self._name, ast.Load()), ast.Constant(index), ast.Load())
 
 
 class _Leaving(ast.NodeTransformer):
     """Has a function without an answer raise where it would return."""
+
+    def __init__(self, refusal: ast.stmt) -> None:
+        self._refusal = refusal
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         return node
@@ -102,20 +134,7 @@ class _Leaving(ast.NodeTransformer):
         return node
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        return [_refusal(), node]
-
-
-def _choice(answer: ast.expr, index: int) -> ast.expr:
-    both = ast.Tuple([answer, _part(index)], ast.Load())
-    return ast.copy_location(ast.Subscript(both, _part(0), ast.Load()), answer)
-
-
-def _part(index: int) -> ast.expr:
-    return ast.Subscript(ast.Name(SPOILER, ast.Load()), ast.Constant(index), ast.Load())
-
-
-def _refusal() -> ast.stmt:
-    return ast.If(_part(0), [ast.Raise(_part(2), None)], [])
+        return [self._refusal, node]
 
 
 def _answers(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import datetime
     from typing import Any, Protocol
 
     # A wire value is JSON, an object anything at all; both are checked where they are used.
@@ -71,8 +69,6 @@ MUTABLE: dict[type, str] = {
 }
 """Containers that both sides keep equal, and their tags."""
 
-VIEWS: dict[type, str] = {type({}.keys()): "dk", type({}.values()): "dv", type({}.items()): "di"}
-
 _BUILTINS: tuple[type, ...] = (
     object, type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set,
     frozenset, range, slice, type, Counter, OrderedDict, defaultdict, deque,
@@ -80,7 +76,7 @@ _BUILTINS: tuple[type, ...] = (
 _BUILTIN_PATHS = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _BUILTINS}
 _CLOSED = frozenset({
     "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "datetime.date", "datetime.time",
-    "datetime.datetime", "datetime.timedelta", "datetime.timezone",
+    "datetime.datetime", "datetime.timedelta", "datetime.timezone", "zoneinfo.ZoneInfo",
     *(
         f"{module}.{name}" for module in ("pathlib", "pathlib._local")
         for name in ("Path", "PosixPath", "PurePath", "PurePosixPath", "PureWindowsPath")
@@ -107,80 +103,29 @@ def plain_class(path: str) -> type:
     if path not in _CLOSED:
         raise Garbled("a class that is not plain")
     module, _, name = path.rpartition(".")
-    found: type = _library(module, name)
+    found: type = getattr(importlib.import_module(module), name)
     return found
 
 
-def _library(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(module), name)
-
-
 def contents(value: Object) -> list[Object]:
-    """The items of a mutable container as its builtin base holds them, keys and values in turn.
-
-    Overridden methods of a subclass are passed over: the base knows what is there.
-    """
-    if isinstance(value, list):
-        return list(list.__iter__(value))
-    if isinstance(value, dict):
-        items: list[Object] = []
-        for key, item in dict.items(value):
-            items += (key, item)
-        return items
-    if isinstance(value, set):
-        return list(set.__iter__(value))
-    if isinstance(value, bytearray):
-        return [bytes(value)]
-    return list(deque.__iter__(value))
+    """The items of a mutable container; of a dict first its keys, then its values."""
+    return [*value, *value.values()] if isinstance(value, dict) else [*value]
 
 
 def refill(value: Object, items: list[Object]) -> None:
     """Makes a mutable container hold `items`, in the form `contents` gives, in place."""
-    if isinstance(value, list):
-        list.__setitem__(value, slice(None), items)
-    elif isinstance(value, dict):
-        dict.clear(value)
-        for key, item in zip(items[::2], items[1::2], strict=True):
-            dict.__setitem__(value, key, item)
+    if isinstance(value, (list, bytearray)):
+        value[:] = items
+        return
+    value.clear()
+    if isinstance(value, dict):
+        half = len(items) // 2
+        for key, item in zip(items[:half], items[half:], strict=True):
+            value[key] = item
     elif isinstance(value, set):
-        set.clear(value)
-        set.update(value, items)
-    elif isinstance(value, bytearray):
-        value[:] = b"".join(items)
+        value.update(items)
     else:
-        deque.clear(value)
-        deque.extend(value, items)
-
-
-def array_content(value: Object) -> list[Wire] | None:
-    """The type, shape and numbers of a numpy array of plain numbers, else `None`."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or type(value) is not numpy.ndarray or value.dtype.kind not in "biufc":
-        return None
-    if value.dtype.kind == "c":
-        pairs = value.astype("complex128").view("float64")
-        return [value.dtype.str, list(value.shape), [x.hex() for x in pairs.ravel().tolist()]]
-    if value.dtype.kind == "f":
-        numbers = [float(x).hex() for x in value.ravel().tolist()]
-    else:
-        numbers = value.ravel().tolist()
-    return [value.dtype.str, list(value.shape), numbers]
-
-
-def array_from(content: list[Wire]) -> Object:
-    """The numpy array that `array_content` described."""
-    import numpy
-
-    kind, shape, numbers = content
-    dtype = numpy.dtype(kind)
-    if dtype.kind not in "biufc" or len(numbers) > MAX_ITEMS:
-        raise Garbled("an array of no plain number type")
-    if dtype.kind == "c":
-        pairs = numpy.array([float.fromhex(x) for x in numbers], dtype="float64")
-        return pairs.view("complex128").astype(dtype).reshape(shape)
-    if dtype.kind == "f":
-        numbers = [float.fromhex(x) for x in numbers]
-    return numpy.array(numbers, dtype=dtype).reshape(shape)
+        value.extend(items)
 
 
 class Encoder:
@@ -222,9 +167,6 @@ class Encoder:
 
     def content(self, value: Object) -> Wire:
         """The wire form of what a mutable container holds."""
-        array = array_content(value)
-        if array is not None:
-            return array
         if isinstance(value, bytearray):
             return value.hex()
         return self._all(contents(value))
@@ -250,8 +192,8 @@ class Encoder:
             raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
 
     def _compound(self, value: Object, kind: type) -> Wire:
-        if kind in MUTABLE or array_content_possible(value):
-            return self.container(value, MUTABLE.get(kind, "np"))
+        if kind in MUTABLE:
+            return self._container(value, MUTABLE[kind])
         if kind is tuple:
             return ["t", self._all(value)]
         if kind is frozenset:
@@ -267,18 +209,14 @@ class Encoder:
             return ["r", kind.__name__, *self._all((value.start, value.stop, value.step))]
         if kind is type(Ellipsis) or kind is type(NotImplemented):
             return ["k", str(value)]
-        if kind in VIEWS:
-            return [VIEWS[kind], self._all(value)]
-        if kind is types.MappingProxyType:
-            return ["mp", self._all(value.items())]
         if isinstance(value, type) and plain_path(value) is not None:
             return ["g", plain_path(value)]
-        closed = _closed(value, kind) or _number(value)
-        if closed is not None:
-            return closed
+        path = plain_path(kind)
+        if path in _CLOSED:
+            return ["v", path, *self._all(_parts(value, path))]
         return self._refer(value, self)
 
-    def container(self, value: Object, tag: str) -> Wire:
+    def _container(self, value: Object, tag: str) -> Wire:
         """A mutable container: its content on first mention, its id ever after."""
         oid = self._table.oid(value)
         if oid is not None:
@@ -292,58 +230,14 @@ class Encoder:
         return [tag, oid, self.content(value), *extra]
 
 
-def array_content_possible(value: Object) -> bool:
-    """Whether a value is a numpy array that crosses as a value."""
-    numpy = sys.modules.get("numpy")
-    return (
-        numpy is not None and type(value) is numpy.ndarray and value.dtype.kind in "biufc"
-    )
-
-
-def _closed(value: Object, kind: type) -> Wire:
-    """The wire form of the closed classes of the standard library, else `None`."""
-    path = plain_path(kind)
-    match path:
-        case "decimal.Decimal":
-            return ["D", str(value)]
-        case "fractions.Fraction":
-            return ["F", hex(value.numerator), hex(value.denominator)]
-        case "uuid.UUID":
-            return ["u", value.hex]
-        case "datetime.timedelta":
-            return ["td", value.days, value.seconds, value.microseconds]
-        case "datetime.date":
-            return ["dt", "date", value.isoformat(), None, 0]
-        case "datetime.timezone":
-            return _zone(value)
-        case "datetime.datetime" | "datetime.time":
-            zone = None if value.tzinfo is None else _zone(value.tzinfo)
-            if value.tzinfo is not None and zone is None:
-                return None
-            return ["dt", kind.__name__, value.replace(tzinfo=None).isoformat(), zone, value.fold]
-    if path is not None and path.startswith("pathlib"):
-        return ["p", kind.__name__, str(value)]
-    return None
-
-
-def _number(value: Object) -> Wire:
-    """The wire form of a numpy scalar, else `None`."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biufc":
-        return ["n", array_content(numpy.array(value))]
-    return None
-
-
-def _zone(zone: datetime.tzinfo) -> Wire:
-    if plain_path(type(zone)) == "datetime.timezone":
-        offset = zone.utcoffset(None)
-        assert offset is not None
-        name = zone.tzname(None)
-        given = type(zone)(offset).tzname(None) != name  # type: ignore[call-arg]  # a timezone
-        return ["tz", offset.days, offset.seconds, offset.microseconds, name if given else None]
-    if type(zone).__module__ == "zoneinfo" and getattr(zone, "key", None):
-        return ["zi", str(zone.key)]  # type: ignore[attr-defined]  # only ZoneInfo gets here
-    return None
+def _parts(value: Any, path: str) -> Iterable[Object]:
+    """What a value of the closed classes is made of, as its class takes it."""
+    if path == "uuid.UUID":
+        return [value.hex]
+    if path == "zoneinfo.ZoneInfo":
+        return [value.key]
+    parts: tuple[Object, ...] = value.__reduce_ex__(4)[1]  # the first in which a fold is told
+    return parts
 
 
 class Decoder:
@@ -361,10 +255,8 @@ class Decoder:
 
     def refill(self, value: Object, content: Wire) -> None:
         """Gives a known container the content the other side sent."""
-        if array_content_possible(value):
-            value[...] = array_from(content)
-        elif isinstance(value, bytearray):
-            refill(value, [bytes.fromhex(content)])
+        if isinstance(value, bytearray):
+            refill(value, [*bytes.fromhex(content)])
         else:
             refill(value, self._all(content))
 
@@ -385,6 +277,11 @@ class Decoder:
             return _COMPOUND[tag](self._all(rest[0]))
         if tag == "r":
             return {"range": range, "slice": slice}[rest[0]](*self._all(rest[1:]))
+        if tag == "v" and rest[0] in _CLOSED:
+            parts = self._all(rest[1:])
+            if not {plain_path(type(part)) for part in parts} <= _PARTS:
+                raise Garbled("a value made of what is none")
+            return plain_class(rest[0])(*parts)
         return self._resolve(wire, self)
 
     def _all(self, wires: list[Wire]) -> list[Object]:
@@ -395,77 +292,35 @@ class Decoder:
     def _container(self, tag: str, rest: list[Wire]) -> Object:
         oid, content = rest[0], rest[1]
         value: Object
-        if tag == "np":
-            value = array_from(content)
-            self._table.take(oid, value)
+        if tag == "dd":
+            value = defaultdict(self.value(rest[2]))
+        elif tag == "q":
+            value = deque(maxlen=rest[2])
         else:
-            if tag == "dd":
-                value = defaultdict(self.value(rest[2]))
-            elif tag == "q":
-                value = deque(maxlen=rest[2])
-            else:
-                value = _CONTAINERS[tag]()
-            # Before its content: a cycle leads back to it.
-            self._table.take(oid, value)
-            self.refill(value, content)
+            value = _CONTAINERS[tag]()
+        # Before its content: a cycle leads back to it.
+        self._table.take(oid, value)
+        self.refill(value, content)
         self._table.settle(oid)
         return value
-
-
-def _moment(name: str, text: str, zone: Wire, fold: int) -> Object:
-    if name not in ("date", "time", "datetime"):
-        raise Garbled("a moment that is none")
-    moment = _library("datetime", name).fromisoformat(text)
-    return moment if name == "date" else moment.replace(tzinfo=_zone_from(zone), fold=fold)
-
-
-def _zone_from(zone: Wire) -> datetime.tzinfo | None:
-    if zone is None:
-        return None
-    tag, *rest = zone
-    made: datetime.tzinfo
-    if tag == "zi":
-        made = _library("zoneinfo", "ZoneInfo")(rest[0])
-    elif tag == "tz":
-        days, seconds, micros, name = rest
-        offset = _library("datetime", "timedelta")(days, seconds, micros)
-        zone_class = _library("datetime", "timezone")
-        made = zone_class(offset) if name is None else zone_class(offset, name)
-    else:
-        raise Garbled("a time zone that is none")
-    return made
-
-
-def _path(name: str, text: str) -> Object:
-    if f"pathlib.{name}" not in _CLOSED:
-        raise Garbled("a path that is none")
-    return _library("pathlib", name)(text)
-
-
-def _later(module: str, name: str) -> Callable[..., Object]:
-    """A class of the library, imported when it is called."""
-
-    def make(*args: Object) -> Object:
-        return _library(module, name)(*args)
-
-    return make
 
 
 _MANY = 32
 """Longer lists are worth a look whether they can be taken as they are."""
 _BARE = {type(None), bool, int, float, str}
+_PARTS = {
+    "builtins.int", "builtins.str", "builtins.bytes", "builtins.NoneType", "zoneinfo.ZoneInfo",
+    "datetime.timedelta", "datetime.timezone",
+}
+"""Classes of what the closed classes are made of."""
 
 _CONTAINERS: dict[str, Callable[[], Object]] = {
-    "l": list, "s": set, "ba": bytearray, "q": deque, "np": list, **DICTS,
+    "l": list, "s": set, "ba": bytearray, "q": deque, **DICTS,
 }
 
 _COMPOUND: dict[str, Callable[[list[Object]], Object]] = {
     "t": tuple,
     "z": frozenset,
-    "dk": lambda items: dict.fromkeys(items).keys(),
-    "dv": lambda items: dict(enumerate(items)).values(),
-    "di": lambda items: dict(items).items(),
-    "mp": lambda items: types.MappingProxyType(dict(items)),
 }
 
 _SIMPLE: dict[str, Callable[..., Object]] = {
@@ -475,13 +330,4 @@ _SIMPLE: dict[str, Callable[..., Object]] = {
     "b": bytes.fromhex,
     "c": lambda real, imag: complex(float.fromhex(real), float.fromhex(imag)),
     "k": {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}.__getitem__,
-    "D": _later("decimal", "Decimal"),
-    "F": lambda above, below: _library("fractions", "Fraction")(int(above, 16), int(below, 16)),
-    "td": _later("datetime", "timedelta"),
-    "dt": _moment,
-    "tz": lambda *rest: _zone_from(["tz", *rest]),
-    "zi": lambda key: _zone_from(["zi", key]),
-    "u": _later("uuid", "UUID"),
-    "p": _path,
-    "n": lambda content: array_from(content)[()],
 }

@@ -41,6 +41,7 @@ def job(
                 "code": test.code,
                 "uses_output": isinstance(test, Script) and test.uses_output,
                 "node": test.node if isinstance(test, Script) else "",
+                "without": [*test.without] if isinstance(test, Script) else [],
             }
             for test in tests
         ],

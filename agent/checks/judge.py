@@ -1,81 +1,68 @@
-"""Judges a solution by its tests, outside of it; the only room that knows both sides.
+"""Judges a solution by its tests; the only room that knows both sides.
 
-The tests run in one jail and the solution in another, joined by a channel (`remote`): the
-first never holds the solution, the second never an expected value. Verdicts come from the
-tests' process alone. Whatever the solution does is a verdict; `SandboxError` is raised only
-when the jail itself is broken.
+An example with plain values is compared by the host (`examples`). Any other test has two
+witnesses: `plain_run` says how it comes out, as pytest itself would; `observed_run` says whether
+that can be believed. `belief` puts the two together. Whatever the solution does is a verdict;
+`SandboxError` is raised only when the jail itself is broken.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from pathlib import PurePosixPath
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent.checks import shipping
-from agent.checks.alone import run_in_process
+from agent.checks import belief, shipping
+from agent.checks.astray import astray
+from agent.checks.belief import Seen
+from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
 from agent.checks.canary import Manner
-from agent.checks.examples import (
-    LAST_WORD_S,
-    Elsewhere,
-    answers,
-    asked,
-    calls,
-    ended,
-    explained,
-    lacks_permission,
-)
+from agent.checks.examples import Elsewhere, answers, asked, calls
 from agent.checks.masking import mask
-from agent.checks.reading import told_snippet
-from agent.checks.transform import always_skipped, unsupported
+from agent.checks.nodes import stands_for
+from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
+from agent.checks.plain_run import PlainRun, run_file, run_snippets
+from agent.checks.signs import may_equal_anything, reaching, written_for
+from agent.checks.transform import unsupported
 from agent.domain import (
+    REST,
     VETOING_ORIGINS,
     Ending,
-    Integrity,
     Report,
     Script,
     Solution,
-    Status,
     Task,
     TestCase,
     Verdict,
 )
-from sandbox.sandbox import Process, Sandbox
+from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError
 
 START_S = 30.0
-"""A busy machine may take this long to start two interpreters."""
-GRACE_S = 4.0
-"""The tests' process stops a test by itself; this much later the host does."""
-LATE_TESTS = 2
-"""After so many tests that came to no end the others are given a fifth of the time."""
+"""A busy machine may take this long to start an interpreter."""
 NO_FILES = (
     "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
     "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
 )
 ANSWER_BYTES = 2_000_000
-"""More than any answer that is not sent to the tests' process, escapes and all."""
+"""More than any answer that is not sent to the witnesses, escapes and all."""
 SHOWN = 2_000
 SCRIPT_WALL_FACTOR = 2.0
+OBSERVED_FACTOR = 3.0
+"""Observing may take so many times what the plain run took, and a moment more."""
+OBSERVED_S = 2.0
+UNASKED = "nobody was asked whether this can be believed"
+HURRY_S = 0.5
+HURRY_FACTOR = 3.0
+"""A spoilt test may take so many times what the slowest took, and a moment more."""
+MOST_ALONE = 5
+"""Tests observed alone before the others are believed to behave as these."""
+PLAIN_RUNS = 3
+"""Where the witnesses disagree, the plain one is heard so often: any failure is flaky."""
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Seeds:
-    """What a solution's chance depends on."""
-
-    hash: int = 0
-    """The hash seed of the interpreter; each other one takes a fork server of its own."""
-    random: int | None = None
-    """The seed of `random`; `None` leaves it as it is, the same in every process."""
-
-
-FIRST_SEEDS = Seeds()
 
 
 async def check(
@@ -88,17 +75,19 @@ async def check(
     wall_s: float = 5.0,
     seeds: Seeds = FIRST_SEEDS,
     first_failure: bool = False,
+    observe: bool = True,
 ) -> Report:
     """What the tests show of the solution: one verdict per test, or per pytest node.
 
     The program is also run as a script where `run_program` says so; left open, where a test
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
-    `first_failure` tests may have no verdict once one of them has failed.
+    `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
+    the plain witness is heard: for programs of which nothing is claimed, as mutants are.
     """
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
-    bench = _Bench(solution, task, sandbox, wall_s, seeds, first_failure)
+    bench = _Bench(Brought(solution, task, sandbox, wall_s, seeds), first_failure, observe)
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
@@ -108,7 +97,10 @@ async def check(
             ending, verdicts = await _both(bench, tests)
     else:
         verdicts = await bench.verdicts(tests, "")
-    return Report(solution=solution.id, verdicts=_unique(verdicts), ending=ending)
+    return Report(
+        solution=solution.id, verdicts=_unique(verdicts), ending=ending,
+        astray=next(iter(bench.astray), ""),
+    )
 
 
 def calling(
@@ -116,7 +108,7 @@ def calling(
 ) -> Job:
     """A job that answers calls of a program as those of examples are answered, in a process that
     holds the program alone; `wall_s` is for each of them."""
-    return _Bench(solution, task, sandbox, wall_s).calling(called, wall_s)
+    return _Bench(Brought(solution, task, sandbox, wall_s)).calling(called, wall_s)
 
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
@@ -130,412 +122,307 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
     return ending.result(), verdicts.result()
 
 
-@dataclass
-class _Ask:
-    """One snippet, or one node of a test file, and what came of it."""
-
-    test: TestCase
-    rows: list[tuple[str, Row]] = field(default_factory=list)
-    in_process: str = ""
-    """Why it must be judged in one process with the solution."""
+_Snippets = list[tuple[str, TestCase, str | None]]
+_Again = Callable[[Sequence[str], Manner], Awaitable[PlainRun]]
+"""Hears the plain witness once more: on some tests, or on all; spoilt, or as it is."""
+_OnceMore = Callable[[Sequence[str]], Awaitable[ObservedRun]]
+"""Observes these tests in a fresh pair of processes."""
 
 
 @dataclass(frozen=True)
 class _Bench:
     """A solution on its way through all its tests."""
 
-    solution: Solution
-    task: Task
-    sandbox: Sandbox
-    wall_s: float
-    seeds: Seeds = FIRST_SEEDS
+    brought: Brought
     first_failure: bool = False
-    late: list[str] = field(default_factory=list)
-    """Names of tests that came to no end."""
+    observe: bool = True
+    found: dict[int, list[Verdict]] = field(default_factory=dict)
+    """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
+    astray: list[str] = field(default_factory=list)
+    """What files of tests ran in place of the program."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
-        """A verdict for each test, in the order of the tests."""
-        asks = [_Ask(test) for test in tests]
-        for ask in asks:
-            ask.in_process = unsupported(ask.test.code, self._all_modules)
-        outside = [ask for ask in asks if not ask.in_process]
-        snippets = [ask for ask in outside if not _node(ask.test)]
-        snippets = await self._compare_examples(snippets)
-        if snippets and not self._settled(asks):
-            await self._observe_snippets(snippets, output)
-        by_file: dict[str, list[_Ask]] = {}
-        for ask in outside:
-            if _node(ask.test):
-                by_file.setdefault(ask.test.code, []).append(ask)
+        """Verdicts on each test, in the order of the tests."""
+        snippets = await self._compare_examples([test for test in tests if not _node(test)])
+        if snippets and not self._settled():
+            await self._hear_snippets(snippets, output)
+        by_file: dict[str, list[TestCase]] = {}
+        for test in tests:
+            if _node(test):
+                by_file.setdefault(test.code, []).append(test)
         for code, group in by_file.items():
-            if not self._settled(asks):
-                await self._observe_file(code, group)
-        if not self._settled(asks):
-            await self._fall_back([ask for ask in asks if ask.in_process])
-        return [
-            _verdict(ask.test, name, row) for ask in asks for name, row in ask.rows
-        ]
+            if not self._settled():
+                await self._hear_file(code, group)
+        return [verdict for test in tests for verdict in self.found.get(id(test), ())]
 
-    def _settled(self, asks: Sequence[_Ask]) -> bool:
+    def _settled(self) -> bool:
         """Whether a failure was seen, and one is enough."""
         return self.first_failure and any(
-            row["status"] not in ("passed", "unsettled") for ask in asks for _, row in ask.rows
+            verdict.fails for verdicts in self.found.values() for verdict in verdicts
+        )
+
+    async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
+        """Judges the examples whose answers the host itself can compare; returns the others."""
+        waiting = [(test, one) for test in tests if (one := asked(test)) is not None]
+        while waiting:
+            wall_s = self.brought.test_s
+            job = self.calling(calls([one for _, one in waiting]), wall_s)
+            rows = await answers(
+                self.brought.sandbox, job, [one for _, one in waiting], wall_s, START_S
+            )
+            for (test, _), row in zip(waiting, rows, strict=False):
+                if isinstance(row, Elsewhere):
+                    continue
+                self.found[id(test)] = [belief.compared(test, row)]
+                if row["status"] == "timeout":
+                    self.brought.late.append(test.name)
+            waiting = [] if self._settled() else waiting[len(rows) :]
+        return [test for test in tests if id(test) not in self.found]
+
+    async def _hear_snippets(self, tests: list[TestCase], output: str) -> None:
+        snippets: _Snippets = [
+            (str(number), test, output if _uses_output(test) else None)
+            for number, test in enumerate(tests)
+        ]
+        reasons = {key: self._out_of_reach(test) for key, test, _ in snippets}
+        followed = [one for one in snippets if not reasons[one[0]]]
+        observed = ObservedRun()
+        plain = await self._heard(
+            run_snippets(self.brought, snippets),
+            observe_snippets(self.brought, followed, observed) if followed else None,
+        )
+
+        async def again(keys: Sequence[str], manner: Manner) -> PlainRun:
+            chosen = [one for one in snippets if not keys or one[0] in keys]
+            return await run_snippets(self._hurried(plain, manner), chosen, manner)
+
+        async def once_more(keys: Sequence[str]) -> ObservedRun:
+            run = ObservedRun()
+            await observe_snippets(self.brought, [one for one in snippets if one[0] in keys], run)
+            return run
+
+        modules = self.brought.all_modules
+        calling = {
+            key for key, test, _ in snippets if belief.keeps_to_calls(test.code, modules)
+        }
+        rows = await self._weighed(plain, observed, reasons, calling, again, once_more)
+        for key, test, _ in snippets:
+            seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
+            self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+
+    async def _hear_file(self, code: str, tests: list[TestCase]) -> None:
+        ours = await shipping.shipment(self.brought.sandbox, self.brought.task.sites, True)
+        if not ours.opens_files:
+            for test in tests:
+                seen = Seen({"status": "error", "message": NO_FILES})
+                self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+            return
+        reason = self._out_of_reach(tests[0])
+        observed = ObservedRun()
+        plain = await self._heard(
+            run_file(self.brought, code, tests),
+            None if reason else observe_file(self.brought, code, tests, observed),
+        )
+
+        async def again(keys: Sequence[str], manner: Manner) -> PlainRun:
+            return await run_file(self._hurried(plain, manner), code, tests, manner, keys)
+
+        async def once_more(keys: Sequence[str]) -> ObservedRun:
+            run = ObservedRun()
+            await observe_file(self.brought, code, [_only(tests, key) for key in keys], run)
+            return run
+
+        reasons = dict.fromkeys(plain.rows, reason)
+        calling = {*plain.rows} if belief.keeps_to_calls(code, self.brought.all_modules) else set()
+        rows = await self._weighed(plain, observed, reasons, calling, again, once_more)
+        own = isinstance(tests[0], Script) and tests[0].file == self.brought.solution.entry
+        if words := astray(self.brought, plain, code, own=own):
+            self.astray.append(words)
+        for test in tests:
+            node = _node(test)
+            mine = {name: seen for name, seen in rows.items() if _of(test, name)}
+            if not mine and (node != REST or not (rows or len(tests) > 1)):
+                mine[test.name if node == REST else node] = Seen(_uncollected(node, plain))
+            self.found[id(test)] = [
+                belief.verdict(
+                    test, name if node == REST else test.name + name.removeprefix(node),
+                    self._with_text(test, seen),
+                )
+                for name, seen in mine.items()
+            ]
+
+    async def _heard(
+        self, plain: Awaitable[PlainRun], observing: Awaitable[None] | None
+    ) -> PlainRun:
+        """Both witnesses at once; the observed one has a while after the plain one is done."""
+        if observing is None:
+            return await plain
+        started = time.monotonic()
+        watching = asyncio.ensure_future(observing)
+        try:
+            run = await plain
+            took_s = time.monotonic() - started
+            if any(belief.passes(row) for row in run.rows.values()):
+                await asyncio.wait(
+                    [watching], timeout=OBSERVED_S + (OBSERVED_FACTOR - 1) * took_s
+                )
+            if watching.done():
+                watching.result()
+            return run
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    async def _weighed(
+        self, plain: PlainRun, observed: ObservedRun, reasons: Mapping[str, str],
+        calling: Collection[str], again: _Again, once_more: _OnceMore,
+    ) -> dict[str, Seen]:
+        """What was seen of each test, after all that has to be looked at once more."""
+        rows = dict(plain.rows)
+        passing = [key for key, row in rows.items() if belief.passes(row)]
+        failing = [key for key in passing if belief.can_contradict(observed.rows.get(key))]
+        against = await self._contradicted([key for key in failing if key in calling], once_more)
+        signs = {key: plain.signs_of(key) for key in rows}
+        if against:
+            for run in [await again([], "") for _ in range(PLAIN_RUNS - 1)]:
+                for key in against:
+                    if not belief.passes(run.rows.get(key, {})):
+                        rows[key] = _flaky(run.rows.get(key, {}))
+        within = [
+            key for key in passing
+            if key not in against and observed.rows.get(key, {}).get("status") != "passed"
+        ]
+        vacuous: frozenset[str] = frozenset()
+        if within and self.observe:
+            vacuous = await self._canaries(within, signs, again)
+        return {
+            key: Seen(
+                row, signs=signs[key], observed=observed.rows.get(key),
+                unfollowed=reasons.get(key, "") or observed.problem,
+                contradicted=key in against, vacuous=key in vacuous,
+            )
+            for key, row in rows.items()
+        }
+
+    async def _contradicted(
+        self, keys: Sequence[str], once_more: _OnceMore
+    ) -> frozenset[str]:
+        """Those that fail from outside again, each alone in a fresh pair of processes; of very
+        many those that fail again together, where any does alone."""
+        found: set[str] = set()
+        if len(keys) > MOST_ALONE:
+            rows = (await once_more(keys)).rows
+            keys = [key for key in keys if belief.can_contradict(rows.get(key))]
+        for key in keys[:MOST_ALONE]:
+            if belief.can_contradict((await once_more([key])).rows.get(key)):
+                found.add(key)
+        return frozenset(found | {*keys[MOST_ALONE:]} if found else found)
+
+    async def _canaries(
+        self, keys: Sequence[str], signs: dict[str, list[str]], again: _Again
+    ) -> frozenset[str]:
+        """Those that pass whatever the program answers; a pass that something equal to anything
+        has brought about is a sign."""
+        false, sentinel = await asyncio.gather(
+            again(keys, "spoilt false"), self._with_sentinel(keys, again)
+        )
+        for key in keys:
+            signs[key] += sentinel.signs.get(key, ())
+        deaf = [key for key in keys if belief.passes(false.rows.get(key, {}))]
+        if not deaf:
+            return frozenset()
+        true = await again(deaf, "spoilt true")
+        return frozenset(key for key in deaf if belief.passes(true.rows.get(key, {})))
+
+    async def _with_sentinel(self, keys: Sequence[str], again: _Again) -> PlainRun:
+        """What a run with a sentinel shows; nothing where no object can be equal to anything."""
+        texts = "".join(self.brought.files.values())
+        return await again(keys, "sentinel") if may_equal_anything(texts) else PlainRun()
+
+    def _hurried(self, plain: PlainRun, manner: Manner) -> Brought:
+        """The same with a deadline for tests that took no longer than they did: a spoilt program
+        often comes to no end, and what it takes says nothing about the tests'."""
+        if not manner:
+            return self.brought
+        slowest = max((float(row.get("wall_s", 0.0)) for row in plain.rows.values()), default=0.0)
+        wall_s = min(self.brought.wall_s, HURRY_S + HURRY_FACTOR * slowest)
+        return replace(self.brought, wall_s=wall_s, late=[])
+
+    def _out_of_reach(self, test: TestCase) -> str:
+        if not self.observe:
+            return UNASKED
+        return unsupported(test.code, self.brought.all_modules)
+
+    def _with_text(self, test: TestCase, seen: Seen) -> Seen:
+        """The same, with what the program's text says against it."""
+        text = self.brought.solution.text
+        return replace(
+            seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
         )
 
     async def ending(self) -> Ending:
         """Runs the program as a script, in a jail of its own."""
+        brought = self.brought
+        wall_s = brought.wall_s * SCRIPT_WALL_FACTOR
         job = Job(
             program=shipping.program("script"),
             payload={
-                "entry": self.solution.entry, "text": mask(self.solution.text),
-                "argv": list(self.task.argv), "random_seed": self._random_seed,
+                "entry": brought.solution.entry, "text": mask(brought.solution.text),
+                "argv": list(brought.task.argv), "random_seed": brought.random_seed,
             },
             modules=shipping.modules(),
-            files=self._files,
-            stdin=self.task.stdin,
-            sites=self.task.sites,
-            seed=self.seeds.hash,
-            preload=self._preload,
-            limits=Limits(
-                wall_s=self.wall_s * SCRIPT_WALL_FACTOR, cpu_s=self.wall_s * SCRIPT_WALL_FACTOR
-            ),
+            files=brought.files,
+            stdin=brought.task.stdin,
+            sites=brought.task.sites,
+            seed=brought.seeds.hash,
+            preload=brought.preload,
+            limits=Limits(wall_s=wall_s, cpu_s=wall_s),
         )
-        return _ending(await self.sandbox.run(job))
-
-    async def _compare_examples(self, asks: list[_Ask]) -> list[_Ask]:
-        """Judges the examples whose answers the host itself can compare; returns the others."""
-        waiting = [(ask, one) for ask in asks if (one := asked(ask.test)) is not None]
-        while waiting:
-            wall_s = self._test_wall_s
-            job = self.calling(calls([one for _, one in waiting]), wall_s)
-            rows = await answers(
-                self.sandbox, job, [one for _, one in waiting], wall_s, START_S
-            )
-            for (ask, _), row in zip(waiting, rows, strict=False):
-                if isinstance(row, Elsewhere):
-                    continue
-                ask.rows.append((ask.test.name, row))
-                if row["status"] == "timeout":
-                    self.late.append(ask.test.name)
-            waiting = [] if self._settled(asks) else waiting[len(rows) :]
-        return [ask for ask in asks if not ask.rows]
+        return _ending(await brought.sandbox.run(job))
 
     def calling(self, called: list[Json], wall_s: float) -> Job:
         """A process that holds the program alone and answers these calls."""
+        brought = self.brought
         total_s = START_S + len(called) * wall_s
         return Job(
             program=shipping.program("observe_examples"),
-            payload={**self._program_payload, "calls": called},
+            payload={**brought.payload, "calls": called},
             modules=shipping.modules(),
-            files=self._files,
-            sites=self.task.sites,
-            seed=self.seeds.hash,
-            preload=self._preload,
+            files=brought.files,
+            sites=brought.task.sites,
+            seed=brought.seeds.hash,
+            preload=brought.preload,
             limits=Limits(
                 wall_s=total_s, cpu_s=total_s,
                 message_bytes=min(ANSWER_BYTES * (1 + len(called)), 64_000_000),
             ),
         )
 
-    async def _observe_snippets(self, asks: list[_Ask], output: str) -> None:
-        waiting = dict(enumerate(asks))
-        while waiting:
-            payload: dict[str, Json] = {
-                "tests": [
-                    {
-                        "name": str(number), "code": ask.test.code,
-                        "reading": told_snippet(ask.test.code, self._all_modules),
-                        "output": output if _uses_output(ask.test) else None,
-                        "loose": not isinstance(ask.test, Script),
-                    }
-                    for number, ask in waiting.items()
-                ],
-            }
-            rows, last = await self._session(payload, [*waiting.values()])
-            if not rows:
-                raise SandboxError(f"the tests' process began no test: {last.get('ended')}")
-            for name, row in rows.items():
-                ask = waiting.pop(int(name))
-                _settle(ask, ask.test.name, row)
-            if self._settled(asks):
-                return
 
-    async def _observe_file(self, code: str, asks: list[_Ask]) -> None:
-        """One test file; a session of pytest for as long as no test ends the solution."""
-        done: list[str] = []
-        stem = self._name.rpartition(".")[2]
-        file = f"test_{stem}.py" if f"test_{stem}" not in self._modules else "test_it.py"
-        found: dict[str, Row] = {}
-        while True:
-            payload: dict[str, Json] = {
-                "file": file, "code": code, "nodes": [_node(ask.test) for ask in asks],
-                "done": list(done),
-                "conftest": any(_is_conftest(path) for path in self._test_support),
-            }
-            # The text goes by the channel: on disk another process might read it.
-            rows, last = await self._session(payload, asks, {file: ""}, shared=True)
-            found |= rows
-            done += rows
-            if "unloaded" in last:
-                _all(asks, last["unloaded"])
-                return
-            if "done" in last or not rows:
-                problem = str(last.get("problem") or last.get("ended") or "")
-                break
-        for ask in asks:
-            node = _node(ask.test)
-            mine = {name: row for name, row in found.items() if _of(node, name)}
-            for name, row in mine.items():
-                if row.get("status") != "skipped":
-                    _settle(ask, ask.test.name + name.removeprefix(node), row)
-            if not mine:
-                said = f": {problem}" if problem else ""
-                message = f"pytest collected no test {node}{said}"
-                ask.rows.append((ask.test.name, {"status": "error", "message": message}))
-
-    async def _session(
-        self, payload: dict[str, Json], asks: Sequence[_Ask],
-        test_files: Mapping[str, str] | None = None, shared: bool = False,
-    ) -> tuple[dict[str, Row], Row]:
-        """One pair of processes: verdicts by name, and the last message that is none."""
-        common: dict[str, Json] = {"name": self._name, "modules": list(self._modules)}
-        wall_s = self._test_wall_s
-        total_s = START_S + len(asks) * (wall_s + GRACE_S)
-        with_pytest = any(
-            shipping.needs_packages(ask.test, self._all_modules) for ask in asks
-        ) or any(
-            shipping.imports_packages(text, self._all_modules)
-            for path, text in self._test_support.items() if path.endswith(".py")
-        )
-        ours = await shipping.shipment(self.sandbox, self.task.sites, with_pytest)
-        if shared and not ours.opens_files:
-            return {}, {"unloaded": {"status": "error", "message": NO_FILES}}
-        limits = Limits(wall_s=total_s, cpu_s=total_s)
-        tests_job = Job(
-            program=shipping.program("observe_tests"),
-            payload={**common, **payload, "wall_s": wall_s},
-            modules=ours.modules,
-            files={**self._test_support, **(test_files or {})},
-            sites=ours.sites,
-            seed=self.seeds.hash,
-            preload=self._preload,
-            limits=limits,
-        )
-        solution_job = Job(
-            program=shipping.program("observe_solution"),
-            payload={
-                **self._program_payload, "last_site_is_ours": ours.last_site_is_ours,
-            },
-            # The same as the other's: both may come from one preloaded interpreter.
-            modules=ours.modules,
-            files=self._files,
-            sites=ours.sites,
-            seed=self.seeds.hash,
-            preload=self._preload,
-            limits=limits,
-        )
-        async with self.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
-            rows, last = await _listen(court, defendant, wall_s)
-            if "done" in last:
-                # Their end is nearer than that of processes that must be killed.
-                await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
-            if any(lacks_permission(row) for row in rows.values()):
-                refusals = (await defendant.kill()).refusals
-                rows = {name: explained(row, refusals) for name, row in rows.items()}
-        self.late.extend(name for name, row in rows.items() if row.get("status") == "timeout")
-        return rows, last
-
-    async def _fall_back(self, asks: list[_Ask]) -> None:
-        """Tests that cannot be judged outside share a process with the solution, and say so."""
-        for ask in asks:
-            settled = [(name, had) for name, had in ask.rows if had.get("status") != "unsettled"]
-            if not always_skipped(ask.test.code, _node(ask.test)):
-                settled.append((ask.test.name, await self._in_process(ask)))
-            ask.rows = settled
-
-    async def _in_process(self, ask: _Ask) -> Row:
-        """What a test shows beside the solution. A pass is believed where the same test fails
-        on spoilt answers, and passes where the solution's objects cannot judge themselves."""
-        if _node(ask.test) and not (
-            await shipping.shipment(self.sandbox, self.task.sites, True)
-        ).opens_files:
-            return {"status": "error", "message": NO_FILES, "in_process": ask.in_process}
-        status, message = await self._run_beside(ask, "")
-        why = ask.in_process
-        if status == "passed":
-            why += "; it was run again with every answer of the program spoilt"
-            manners: tuple[Manner, ...] = ("spoilt false", "spoilt true")
-            if all([(await self._run_beside(ask, one))[0] == "passed" for one in manners]):
-                status = "error"
-                message = "not believed: the test also passes on spoilt answers of the program"
-            elif (await self._run_beside(ask, "disarmed"))[0] != "passed":
-                status = "error"
-                message = (
-                    "not believed: the test only passes because objects of the program say so"
-                    " of themselves"
-                )
-        return {"status": status, "message": message, "in_process": why}
-
-    async def _run_beside(self, ask: _Ask, manner: Manner) -> tuple[Status, str]:
-        (seen,) = await run_in_process(
-            self.solution, [ask.test], self.task, self.sandbox, wall_s=self.wall_s, manner=manner
-        )
-        if seen.passed == (True,):
-            return "passed", ""
-        said = f"{seen.exception}: {seen.message}".strip(": ")
-        where = f" at line {seen.line}" if seen.line and said else ""
-        return "timeout" if seen.ended == "timeout" else "failed", (said or seen.ended) + where
-
-    @property
-    def _test_wall_s(self) -> float:
-        """The deadline of the next tests."""
-        if len(self.late) < LATE_TESTS:
-            return self.wall_s
-        return max(min(0.2, self.wall_s), self.wall_s / 10)
-
-    @property
-    def _program_payload(self) -> dict[str, Json]:
-        return {
-            "name": self._name, "entry": self.solution.entry, "text": mask(self.solution.text),
-            "stdin": self.task.stdin, "argv": list(self.task.argv),
-            "random_seed": self._random_seed,
-        }
-
-    @property
-    def _random_seed(self) -> int | None:
-        """None is set where the program has a module of that name in the place of Python's."""
-        own = {PurePosixPath(f.path).name for f in (*self.solution.files, *self.task.support)}
-        return None if "random.py" in own else self.seeds.random
-
-    @property
-    def _preload(self) -> tuple[str, ...]:
-        return shipping.preloads(
-            file.text for file in (*self.solution.files, *self.task.support)
-            if file.path.endswith(".py")
-        )
-
-    @property
-    def _name(self) -> str:
-        return _module_name(self.solution.entry)
-
-    @cached_property
-    def _all_modules(self) -> frozenset[str]:
-        """Every name that leads a test to the program."""
-        return frozenset({*self._modules, self._name, "solution"})
-
-    @cached_property
-    def _modules(self) -> tuple[str, ...]:
-        """Every importable name of the program and of what it came with."""
-        names: set[str] = set()
-        for file in (*self.solution.files, *self.task.support):
-            if file.path.endswith(".py") and file.path not in self._test_support:
-                parts = _module_name(file.path).split(".")
-                names |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
-        return tuple(sorted(names))
-
-    @cached_property
-    def _test_support(self) -> dict[str, str]:
-        """Support files that the tests need on their side: helpers that the program does not
-        import, which may hold asserts and expected values, and whatever is no module."""
-        modules = {f.path: f.text for f in self.task.support if f.path.endswith(".py")}
-        mine = modules and _reached([file.text for file in self.solution.files], modules)
-        return {f.path: f.text for f in self.task.support if f.path not in mine}
-
-    @property
-    def _files(self) -> dict[str, str]:
-        helpers = {path for path in self._test_support if path.endswith(".py")}
-        laid = {f.path: f.text for f in self.task.support if f.path not in helpers}
-        laid |= {file.path: file.text for file in self.solution.files}
-        laid[self.solution.entry] = mask(self.solution.text)
-        return laid
+def _flaky(row: Row) -> Row:
+    said = str(row.get("message", "")) or str(row.get("status", "it did not run"))
+    return {**row, "status": "failed", "message": f"flaky: it passes in some runs only; {said}"}
 
 
-async def _listen(
-    court: Process, defendant: Process, wall_s: float
-) -> tuple[dict[str, Row], Row]:
-    """Takes the verdicts of one session as they come, until it ends or a test ends it."""
-    rows: dict[str, Row] = {}
-    begun = ""
-    patience_s = START_S
-    while True:
-        message = await court.receive(patience_s)
-        if isinstance(message, Outcome):
-            if begun:
-                rows[begun] = _cut_off(message, wall_s)
-                return rows, {}
-            return rows, {"ended": message.stderr.strip()[-300:] or message.ended}
-        if not isinstance(message, dict):
-            raise SandboxError("the tests' process sent what is no message of ours")
-        match message:
-            case {"begin": str(name)}:
-                begun, patience_s = name, wall_s + GRACE_S
-            case {"skipped": said, "name": str(name), "marked": marked}:
-                status = "skipped" if marked else "error"
-                rows[name] = {"status": status, "message": f"skipped: {said}"}
-                begun = ""
-            case {"verdict": dict(verdict), "name": str(name), "broken": broken, "last": last}:
-                rows[name] = await _with_end(verdict, defendant) if broken else verdict
-                begun = ""
-                patience_s = START_S
-                if broken or verdict.get("status") == "timeout":
-                    return rows, {}
-                if last:
-                    return rows, {"done": True}
-            case {"unloaded": dict(verdict)}:
-                return rows, {"unloaded": await _with_end(verdict, defendant)}
-            case _:
-                return rows, message
+def _only(tests: Sequence[TestCase], node: str) -> TestCase:
+    """The test of a file that has this node, asking for nothing else."""
+    test = next(one for one in tests if _of(one, node))
+    return test.model_copy(update={"node": node})
 
 
-async def _with_end(verdict: Mapping[str, Json], defendant: Process) -> Row:
-    """A verdict on a process that is gone, with how it ended as the host saw it."""
-    if verdict.get("status") != "error" or "process ended" not in str(verdict.get("message")):
-        return verdict
-    end = await defendant.receive(1.0)
-    if not isinstance(end, Outcome):
-        return verdict
-    return {**verdict, "message": ended(end)}
+def _of(test: TestCase, name: str) -> bool:
+    """Whether a test stands for a name that pytest collected."""
+    return isinstance(test, Script) and stands_for(test.node, test.without, name)
 
 
-def _cut_off(outcome: Outcome, wall_s: float) -> Row:
-    """The verdict on a test in whose midst its own process was gone."""
-    if outcome.ended == "timeout":
-        return {"status": "timeout", "message": f"no end within {wall_s:g} s"}
-    how = outcome.limit or outcome.signal or outcome.ended
-    return {"status": "error", "message": f"the process of the tests ended: {how}"}
+def _uncollected(node: str, plain: PlainRun) -> Row:
+    """What is said of a test that pytest has not collected: its own words where it has any."""
+    if plain.skipped:
+        return {"status": "skipped", "message": plain.skipped}
+    none = "pytest collected no test" + ("" if node == REST else f" {node}")
+    return {"status": "error", "message": plain.problem or none}
 
 
-def _settle(ask: _Ask, name: str, row: Row) -> None:
-    if row.get("status") == "unsettled":
-        ask.in_process = str(row.get("message"))
-    ask.rows.append((name, row))
-
-
-def _all(asks: list[_Ask], row: Row) -> None:
-    for ask in asks:
-        ask.rows.append((ask.test.name, row))
-
-
-def _verdict(test: TestCase, name: str, row: Row) -> Verdict:
-    """A row of the tests' process as a value; anything odd in it is an error."""
-    status: Status = "error"
-    if row.get("status") in ("passed", "failed", "error", "timeout"):
-        status = row["status"]
-    integrity: Integrity = "outside"
-    reason = _text(row, "reason")
-    observed = row.get("observed")
-    if row.get("in_process"):
-        integrity, reason = "in-process", _text(row, "in_process")
-    elif isinstance(observed, list) and observed:
-        integrity, reason = "observed", "; ".join(str(why) for why in observed)[:SHOWN]
-    wall_s = row.get("wall_s")
-    return Verdict(
-        name=name, test=test.name, origin=test.origin, status=status, integrity=integrity,
-        reason=reason, call=_text(row, "call"), expected=_text(row, "expected"),
-        got=_text(row, "got"), message=_text(row, "message"),
-        type_differs=row.get("type_differs") is True,
-        wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
-    )
 
 
 def _text(row: Row, key: str) -> str:
@@ -599,51 +486,3 @@ def _node(test: TestCase) -> str:
 
 def _uses_output(test: TestCase) -> bool:
     return isinstance(test, Script) and test.uses_output
-
-
-def _of(node: str, name: str) -> bool:
-    """Whether a collected name is the node, one of its parameters, or in its class."""
-    return name == node or name.startswith((f"{node}[", f"{node}::"))
-
-
-def _is_conftest(path: str) -> bool:
-    return PurePosixPath(path).name == "conftest.py"
-
-
-def _reached(texts: list[str], modules: Mapping[str, str]) -> set[str]:
-    """Those of the modules, path to text, that the texts import, directly or through others."""
-    reached: set[str] = set()
-    waiting = list(texts)
-    while waiting:
-        wanted = set(_imported(waiting.pop()))
-        for path, text in modules.items():
-            # By the last part too, for imports relative to a package.
-            name = _module_name(path)
-            if path not in reached and (
-                wanted & {name, name.rpartition(".")[2]}
-                or any(one.startswith(f"{name}.") for one in wanted)
-            ):
-                reached.add(path)
-                waiting.append(text)
-    return reached
-
-
-def _imported(text: str) -> Iterator[str]:
-    """Dotted names that a text imports; none where it does not parse."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.module:
-                yield node.module
-            yield from (f"{node.module}.{a.name}" if node.module else a.name for a in node.names)
-
-
-@lru_cache(maxsize=1024)
-def _module_name(path: str) -> str:
-    parts = PurePosixPath(path).with_suffix("").parts
-    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)

@@ -15,8 +15,10 @@ from agent.trees import nodes_of
 
 
 @lru_cache(maxsize=16)
-def mask(text: str) -> str:
+def mask(text: str, doctests: bool = True) -> str:
     """`text` without its own asserts, test functions and doctests, all line numbers kept.
+
+    Doctests stay where `doctests` is false: for tests that look at what is documented.
 
     An assert, or a block that asserts, becomes `pass`; a test function or class becomes an
     empty one of its name, since the program may call it. Text that does not parse is returned
@@ -28,7 +30,7 @@ def mask(text: str) -> str:
         return text
     nodes = own_tests(text)
     # In a docstring with escapes the prompt may be spelt otherwise.
-    may_hold = ">>>" in text or "\\" in text
+    may_hold = doctests and (">>>" in text or "\\" in text)
     docstrings = [doc for doc in _docstrings(every) if ">>>" in str(doc.value)] if may_hold else []
     if not nodes and not docstrings:
         return text
@@ -38,6 +40,16 @@ def mask(text: str) -> str:
     for node in reversed(nodes):
         _blank(lines, node)
     return "".join(lines)
+
+
+@lru_cache(maxsize=16)
+def names_of_tests(text: str) -> tuple[str, ...]:
+    """What a program calls its own test functions and classes; nothing where it does not parse."""
+    try:
+        nodes_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(name for node in own_tests(text) if (name := getattr(node, "name", "")))
 
 
 def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:

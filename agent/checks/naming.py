@@ -14,18 +14,14 @@ import sys
 import types
 from collections.abc import Callable
 
-from agent.checks.codec import MUTABLE, Garbled, plain_path
+from agent.checks.codec import Garbled, Unplain, plain_path
 from agent.checks.operations import ALWAYS, OPERATIONS, is_special
 from agent.checks.standins import (
-    DERIVABLE,
-    REAL_TYPES,
+    BUILTIN,
     Far,
     FarModule,
     FarType,
-    Original,
-    awaiting,
-    builtin_base,
-    dataclass_fields,
+    Unsettled,
     new_exception,
     space_of,
 )
@@ -42,11 +38,8 @@ FUNCTION_KINDS = ("function", "builtin_function_or_method")
 STEERING = frozenset({"_judge", "pytest", "_pytest", "pluggy", "__main__", "__jail__"})
 """Packages whose exceptions steer the tests' process: the solution cannot raise these there."""
 
-ACTING = frozenset({"__main__", "antigravity", "idlelib", "site", "this", "turtledemo"})
-"""Modules of the standard library that do something when imported, `unittest.__main__` say."""
-
-_SETTING_UP = ("__init__", "__post_init__")
-"""The special methods that are members: a subclass of the test calls them on its `super()`."""
+_VALUES = frozenset({"pathlib", "datetime", "decimal", "fractions", "uuid"})
+"""Modules of classes whose instances are values: one of a subclass is none."""
 
 
 class Names:
@@ -56,7 +49,6 @@ class Names:
         self._link = link
         self._table = link.table
         self._folder = os.path.join(folder, "")
-        self._originals: dict[tuple[int, str], Object] = {}
 
     # ---------------------------------------------------------------- naming
 
@@ -65,6 +57,8 @@ class Names:
         oid = self._table.oid(value)
         if oid is not None:
             return ["@", oid]
+        if self._link.judging:
+            self._link.hand_over(value)
         if isinstance(value, type):
             if self._link.judging and _is_library(value):
                 return ["gf", value.__module__, value.__qualname__]
@@ -75,9 +69,6 @@ class Names:
             if self._link.judging:
                 return ["m", value.__name__]
             return ["M", self._table.give(value), value.__name__]
-        if isinstance(value, types.FunctionType) and hasattr(value, "_far_member"):
-            cls, name = value._far_member
-            return ["mem", self._table.oid(cls), name]
         if self._link.judging and isinstance(value, _FUNCTIONS):
             path = _library_path(value)
             if path is not None:
@@ -87,16 +78,11 @@ class Names:
 
     def _instance(self, value: Object, encoder: Encoder) -> Wire:
         wire = self._class(type(value), encoder)
-        base = builtin_base(type(value))
         oid = self._table.give(value, keep=self._link.judging)
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             module = value.__module__
-            return ["R", oid, wire, [value.__name__, module if type(module) is str else ""]]
-        if base is None:
-            return ["R", oid, wire]
-        if base in MUTABLE:
-            return ["R", oid, wire, encoder.content(value)]
-        return ["R", oid, wire, encoder.encode(_bare(base, value))]
+            return ["R", oid, wire, module if type(module) is str else ""]
+        return ["R", oid, wire]
 
     def _class(self, cls: type, encoder: Encoder) -> Wire:
         oid = self._table.oid(cls)
@@ -107,30 +93,24 @@ class Names:
             return ["g", path]
         if issubclass(cls, BaseException) and self._is_common(cls):
             return ["x", cls.__module__, cls.__qualname__]
+        if cls.__module__.partition(".")[0] == "numpy":
+            raise Unplain("numpy's objects do not cross")
+        for base in BUILTIN:
+            if issubclass(cls, base):
+                raise Unplain(f"the class {cls.__name__} derives from Python's {base.__name__}")
         bases = [self._class(base, encoder) for base in cls.__bases__]
         oid = self._table.give(cls, keep=True)
         return ["C", oid, {"bases": bases, **self._description(cls)}]
 
     def _description(self, cls: type) -> dict[str, Wire]:
         space = space_of(cls)
-        members = [
-            name for name, item in space.items()
-            if isinstance(item, (types.FunctionType, types.MethodDescriptorType))
-            and (not is_special(name) or name in _SETTING_UP)
-        ]
-        for name in members:
-            self._originals[id(cls), name] = space[name]
-        fields = space.get("__dataclass_fields__")
+        if "__await__" in space:
+            raise Unplain("a coroutine cannot cross")
         return {
             "name": str(cls.__name__), "qualname": str(cls.__qualname__),
-            "module": str(cls.__module__), "members": members,
+            "module": str(cls.__module__),
             "special": [name for name in OPERATIONS if name in space],
             "unhashable": "__hash__" in space and space["__hash__"] is None,
-            "awaitable": "__await__" in space,
-            "fields": [
-                [field.name, field.init, field.repr, field.compare] for field in fields.values()
-                if field._field_type.name == "_FIELD"
-            ] if isinstance(fields, dict) else None,
         }
 
     def _is_common(self, cls: type) -> bool:
@@ -167,11 +147,8 @@ class Names:
                 return stand_in
             case ["E", str(oid), cls, list(args), dict(state), cause]:
                 return self._raised(oid, decoder.value(cls), args, state, cause, decoder)
-            case ["R", str(oid), cls, *content]:
-                return self._stand_in(oid, decoder.value(cls), content, decoder)
-            case ["mem", str(oid), str(name)]:
-                cls = self._table.value(oid)
-                return self._originals.get((id(cls), name)) or space_of(cls)[name]
+            case ["R", str(oid), cls, *module]:
+                return self._stand_in(oid, decoder.value(cls), module)
         if self._link.judging:
             raise Garbled("a value that is none")
         match wire:
@@ -187,114 +164,66 @@ class Names:
         root = module.partition(".")[0]
         if self._link.judging and root in STEERING:
             raise Garbled(f"an exception class of {root}")
-        if self._link.judging:
-            _load_library(module)
         cls = found(module, name, load=not self._link.judging)
         if not isinstance(cls, type) or not issubclass(cls, BaseException):
-            # A package that the test does not import: a class of that name is all it can see.
-            return type(name.rpartition(".")[2], (Exception,), {"__module__": module})
+            raise Unsettled(f"the program raises {module}.{name}, which the test does not import")
         return cls
 
     def _mirror(self, oid: str, described: dict[str, Any], decoder: Decoder) -> type:
         bases = [decoder.value(base) for base in described["bases"]]
+        module = str(described["module"])
+        if module == "unittest.mock":
+            raise Unsettled("the program answers with a mock")
+        if any(base.__module__.partition(".")[0] in _VALUES for base in bases):
+            raise Unsettled(f"the program's class {described['name']} derives from a library's")
         kept = [
             base for base in bases
-            if isinstance(base, FarType) or base in DERIVABLE or issubclass(base, BaseException)
+            if isinstance(base, FarType) or issubclass(base, BaseException)
         ]
         if not any(isinstance(base, FarType) for base in kept):
             kept.insert(0, Far)
-        holder: list[type] = []
-        space = self._space(described, holder)
+        space = self._space(described)
         self._table.check(oid)
         name = str(described["name"])
-        try:
-            cls = FarType(name, tuple(kept), space, far=(self._link, oid))
-        except TypeError:
-            # Builtin bases that exclude each other here, where some bases between are left out.
-            far = tuple(base for base in kept if isinstance(base, FarType))
-            cls = FarType(name, far, space, far=(self._link, oid))
-        holder.append(cls)
-        own = "__eq__" in described["special"]
-        inherited = any(getattr(base, "_far_own_eq", False) for base in kept)
-        type.__setattr__(cls, "_far_own_eq", own or inherited)
-        if described["fields"] is not None:
-            fields = dataclass_fields(described["fields"])
-            type.__setattr__(cls, "__dataclass_fields__", fields)
-        return cls
+        return FarType(name, tuple(kept), space, far=(self._link, oid))
 
-    def _space(self, described: dict[str, Any], holder: list[type]) -> dict[str, Object]:
+    def _space(self, described: dict[str, Any]) -> dict[str, Object]:
         """The class body of a mirrored class: what it forwards."""
         space: dict[str, Any] = {
             "__slots__": (), "__module__": str(described["module"]),
             "__qualname__": str(described["qualname"]),
         }
-        for member in map(str, described["members"]):
-            if is_special(member) and member not in _SETTING_UP:
-                raise Garbled("an operator as a method")
-            space[member] = self._member(holder, member)
-        special = set(described["special"]) & set(OPERATIONS) - set(ALWAYS)
-        for operation in special:
-            space[operation] = self._operation(holder, operation)
+        for operation in set(described["special"]) & set(OPERATIONS) - set(ALWAYS):
+            space[operation] = self._operation(operation)
         if described["unhashable"]:
             space["__hash__"] = None
-        if described["awaitable"]:
-            space.update(awaiting(self._link))
         if described["name"] in FUNCTION_KINDS:
             # On other objects the class answers for these.
             space["__doc__"] = self._attribute("__doc__")
             space["__module__"] = property(self._module_of)
-        real = REAL_TYPES.get(described["name"]) if described["module"] == "builtins" else None
-        if real is not None:
-            space["__class__"] = property(lambda mine: real)
         return space
 
     def _module_of(self, mine: Object) -> Any:
         known = self._link.functions.get(self._table.oid(mine) or "")
-        return known[1] if known is not None else self._link.request("get", mine, "__module__")
+        return self._link.request("get", mine, "__module__") if known is None else known
 
     def _attribute(self, name: str) -> property:
         return property(lambda mine: self._link.request("get", mine, name))
 
-    def _member(self, holder: list[type], name: str) -> Callable[..., Object]:
-        def member(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            self._link.note_call(name, args, kwargs)
-            return self._link.request("member", holder[0], name, mine, args, kwargs)
-
-        member.__name__ = member.__qualname__ = name
-        member._far_member = Original(holder, name)  # type: ignore[attr-defined]
-        return member
-
-    def _operation(self, holder: list[type], name: str) -> Callable[..., Object]:
+    def _operation(self, name: str) -> Callable[..., Object]:
         def operation(mine: Any, *args: Any, **kwargs: Any) -> Any:
-            if name == "__call__" and self._link.judging:
-                function = type(mine).__name__ in FUNCTION_KINDS
-                called = self._link.function_name(mine) if function else ""
-                self._link.note_call(called, args, kwargs)
-            return self._link.operate(holder[0], name, mine, args, kwargs)
+            return self._link.operate(name, mine, args, kwargs)
 
         operation.__name__ = operation.__qualname__ = name
         return operation
 
-    def _stand_in(self, oid: str, cls: Any, content: list[Wire], decoder: Decoder) -> Object:
+    def _stand_in(self, oid: str, cls: Any, module: list[Wire]) -> Object:
         if not isinstance(cls, FarType):
             raise Garbled("an object without a class")
-        base: Any = builtin_base(cls)
-        keep = not self._link.judging
-        value: Object
-        if base is None:
-            value = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
-            self._table.take(oid, value, keep)
-            if content:
-                name, module = map(str, content[0])
-                self._link.functions[oid] = name, module
-        elif base in MUTABLE:
-            value = base.__new__(cls)
-            self._table.take(oid, value, keep)
-            decoder.refill(value, content[0])
-            self._table.settle(oid)
-        else:
-            value = base.__new__(cls, decoder.value(content[0]))
-            self._table.take(oid, value, keep)
+        value: Object = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
+        self._table.take(oid, value, keep=not self._link.judging)
+        if module:
+            self._link.functions[oid] = str(module[0])
         return value
 
     def _raised(
@@ -338,25 +267,6 @@ def found(module: str, name: str, load: bool = False) -> Object:
     return owner
 
 
-def _load_library(name: str) -> None:
-    """Loads a module of the standard library, if it is one that only defines.
-
-    The test may have put a folder on `sys.path` where the solution can write.
-    """
-    parts = name.split(".")
-    if parts[0] not in sys.stdlib_module_names or ACTING.intersection(parts):
-        return
-    folder = os.path.dirname(os.__file__)
-    path = sys.path[:]
-    sys.path[:] = [place for place in path if place.startswith(folder)]
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        pass
-    finally:
-        sys.path[:] = path
-
-
 def _is_library(cls: type) -> bool:
     return (
         cls.__module__.partition(".")[0] in sys.stdlib_module_names
@@ -376,21 +286,3 @@ def _library_path(function: Object) -> tuple[str, str] | None:
     if not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names:
         return None
     return (module, name) if found(module, name) is function else None
-
-
-def _bare(base: type, value: Object) -> Object:
-    """The content of an instance of a subclass, read by the builtin base itself."""
-    if base is int:
-        return int.__index__(value)
-    if base is float:
-        return float.fromhex(float.hex(value))
-    if base is str:
-        return str.__str__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
-    if base is tuple:
-        return tuple(tuple.__iter__(value))
-    if base is frozenset:
-        return frozenset(frozenset.__iter__(value))
-    return complex(complex.__getattribute__(value, "real"),
-                   complex.__getattribute__(value, "imag"))

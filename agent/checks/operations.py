@@ -45,13 +45,8 @@ PLAIN_OPERATIONS: dict[str, Callable[..., Object]] = {
     "__invert__": operator.invert, "__fspath__": os.fspath, "__dir__": dir,
     "__call__": lambda mine, *args, **kwargs: mine(*args, **kwargs),
     "__length_hint__": operator.length_hint,
-    "__missing__": lambda mine, key: mine.__missing__(key),
     "__enter__": lambda mine: mine.__enter__(),
     "__exit__": lambda mine, *exc: mine.__exit__(*exc),
-    "__aenter__": lambda mine: mine.__aenter__(),
-    "__aexit__": lambda mine, *exc: mine.__aexit__(*exc),
-    "__aiter__": lambda mine: mine.__aiter__(),
-    "__anext__": lambda mine: mine.__anext__(),
 }
 
 OPERATIONS: dict[str, Callable[..., Object]] = {

@@ -14,17 +14,16 @@ random number that its reply must repeat; anything else ends the link.
 
 On the judging side (the tests'), a stand-in has no say on its own judgement:
 
-- it equals a plain value only where the builtin it derives from says so;
-- its other operators on plain values count only where the test itself names its class, and
-  that is noted in `observed`, as is equality between the solution's own objects;
+- it never equals a plain value;
+- its other operators on plain values are followed only where the test itself names its class,
+  and that is noted in `observed`, as is equality between the solution's own objects;
 - it cannot hide that an assert of the test failed, or was never decided.
 
     Broken        the link is of no more use: the other process ended or sent what is no message
-    Opaque        an object of the solution would have had to judge itself
     Unsettled     the test needs what cannot cross (`standins`)
 
-All three are no `Exception`, so that no test takes them for what the solution raised, and each
-is remembered in `stopped`: a test that catches them anyway does not pass.
+Both are no `Exception`, so that no test takes them for what the solution raised, and each is
+remembered in `stopped`: a test that catches them anyway does not pass.
 """
 
 from __future__ import annotations
@@ -32,20 +31,18 @@ from __future__ import annotations
 import os
 import threading
 import types
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
-from agent.checks.naming import Names
-from agent.checks.operations import JUDGING, OPERATIONS, ORDER, is_special
+from agent.checks.naming import FUNCTION_KINDS, Names
+from agent.checks.operations import JUDGING, OPERATIONS, ORDER
 from agent.checks.sharing import Table
+from agent.checks.signs import ACTING
 from agent.checks.standins import (
-    DERIVABLE,
+    BUILTIN,
     Far,
     FarType,
     Unsettled,
-    builtin_base,
-    class_body,
-    space_of,
 )
 
 TYPE_CHECKING = False
@@ -65,7 +62,7 @@ if TYPE_CHECKING:
 
 
 PREDICATES = frozenset({
-    name for kind in DERIVABLE for name in dir(kind)
+    name for kind in BUILTIN for name in dir(kind)
     if name.startswith("is") or name in (
         "startswith", "endswith", "count", "index", "find", "rindex", "rfind", "difference",
         "symmetric_difference", "intersection", "union", "partition", "rpartition",
@@ -73,19 +70,8 @@ PREDICATES = frozenset({
 })
 """Methods of builtins that judge what they are given: is it, is it there, how often, what else."""
 
-WEIGHING = frozenset({
-    "__abs__", "__bool__", "__complex__", "__float__", "__floor__", "__ceil__", "__index__",
-    "__int__", "__invert__", "__len__", "__neg__", "__pos__", "__round__", "__trunc__",
-})
-"""Operations by which a difference becomes a number, as in `abs(f(3) - 8) < 1e-9`."""
-
-
 class Broken(BaseException):
     """The other process is gone, or what it sent is no message."""
-
-
-class Opaque(BaseException):
-    """A plain value meets an object of the solution that may not judge itself."""
 
 
 class Link:
@@ -106,48 +92,54 @@ class Link:
         """Takes what else came with a message, before its values are read."""
         self.prepare: Callable[[], None] = lambda: None
         """Runs before each request; may make requests itself."""
+        self.checks_something: Callable[[types.CodeType], bool] = lambda code: False
+        """Whether code of the test holds an assert."""
+        self.expects_stop = False
+        """The test itself speaks of the end of an iteration."""
         self.handlers: dict[str, Callable[..., Object]] = {}
         """Further requests this side answers."""
-        self.requests = 0
-        """How many requests this side has made."""
-        self.functions: dict[str, tuple[str, str]] = {}
-        """What the other side's functions are called, by id: name and module."""
+        self.functions: dict[str, str] = {}
+        """The modules of the other side's functions, by id."""
         self._channel = channel
-        self._folder = os.path.join(folder, "")
         self._decoder = Decoder(self.table, self.names.resolve)
         self._lock = threading.RLock()
         self._serving = 0
         self._preparing = False
-        self._loop: Any = None
+        self.knows_classes = False
+        self.common = ""
+        """What went beyond plain calls before any test began, and is there in each of them."""
         self.forget_notes()
 
     @property
     def _ends(self) -> tuple[type[BaseException], ...]:
         """What ends a test and is no word of the solution's."""
-        return (*self.leave, Broken, Opaque, Unsettled)
+        return (*self.leave, Broken, Unsettled)
 
     def forget_notes(self) -> None:
         """A new test begins."""
         self.observed: list[str] = []
         """Where the solution's word was taken, in words."""
-        self.refused: list[str] = []
-        """Where an object of the solution was not allowed to judge itself, in words."""
-        self.swallowed: list[BaseException] = []
-        """What kept an assert in a callback from holding; the solution saw it first."""
+        self.calls = 0
+        """Uses of the solution by the test."""
+        self.signs: list[str] = []
+        """What the solution was seen doing to the test, in words."""
+        classes = "the test uses classes of the program" if self.knows_classes else ""
+        self.beyond = self.common or classes
+        """What of the test goes beyond plain calls with plain answers, in words."""
+        self.handed: dict[int, object] = {}
+        """Functions of the test that check something, handed to the solution and not called
+        since, by `id` of their code."""
+        self.swallowed: dict[int, BaseException] = {}
+        """What kept an assert in a callback from holding; the solution saw it first. By `id` of
+        the callback's code: what holds when it is called again was not hidden."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
-        self.met: set[str] = set()
-        """Ids of objects that came of an operator between one of the solution and a plain value
-        of the test: what they say of themselves may be what they make of that value."""
-        self.places: dict[int, str] = {}
-        """Where an exception of the solution came from: by `id`, "line 7 (main.py)"."""
-        self.last_call: tuple[str, str] = ("", "")
-        """The latest call the test made: name, and source with the arguments it had."""
 
     def reset(self) -> None:
         """Forgets every shared object; the other side must do the same."""
         self.table.clear()
         self.functions.clear()
+        self.knows_classes = False
         self.forget_notes()
 
     # ---------------------------------------------------------------- talking
@@ -160,11 +152,13 @@ class Link:
             raise RuntimeError("the test is not listening any more")
         with self._lock:
             self._prepare()
-            self.requests += 1
-            if self.judging and verb in ("get", "member"):
-                self._note_predicate(*args[:2] if verb == "get" else args[2:0:-1])
+            if self.judging and verb == "get":
+                self._note_predicate(args[0], args[1])
             number = os.urandom(8).hex()
-            self._post({"id": number, "verb": verb}, "args", list(args))
+            try:
+                self._post({"id": number, "verb": verb}, "args", list(args))
+            except CodecError as error:
+                raise self.unsettled(str(error)) from error
             while True:
                 message = self._next()
                 if message is None:
@@ -172,10 +166,11 @@ class Link:
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
-                    answer = self._answer(message)
-                    if self.judging and self.met and verb in ("get", "member"):
-                        mine, name = args[:2] if verb == "get" else args[2:0:-1]
-                        self._heed(mine, str(name), answer)
+                    if self.judging and "raised" in message:
+                        self._note_beyond(verb, args, None)
+                    answer = self._answer(message, _is_call(verb, args))
+                    if self.judging:
+                        self._note_beyond(verb, args, answer)
                     return answer
                 else:
                     raise self._break("the solution's process sent a reply nobody asked for")
@@ -193,20 +188,51 @@ class Link:
             finally:
                 self._preparing = False
 
-    def _answer(self, message: Message) -> Any:
+    def _note_beyond(self, verb: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Keeps in mind what a contradiction cannot rest on."""
+        self.knows_classes = self.knows_classes or isinstance(answer, FarType)
+        if self.beyond or verb in ("load", "module") or (
+            verb == "get" and isinstance(args[0], types.ModuleType)
+            and (type(answer) in _ATOMS or _is_function(answer))
+        ):
+            return
+        self.calls += 1
+        if not _is_call(verb, args):
+            self.beyond = _FEATURES.get(verb, "the test uses objects of the program")
+        elif not (_is_all_plain(args[2]) and _is_all_plain(args[3])):
+            self.beyond = "the test hands objects of its own to the program"
+        elif not _is_all_plain(answer):
+            self.beyond = "the test uses objects of the program"
+
+    def _answer(self, message: Message, is_call: bool) -> Any:
         if "ok" in message:
             return self._decode(message["ok"])
         if "raised" in message:
             error = self._decode(message["raised"])
             if not isinstance(error, BaseException):
                 raise self._break("the solution's process raised what is no exception")
-            self.places[id(error)] = str(message.get("place"))[:300]
+            if self.judging:
+                self._note_raised(error, is_call)
             raise error
         if "refused" in message:
-            raise self._stop(Opaque(str(message["refused"])[:1000]))
+            raise self.unsettled(str(message["refused"])[:1000])
         raise self._break("the solution's process sent a reply without an answer")
 
+    def _note_raised(self, error: BaseException, is_call: bool) -> None:
+        if type(error).__module__ != "builtins":
+            self.beyond = self.beyond or "the program raises exceptions of its own"
+        elif isinstance(error, OSError):
+            self.beyond = self.beyond or "the program meets other files than the test's process has"
+        if is_call and not self.expects_stop and isinstance(
+            error, StopIteration | StopAsyncIteration
+        ):
+            self.signs.append(ACTING["stop-iteration"])
+        if type(error).__module__ in ("unittest.case", "_pytest.outcomes", "_pytest.runner"):
+            self.signs.append(ACTING["control-flow"])
+
     def _serve(self, message: Message) -> None:
+        if self.judging:
+            self.beyond = self.beyond or "the program calls back into the test"
         number, verb, args = message.get("id"), message.get("verb"), message.get("args")
         if not isinstance(number, str) or not isinstance(verb, str) or not isinstance(args, list):
             raise self._break("the solution's process sent what is no request")
@@ -221,7 +247,6 @@ class Link:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
                 kind, value = "raised", self._told(error)
-                reply["place"] = place(error, self._folder)
             with self._lock:
                 try:
                     self._post(reply, kind, value)
@@ -234,7 +259,7 @@ class Link:
         """What the other side hears of an exception: nothing of a failed assert's message."""
         if not self.judging or not self._decides(error):
             return error
-        self.swallowed.append(error)
+        self.swallowed[_code_id(error)] = error
         known = self.table.oid(error) is not None
         return error if known else AssertionError("an assert of the test failed")
 
@@ -250,7 +275,9 @@ class Link:
         changed = self.table.changed()
         try:
             if changed:
-                message["sync"] = [[oid, self._change(oid, encoder)] for oid in changed]
+                message["sync"] = [
+                    [oid, encoder.content(self.table.value(oid))] for oid in changed
+                ]
             if key == "args":
                 message[key] = [encoder.encode(item) for item in value]
             else:
@@ -279,7 +306,7 @@ class Link:
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")
-                self._take_over(self.table.value(oid), content)
+                self._decoder.refill(self.table.value(oid), content)
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
             why = f"{type(error).__name__}: {error}"[:300]
@@ -288,27 +315,11 @@ class Link:
             raise self._break("the solution's process sent what is no message")
         return message
 
-    def _change(self, oid: str, encoder: Encoder) -> Wire:
-        match self.table.change(oid):
-            case "at", items:
-                return {"at": [[i, encoder.encode(item)] for i, item in items.items()]}
-            case "from", (start, items):
-                return {"from": start, "items": [encoder.encode(item) for item in items]}
-        return encoder.content(self.table.value(oid))
-
-    def _take_over(self, value: Object, change: Wire) -> None:
-        if not isinstance(change, dict):
-            self._decoder.refill(value, change)
-        elif "at" in change:
-            for index, item in change["at"]:
-                list.__setitem__(value, index, self._decoder.value(item))
-        else:
-            items = [self._decoder.value(item) for item in change["items"]]
-            list.__setitem__(value, slice(change["from"], None), items)
-
     def _decode(self, wire: Wire) -> Object:
         try:
             return self._decoder.value(wire)
+        except Unsettled as error:
+            raise self._stop(error) from None
         except Exception as error:  # as above
             why = f"{type(error).__name__}: {error}"[:300]
             raise self._break(f"the solution's process sent what is no value: {why}") from error
@@ -316,6 +327,10 @@ class Link:
     def give_up(self, why: str) -> BaseException:
         """The link is of no more use; the error to raise for that."""
         return self._break(why)
+
+    def unsettled(self, why: str) -> BaseException:
+        """The test cannot be followed any further; the error to raise for that."""
+        return self._stop(Unsettled(why))
 
     def _break(self, why: str) -> BaseException:
         self.broken = self.broken or why
@@ -331,11 +346,12 @@ class Link:
         if verb in self.handlers:
             return self.handlers[verb](*args)
         if self.judging:
-            _permit(verb, args)
-            if verb in ("set", "delete") and _is_method(args[0], args[1]):
-                self._observe(f"the solution replaces {args[1]} of an object of the test")
-            if self.table.oid(args[2 if verb in ("member", "op") else 0]) is None:
-                # str.format, say, reads any attribute of what it is given.
+            if verb == "call" or (verb == "op" and args[0] in ("__call__", "__next__")):
+                for one in args[:2]:
+                    self.handed.pop(id(code_of(one)), None)
+            # str.format, say, reads any attribute of what it is given.
+            known = self.table.oid(args[1 if verb == "op" else 0]) is not None
+            if not known or not _permitted(verb, args):
                 raise AttributeError("the test does not give this away")
         match verb, args:
             case "get", [owner, name]:
@@ -347,39 +363,14 @@ class Link:
             case "owns", [owner, name]:
                 return name in vars(owner)
             case "call", [function, positional, named]:
-                return function(*positional, **named)
-            case "member", [cls, name, mine, positional, named]:
-                return _member(cls, name, mine)(*positional, **named)
-            case "op", [cls, name, mine, positional, named]:
-                if cls is not None and _owner(mine, name) not in (cls, None):
-                    return space_of(cls)[name](mine, *positional, **named)
+                answer = function(*positional, **named)
+                self.swallowed.pop(id(code_of(function)), None)
+                return answer
+            case "op", [name, mine, positional, named]:
                 return OPERATIONS[name](mine, *positional, **named)
-            case "subclass", [name, bases, parts, keywords]:
-                cls = types.new_class(
-                    name, bases, keywords, lambda space: space.update(class_body(parts))
-                )
-                return self.table.oid(cls) or self.table.give(cls, keep=True)
-            case "await", [waited]:
-                return self._await(waited)
-            case ("copy" | "deepcopy"), [value]:
-                import copy
-
-                return getattr(copy, verb)(value)
+            case "alike", [mine, other]:
+                return bool(mine == other), alike(mine, other)
         raise TypeError(f"there is no request {verb!r} of this form")
-
-    def _await(self, waited: Any) -> Object:
-        async def wait() -> Object:
-            return await waited
-
-        if self.judging:
-            return _driven(wait())
-        import asyncio
-
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        if self._loop.is_running():
-            return _driven(wait())
-        return self._loop.run_until_complete(wait())
 
     # ---------------------------------------------------------------- judging
 
@@ -392,99 +383,70 @@ class Link:
     def equal(self, mine: Object, other: object) -> Any:
         """`mine == other` for a stand-in; `NotImplemented` lets the plain value answer."""
         if not self.judging or isinstance(other, (Far, FarType)):
-            if self.judging:
-                self._observe("its own objects are compared by the solution")
-            return bool(self.request("op", None, "__eq__", mine, (other,), {}))
-        base: Any = builtin_base(type(mine))
-        kind = type(mine).__name__
-        own = getattr(type(mine), "_far_own_eq", False)
-        if base is None:
-            if own:
-                self.refused.append(
-                    f"an object of the solution's class {kind} is never equal to a plain value"
-                    " on its own word"
+            if not self.judging or mine is other or isinstance(mine, type):
+                return bool(self.request("op", "__eq__", mine, (other,), {}))
+            self._observe("its own objects are compared by the solution")
+            equal, alike = self.request("alike", mine, other)
+            if equal is True and alike is not True:
+                raise self.unsettled(
+                    f"objects of the program's class {type(mine).__name__} say that they are equal,"
+                    " though they hold different things"
                 )
-            return NotImplemented
-        same: bool = base.__eq__(mine, other)
-        if own and same is not True:
-            self.refused.append(
-                f"what {kind} says of == is not taken: it is compared as {base.__name__}"
+            return bool(equal)
+        return NotImplemented
+
+    def made(self, cls: FarType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A new object of the solution; one that is none must speak for itself."""
+        known = self.table.taken
+        value = self.request("call", cls, args, kwargs)
+        if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
+            raise self.unsettled(
+                f"the program's class {type(value).__name__} gives an object again where a new one"
+                " is asked for"
             )
-        return same
+        return value
 
     def contains(self, cls: FarType, key: Object) -> bool:
         """`key in cls`, as for an enumeration."""
         if self.judging:
             self._may_judge(cls, "__contains__")
             self._observe(f"__contains__ of the solution's class {cls.__name__}")
-        return bool(self.request("op", None, "__contains__", cls, (key,), {}))
+        return bool(self.request("op", "__contains__", cls, (key,), {}))
 
     def operate(
-        self, cls: type | None, name: str, mine: Object, args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        self, name: str, mine: Object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A special method of a stand-in."""
         if name == "__exit__" and self.judging:
-            return self._leave(cls, mine, args)
-        if not self.judging or name not in JUDGING:
-            result = self.request("op", cls, name, mine, args, kwargs)
-            if self.judging:
-                self._heed(mine, name, result)
-            return result
-        kind: Any = type(mine)
-        base = builtin_base(kind)
-        if any(isinstance(arg, (Far, FarType)) for arg in args):
-            if name in ORDER or name == "__contains__":
-                self._observe(f"{name} of the solution's class {kind.__name__}")
-            result = self.request("op", cls, name, mine, args, kwargs)
-            for one in (mine, *args):
-                self._heed(one, name, result)
-            return result
-        if base is not None and (name in ORDER or not kind._far_named):
-            # What the builtin underneath says is ours; the class may say more, unheard.
-            return getattr(base, name)(mine, *args) if hasattr(base, name) else NotImplemented
-        if name in ORDER or name == "__contains__":
-            self._may_judge(kind, name)
-        result = self.request("op", cls, name, mine, args, kwargs)
-        if not isinstance(result, (Far, FarType)):
-            self._may_judge(kind, name)
-            self._observe(f"{name} of the solution's class {kind.__name__}")
-        else:
-            self.met.add(self.table.oid(result) or "")
-        return result
-
-    def _heed(self, mine: Any, name: str, result: Object) -> None:
-        """Takes what an object says that met a plain value of the test for its class's word."""
-        if self.table.oid(mine) not in self.met:
-            return
-        if isinstance(result, (Far, FarType)):
-            self.met.add(self.table.oid(result) or "")
-            return
-        if name in WEIGHING:
-            self._may_judge(type(mine), name)
-        self._observe(f"{name} of the solution's class {type(mine).__name__}")
+            return self._leave(mine, args)
+        if self.judging and name in JUDGING:
+            among_themselves = any(isinstance(arg, (Far, FarType)) for arg in args)
+            if not among_themselves:
+                self._may_judge(type(mine), name)
+            if not among_themselves or name in ORDER or name == "__contains__":
+                self._observe(f"{name} of the solution's class {type(mine).__name__}")
+        return self.request("op", name, mine, args, kwargs)
 
     def _may_judge(self, kind: Any, name: str) -> None:
+        """What an object makes of a value of the test may be its own word on that value."""
         if not kind._far_named:
-            # It has been shown a value of the test; it must not live to use it.
-            self._break(f"an object of the solution's class {kind.__name__} would judge itself")
-            raise self._stop(Opaque(
+            raise self.unsettled(
                 f"an object of the solution's class {kind.__name__}, which the test does not"
                 f" name, would judge itself by its own {name}"
-            ))
+            )
 
-    def _leave(self, cls: type | None, mine: Object, args: tuple[Any, ...]) -> Object:
+    def _leave(self, mine: Object, args: tuple[Any, ...]) -> Object:
         """A `with` block ends; it cannot hide what kept an assert of the test from holding."""
         error = args[1]
         if error is None:
-            return self.request("op", cls, "__exit__", mine, (None, None, None), {})
+            return self.request("op", "__exit__", mine, (None, None, None), {})
         if isinstance(error, self._ends):
             return None
         told = error
         decides = self._decides(error)
         if decides and self.table.oid(error) is None:
             told = AssertionError("an assert of the test failed")
-        result = self.request("op", cls, "__exit__", mine, (type(told), told, None), {})
+        result = self.request("op", "__exit__", mine, (type(told), told, None), {})
         return None if decides else result
 
     def _decides(self, error: BaseException) -> bool:
@@ -503,17 +465,49 @@ class Link:
         if name in PREDICATES and isinstance(mine, Far) and not type(mine)._far_named:
             self._observe(f"{name} of the solution's class {type(mine).__name__}")
 
-    def function_name(self, function: Any) -> str:
-        """What a function of the other side was called when it first came over."""
-        known = self.functions.get(self.table.oid(function) or "")
-        return known[0] if known is not None else str(function.__name__)
+    def hand_over(self, value: Any) -> None:
+        """The solution is given an object of the test."""
+        code = None if isinstance(value, (Far, FarType)) else code_of(value)
+        if code is not None and self.checks_something(code):
+            self.handed[id(code)] = value
 
-    def note_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Remembers a call that the test makes, with its arguments before they change."""
-        if self.judging and self._serving == 0:
-            shown = [_shown(arg) for arg in args]
-            shown += [f"{key}={_shown(arg)}" for key, arg in kwargs.items()]
-            self.last_call = (name, f"{name}({', '.join(shown)})"[:2000])
+
+def _code_id(error: BaseException) -> int:
+    """The `id` of the code in which an exception was passed on last, on this side."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<jail module"):
+        trace = trace.tb_next
+    return 0 if trace is None else id(trace.tb_frame.f_code)
+
+
+def code_of(value: Any) -> types.CodeType | None:
+    """The code of a function, a method or a coroutine."""
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    code = code or getattr(value, "cr_code", None) or getattr(value, "gi_code", None)
+    return code if isinstance(code, types.CodeType) else None
+
+
+def alike(mine: object, other: object) -> bool:
+    """Whether two objects hold the same, whatever they say of themselves."""
+    if mine is other:
+        return True
+    if type(mine) is not type(other):
+        return False
+    if not hasattr(mine, "__dict__") and not any(
+        getattr(cls, "__slots__", ()) for cls in type(mine).__mro__
+    ):
+        return False  # what it holds cannot be seen
+    held = [
+        [*vars(one).items()] if hasattr(one, "__dict__") else
+        [(name, getattr(one, name, None)) for cls in type(one).__mro__
+         for name in getattr(cls, "__slots__", ())]
+        for one in (mine, other)
+    ]
+    return bool(sorted(held[0], key=_first) == sorted(held[1], key=_first))
+
+
+def _first(pair: tuple[str, object]) -> str:
+    return pair[0]
 
 
 def place(error: BaseException, folder: str) -> str:
@@ -535,47 +529,39 @@ def is_outcome(error: BaseException) -> bool:
     return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
 
 
-def _driven(coroutine: Coroutine[Any, Any, Object]) -> Object:
-    """Runs a coroutine that never really waits."""
-    try:
-        while True:
-            if coroutine.send(None) is not None:
-                raise Unsettled("a coroutine of the test waits within one of the solution")
-    except StopIteration as end:
-        return end.value
+_ATOMS = (type(None), bool, int, float, complex, str, bytes)
+_FEATURES = {
+    "set": "the test changes the program's own state",
+    "delete": "the test changes the program's own state",
+    "surroundings": "the test changes the folder or the environment",
+}
+_MOST_PARTS = 2_000
 
 
-def _owner(mine: Object, name: str) -> type | None:
-    return next((cls for cls in type(mine).__mro__ if name in space_of(cls)), None)
+def _is_function(value: object) -> bool:
+    return isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS
 
 
-def _member(cls: Any, name: str, mine: Object) -> Callable[..., Any]:
-    """The method as `mine` finds it, or, where a subclass overrides it, that of `cls`."""
-    if name == "__init__" or _owner(mine, name) not in (cls, None):
-        function: Callable[..., Any] = space_of(cls)[name].__get__(mine)
-        return function
-    method: Callable[..., Any] = getattr(mine, name)
-    return method
+def _is_call(verb: str, args: tuple[Any, ...]) -> bool:
+    """Whether a request is the call of a function."""
+    return verb == "op" and args[0] == "__call__" and _is_function(args[1])
 
 
-def _shown(value: Object) -> str:
-    """A short `repr` that asks the solution nothing."""
-    if isinstance(value, FarType):
-        return value.__name__
-    if isinstance(value, Far):
-        return f"<{type(value).__name__}>"
-    if isinstance(value, types.FunctionType):
-        return value.__name__
-    if isinstance(value, (list, tuple, dict, set, frozenset)) and (
-        len(value) > 200 or any(isinstance(item, Far) for item in value)
-    ):
-        return f"<{type(value).__name__} of {len(value)}>"
-    if isinstance(value, (str, bytes)) and len(value) > 2000:
-        return f"<{type(value).__name__} of {len(value)}>"
-    try:
-        return repr(value)
-    except (ValueError, RecursionError):  # more digits than allowed, or endless nesting
-        return f"<{type(value).__name__}>"
+def _is_all_plain(value: Any) -> bool:
+    """Whether a value and all in it are of Python's exact plain types."""
+    waiting, seen = [value], 0
+    while waiting:
+        one = waiting.pop()
+        seen += 1
+        if type(one) in (list, tuple, set, frozenset):
+            waiting += one
+        elif type(one) is dict:
+            waiting += [*one, *one.values()]
+        elif type(one) not in _ATOMS:
+            return False
+        if seen > _MOST_PARTS:
+            return False
+    return True
 
 
 _CLOSED = (
@@ -589,34 +575,14 @@ _CONFIGURES = ("configure_mock", "mock_add_spec", "attach_mock", "reset_mock")
 """Ways to change what a mock says was done with it, other than doing it."""
 
 
-def _is_method(owner: Object, name: str) -> bool:
-    """Whether the name is a function of an object of the test, which may be how it checks."""
-    cls = owner if isinstance(owner, type) else type(owner)
-    own = getattr(owner, "__dict__", {}).get(name)
-    return any(
-        isinstance(one, (types.FunctionType, types.MethodType, classmethod, staticmethod))
-        for one in (own, *(space_of(base).get(name) for base in cls.__mro__))
-    )
+def _permitted(verb: str, args: list[Any]) -> bool:
+    """Whether the solution may do this with objects of the test: use them, not look behind them,
+    nor change what they are."""
+    if verb == "get" and len(args) == 2 and isinstance(args[1], str):
+        owner, name = args
+        inside = name.startswith("_") or name in _CONFIGURES or isinstance(owner, (*_CLOSED, str))
+        return not inside or name in ("__name__", "__qualname__", "__doc__")
+    return verb == "call" or (verb == "op" and len(args) == 4 and args[0] in OPERATIONS)
 
 
-def _permit(verb: str, args: list[Any]) -> None:
-    """What the solution may do with objects of the test: use them, not look behind them."""
-    if verb in ("call", "await", "copy", "deepcopy"):
-        return
-    if len(args) > 1 and args[1] in _CONFIGURES:
-        raise AttributeError("the test does not give this away")
-    if verb == "member" and len(args) == 5 and (not is_special(args[1]) or args[1] == "__init__"):
-        return
-    if verb == "op" and len(args) == 5 and args[1] in OPERATIONS:
-        return
-    if verb in ("get", "set", "delete") and len(args) >= 2 and isinstance(args[1], str):
-        owner, name = args[0], args[1]
-        ours = name.startswith("_") or (verb != "get" and name.startswith("assert"))
-        if not ours and not isinstance(owner, (*_CLOSED, str)):
-            return
-        if verb == "get" and name in ("__name__", "__qualname__", "__doc__"):
-            return
-    raise AttributeError("the test does not give this away")
-
-
-__all__ = ["Broken", "Link", "Opaque", "Unsettled", "is_outcome", "place"]
+__all__ = ["Broken", "Link", "Unsettled", "place"]

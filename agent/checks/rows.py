@@ -6,12 +6,13 @@ and its word is a hint, never a verdict.
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from agent.repair.facts import Screened
 from sandbox.types import Json, Lost
 
 NO_SENSE = "the reply made no sense"
+_ENDS = ("ok", "failed", "syntax", "timeout", "endless")
 _PASSED = {"1": True, "0": False, "-": None}
 
 
@@ -25,14 +26,14 @@ def candidate_rows(reply: Json) -> list[list[Json]] | None:
 def screened(row: list[Json], count: int) -> Screened:
     """What one candidate did, if its row can be true of so many tests."""
     ended, passed, exception, message, line, types, near, did = row
-    if not isinstance(passed, str) or ended not in ("ok", "failed", "syntax", "timeout"):
+    if not isinstance(passed, str) or ended not in _ENDS:
         return Screened((None,) * count, "lost", message=NO_SENSE)
     marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
     if len(marks) != count or (ended == "ok" and not all(marks)):
         return Screened((None,) * count, "lost", message=NO_SENSE)
     return Screened(
         passed=marks,
-        ended=cast(Literal["ok", "failed", "syntax", "timeout"], ended),
+        ended=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
         exception=str(exception),
         message=str(message),
         line=line if isinstance(line, int) else None,
@@ -69,8 +70,16 @@ def probe_rows(
     return rows
 
 
-def base_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]] | None:
-    """How each test went and its steps; `None` where the program wrote over our channel."""
+class BaseRow(NamedTuple):
+    """How one test of the base went."""
+
+    screened: Screened
+    steps: int = 0
+    cpu_s: float = 0.0
+
+
+def base_rows(reply: Json | Lost, count: int) -> list[BaseRow] | None:
+    """How each test went; `None` where the program wrote over our channel."""
     runs = reply.get("runs") if isinstance(reply, dict) else None
     if not isinstance(runs, list) or len(runs) != count:
         return None
@@ -79,15 +88,16 @@ def base_rows(reply: Json | Lost, count: int) -> list[tuple[Screened, int]] | No
         match run:
             case [
                 bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t),
-                float(near),
+                float(near), float(cpu_s),
             ]:
                 ended: Literal["ok", "timeout", "failed"] = (
                     "ok" if passed else "timeout" if timeout else "failed"
                 )
-                rows.append((Screened(
+                one = Screened(
                     (passed,), ended, said, message, line if isinstance(line, int) else None,
                     types=tuple(map(str, t)), near=(near,),
-                ), steps))
+                )
+                rows.append(BaseRow(one, steps, cpu_s))
             case _:
                 return None
     return rows

@@ -5,12 +5,14 @@ by cheating; screening only chooses what the judge then verifies.
 
 One jailed child answers chunks of candidates. Endless loops end by a budget of steps that
 is the same on every machine; behind it stand a timer inside the child and, for what no
-timer can interrupt, the host, which kills the child. Then the chunk's candidates are
-asked for one by one, and the guilty one alone is lost.
+timer can interrupt, the kernel, which ends the child. Both count processor time, so that a
+busy machine changes nothing; the host's own clock is generous. When a child has ended, the
+chunk's candidates are asked for one by one, and the guilty one alone is lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,16 +21,25 @@ from typing import cast
 from agent.checks.baseline import STEPS_BASELINE, STEPS_MOST, Baseline, baseline_item
 from agent.checks.changes import change
 from agent.checks.jobs import KILL_S, job, shipped
-from agent.checks.rows import base_rows, candidate_rows, probe_rows, screened
+from agent.checks.rows import BaseRow, base_rows, candidate_rows, probe_rows, screened
 from agent.checks.side_by_side import shared_out
+from agent.checks.work import Counted, Work
 from agent.domain import Solution, Task, TestCase
 from agent.repair.facts import Mode, Probed, Screened
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Json, Lost
 
-CPU_LEAST_S = 0.15
+CPU_LEAST_S, CPU_MOST_S, CPU_FACTOR = 0.03, 0.15, 10
+"""Processor seconds for one test: so many times those of the base's longest, within limits."""
+PATIENT_TIMES = 4.0
 PATIENT, PATIENT_S = 100.0, 1.5
-"""From so much patience on, a candidate gets so many seconds more."""
+"""A patient search takes so many times as long for it; from so much patience on, it takes so many
+seconds more."""
+ASLEEP = 5
+"""A test that uses no processor is ended after this many times its processor seconds."""
+BUSY = 10
+"""So many times longer than on a machine of its own a process may take before the host ends it."""
+BASELINE_CPU_S = 1.0
 MOST_PROCESSES = 2
 CHUNK = 40
 """Candidates a child is asked for at once."""
@@ -37,10 +48,15 @@ PROBED = 4
 PROBE_PATIENCE = 4
 PROBE_CPU_S = 0.06
 PROBE_WALL_S = 6.0
-LOST_ROW = Screened((False,), "lost"), 0
+LOST_ROW = BaseRow(Screened((False,), "lost"))
 """A test that ended its process, and the steps nobody could count."""
 SLICE_S = 0.3
-"""After this time a child answers for the candidates it has finished."""
+"""After so much processor time a child answers for the candidates it has finished."""
+NOTHING: Json = {
+    "kind": "probes", "changes": [], "calls": [], "steps": 1, "cpu_s": 1.0, "wall_s": 1.0,
+    "end_s": 0.0, "look_at": 0,
+}
+"""An item that asks for nothing: its reply says that the process runs."""
 
 
 class Screener:
@@ -50,11 +66,18 @@ class Screener:
         self, batches: Sequence[Batch], base: str, count: int,
         hanging: Collection[int] = frozenset(),
     ) -> None:
-        self._batches = batches
+        self._batches = [*batches]
         self._base = base
         self._count = count
         self._hanging = sorted(hanging)
         self._baseline: Baseline | None = None
+
+    async def join(self, batch: Batch) -> None:
+        """Has another process take part from when it runs: where places are scarce it may have to
+        wait for one, and nobody waits for it."""
+        async for _, reply in batch.replies([NOTHING], SLICE_S + KILL_S):
+            if not isinstance(reply, Lost):
+                self._batches.append(batch)
 
     async def baseline(self) -> Baseline:
         """How the base itself does, test by test; run once."""
@@ -77,8 +100,8 @@ class Screener:
             chunks += [[index] for index in alone]
             pending, alone = [], []
             items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
-            wall_s = SLICE_S + _cpu_s(patience) * 10 + KILL_S
-            async for number, reply in shared_out(self._batches, items, wall_s):
+            wall_s = BUSY * (SLICE_S + _cpu_s(baseline, patience)) + KILL_S
+            async for number, reply in shared_out(tuple(self._batches), items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, Lost):
                     if len(chunk) == 1:
@@ -100,7 +123,7 @@ class Screener:
         self, texts: Sequence[str], calls: Sequence[str]
     ) -> Probed:
         """What each text answers to each call, see `programs.probing`."""
-        limit = (await self.baseline()).step_limit
+        baseline = await self.baseline()
         found: list[tuple[tuple[str, int], ...] | None] = [None] * len(texts)
         chunks = [
             [*range(first, min(first + PROBED, len(texts)))]
@@ -110,13 +133,15 @@ class Screener:
             items: list[Json] = [
                 {
                     "kind": "probes", "changes": [self._change(texts[one]) for one in chunk],
-                    "calls": list(calls), "steps": min(limit * PROBE_PATIENCE, STEPS_MOST),
-                    "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * 5,
+                    "calls": list(calls),
+                    "steps": min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST),
+                    "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * ASLEEP,
+                    "end_s": _end_s(PROBE_CPU_S), "look_at": 0,
                 }
                 for chunk in chunks
             ]
             again: list[list[int]] = []
-            async for number, reply in shared_out(self._batches, items, PROBE_WALL_S):
+            async for number, reply in shared_out(tuple(self._batches), items, BUSY * PROBE_WALL_S):
                 chunk = chunks[number]
                 rows = probe_rows(reply, len(chunk), len(calls))
                 if rows is not None:
@@ -134,7 +159,7 @@ class Screener:
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
         patience: float,
     ) -> Json:
-        cpu_s = _cpu_s(patience)
+        cpu_s = _cpu_s(baseline, patience)
         return {
             "kind": "candidates",
             "changes": [self._change(texts[index]) for index in chunk],
@@ -143,7 +168,9 @@ class Screener:
             "mode": mode,
             "steps": int(baseline.step_limit * patience),
             "cpu_s": cpu_s,
-            "wall_s": cpu_s * 5,
+            "wall_s": cpu_s * ASLEEP,
+            "end_s": _end_s(cpu_s),
+            "look_at": baseline.look_at,
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
@@ -154,29 +181,38 @@ class Screener:
     async def _measured(self) -> Baseline:
         """All tests in one process; each in its own where one of them ends the process."""
         tests = [*range(self._count)]
-        rows, output = await self._ran(tests)
+        rows, output, hidden = await self._ran(tests)
         if rows is None and self._count > 1:
             alone = [await self._ran([test]) for test in tests]
-            rows = [(one or [LOST_ROW])[0] for one, _ in alone]
-            output = next((said for _, said in alone if said is not None), None)
+            rows = [(one or [LOST_ROW])[0] for one, _, _ in alone]
+            output = next((said for _, said, _ in alone if said is not None), None)
+            hidden = any(has for _, _, has in alone)
         rows = rows or [LOST_ROW] * self._count
         return Baseline(
-            screened=tuple(one for one, _ in rows),
-            steps=tuple(steps for _, steps in rows),
+            screened=tuple(one.screened for one in rows),
+            steps=tuple(one.steps for one in rows),
             output=output,
+            cpu_s=tuple(one.cpu_s for one in rows),
+            hidden=hidden,
         )
 
     async def _ran(
         self, tests: Sequence[int]
-    ) -> tuple[list[tuple[Screened, int]] | None, str | None]:
-        """The base's rows for some tests, and what it printed; none where its process ended."""
-        item = baseline_item(self._base, STEPS_BASELINE, 1.0, 3.0, tests, self._hanging)
-        rows: list[tuple[Screened, int]] | None = None
-        output: Json = None
-        async for _, reply in self._batches[0].replies([item], 3.0 * len(tests) + KILL_S):
+    ) -> tuple[list[BaseRow] | None, str | None, bool]:
+        """The base's rows for some tests, what it printed, and whether it hides what changes in
+        it; none where its process ended."""
+        item = baseline_item(
+            self._base, STEPS_BASELINE, BASELINE_CPU_S, BASELINE_CPU_S * ASLEEP, tests,
+            self._hanging, _end_s(BASELINE_CPU_S),
+        )
+        rows: list[BaseRow] | None = None
+        told: dict[str, Json] = {}
+        wall_s = BUSY * BASELINE_CPU_S * len(tests) + KILL_S
+        async for _, reply in self._batches[0].replies([item], wall_s):
             rows = base_rows(reply, len(tests))
-            output = reply.get("output") if isinstance(reply, dict) else None
-        return rows, output if isinstance(output, str) else None
+            told = reply if isinstance(reply, dict) else {}
+        output = told.get("output")
+        return rows, output if isinstance(output, str) else None, told.get("hidden") is True
 
     def _lost(self, reply: Lost) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
@@ -186,6 +222,7 @@ class Screener:
 async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), processes: int | None = None,
+    work: Work | None = None,
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes.
 
@@ -194,14 +231,29 @@ async def screening(
     """
     ours = await shipped(sandbox, task, base, tests)
     ordered = job(task, base, tests, "screen", ours)
+    spent = work or Work()
     async with AsyncExitStack() as stack:
         batches = [
-            await stack.enter_async_context(sandbox.batch(ordered))
+            Counted(await stack.enter_async_context(sandbox.batch(ordered)), spent)
             for _ in range(processes or min(MOST_PROCESSES, os.cpu_count() or 1))
         ]
-        yield Screener(batches, base.text, len(tests) or 1, hanging)
+        screener = Screener(batches[:1], base.text, len(tests) or 1, hanging)
+        joining = [asyncio.create_task(screener.join(batch)) for batch in batches[1:]]
+        try:
+            yield screener
+        finally:
+            for one in joining:
+                one.cancel()
+            await asyncio.gather(*joining, return_exceptions=True)
 
 
-def _cpu_s(patience: float) -> float:
+def _cpu_s(baseline: Baseline, patience: float) -> float:
     """The timer stands behind the budget of steps and grows more slowly."""
-    return CPU_LEAST_S * min(patience, 2.0) + (PATIENT_S if patience >= PATIENT else 0.0)
+    usual_s = min(CPU_MOST_S, max(CPU_LEAST_S, CPU_FACTOR * baseline.longest_s))
+    patient_s = min(2 * CPU_MOST_S, usual_s * min(patience, PATIENT_TIMES))
+    return patient_s + (PATIENT_S if patience >= PATIENT else 0.0)
+
+
+def _end_s(cpu_s: float) -> float:
+    """Processor seconds after which what cannot be interrupted is ended."""
+    return 2 * cpu_s + 0.2

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections import deque
 
-from agent.checks.codec import MUTABLE, Garbled, array_content_possible, contents
+from agent.checks.codec import MUTABLE, Garbled, contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from agent.checks.codec import Object
 
 
-BRIEF = 4
-"""A list is sent whole when more than one in so many of its items changed."""
 CROWD = 256
 """So many objects are known before the first look for those nobody holds any more."""
 
@@ -28,12 +23,13 @@ CROWD = 256
 class _Held:
     """An object that both sides know by one id."""
 
-    __slots__ = ("keep", "snapshot", "value")
+    __slots__ = ("keep", "number", "snapshot", "value")
 
     def __init__(self, value: Object, keep: bool) -> None:
         self.value = value
-        self.snapshot: Object = None
-        """What a container held when both sides last agreed; `None` for other objects."""
+        self.snapshot: list[Object] = []
+        """What a container held when both sides last agreed."""
+        self.number = 0
         self.keep = keep
         """Known until the link is reset, not until nobody here holds it."""
 
@@ -53,6 +49,7 @@ class Table:
     def __init__(self, side: str) -> None:
         self._side = side
         self._count = 0
+        self._taken = 0
         self._held: dict[str, _Held] = {}
         self._oids: dict[int, str] = {}
         self._settled: dict[str, None] = {}
@@ -95,6 +92,18 @@ class Table:
         self.check(oid)
         self._held[oid] = _Held(value, keep)
         self._oids[id(value)] = oid
+        self._taken += 1
+        self._held[oid].number = self._taken
+
+    @property
+    def taken(self) -> int:
+        """How many objects of the other side came to be known so far."""
+        return self._taken
+
+    def is_new(self, value: Object, since: int) -> bool:
+        """Whether an object came to be known after so many were."""
+        held = self._held.get(self.oid(value) or "")
+        return held is None or held.number > since
 
     def check(self, oid: object) -> None:
         """Raises `Garbled` unless the other side may give this id."""
@@ -105,7 +114,7 @@ class Table:
         """Both sides hold the same content now."""
         held = self._held.get(oid)
         if held is not None and is_container(held.value):
-            held.snapshot = _snapshot(held.value)
+            held.snapshot = contents(held.value)
             self._settled[oid] = None
 
     def forget(self, oid: str) -> None:
@@ -117,27 +126,7 @@ class Table:
 
     def changed(self) -> list[str]:
         """Containers that hold something else than both sides agreed on."""
-        return [
-            oid for oid in self._settled if not _unchanged(self._held[oid])
-        ]
-
-    def change(self, oid: str) -> tuple[str, Object] | None:
-        """How a list differs from what both sides agreed on, where that is brief.
-
-        `("at", {index: item})` or `("from", (index, items))`: all else is as it was.
-        """
-        held = self._held[oid]
-        now, before = held.value, held.snapshot
-        if type(now) is not list:
-            return None
-        brief = len(now) // BRIEF
-        if len(now) == len(before):
-            places = [i for i, same in enumerate(map(operator.is_, before, now)) if not same]
-            return ("at", {i: now[i] for i in places}) if len(places) <= brief else None
-        shared = min(len(now), len(before))
-        differing = (i for i, same in enumerate(map(operator.is_, before, now)) if not same)
-        first = next(differing, shared)
-        return ("from", (first, now[first:])) if len(now) - first <= brief else None
+        return [oid for oid in self._settled if not _unchanged(self._held[oid])]
 
     def prune(self) -> list[str]:
         """Forgets what nothing on this side holds any more.
@@ -145,9 +134,10 @@ class Table:
         Containers at once, since each costs a comparison with every message; stand-ins when
         their number has doubled.
         """
-        dropped = [oid for oid in list(self._settled) if self._is_idle(oid)]
-        if len(self._held) > self._crowd:
-            dropped += [oid for oid in list(self._held) if self._is_idle(oid)]
+        crowded = len(self._held) > self._crowd
+        looked_at = [*(self._held if crowded else self._settled)]
+        dropped = [oid for oid in looked_at if self._is_idle(oid)]
+        if crowded:
             self._crowd = max(CROWD, 2 * len(self._held))
         return dropped
 
@@ -167,33 +157,10 @@ class Table:
 
 def is_container(value: Object) -> bool:
     """Whether both sides hold this object's content and keep it equal."""
-    return isinstance(value, tuple(MUTABLE)) or array_content_possible(value)
-
-
-def _snapshot(value: Object) -> Object:
-    if isinstance(value, dict):
-        return list(dict.__iter__(value)), list(dict.values(value))
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, tuple(MUTABLE)):
-        return contents(value)
-    return value.tobytes()
+    return type(value) in MUTABLE
 
 
 def _unchanged(held: _Held) -> bool:
     """Whether a container holds the very same objects; equality would run their code."""
-    value, before = held.value, held.snapshot
-    if isinstance(value, dict):
-        keys, items = before
-        return (
-            dict.__len__(value) == len(keys)
-            and all(map(operator.is_, keys, dict.__iter__(value)))
-            and all(map(operator.is_, items, dict.values(value)))
-        )
-    if isinstance(value, bytearray) or not isinstance(value, tuple(MUTABLE)):
-        return bool(before == _snapshot(value))
-    kind: Any = next(kind for kind in (list, set, deque) if isinstance(value, kind))
-    same: bool = kind.__len__(value) == len(before) and all(
-        map(operator.is_, before, kind.__iter__(value))
-    )
-    return same
+    now = contents(held.value)
+    return len(now) == len(held.snapshot) and all(map(operator.is_, now, held.snapshot))

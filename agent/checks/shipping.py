@@ -24,16 +24,19 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
 _COMMON = (
-    "canary", "changes", "codec", "naming", "operations", "plain", "reading", "remote",
-    "sharing", "standins", "transform", "wording", "programs.disarming", "programs.namesakes",
-    "programs.nearness", "programs.observe_examples", "programs.observe_solution",
-    "programs.observe_tests", "programs.pieces", "programs.probing", "programs.running",
+    "changes", "codec", "naming", "nodes", "operations", "plain", "reading", "remote", "sharing",
+    "signs", "standins", "transform", "wording", "programs.endless", "programs.guard",
+    "programs.namesakes", "programs.nearness", "programs.observe_examples",
+    "programs.observe_solution", "programs.observe_tests", "programs.pieces",
+    "programs.plain_run", "programs.probing", "programs.recorder", "programs.running",
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
 _FROM_BELOW = ("common_ends", "literals")
 """What of `agent` itself they need."""
-_WITH_PYTEST = (*_COMMON, "programs.observe_pytest", "programs.pytest_items")
+_WITH_PYTEST = (
+    *_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items",
+)
 
 
 def program(name: str) -> str:
@@ -83,9 +86,14 @@ def preloads(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in PRELOADABLE if name in imported)
 
 
-@lru_cache(maxsize=4096)
 def _roots(code: str) -> frozenset[str]:
-    """The packages outside Python that a text imports; none where it does not parse."""
+    """The packages outside Python that a text imports."""
+    return imported(code) - sys.stdlib_module_names
+
+
+@lru_cache(maxsize=4096)
+def imported(code: str) -> frozenset[str]:
+    """The packages and modules that a text imports; none where it does not parse."""
     try:
         nodes = nodes_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -96,7 +104,7 @@ def _roots(code: str) -> frozenset[str]:
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             named.append(node.module)
-    return frozenset(name.partition(".")[0] for name in named) - sys.stdlib_module_names
+    return frozenset(name.partition(".")[0] for name in named)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ link (`remote`) knows by identity which object is meant.
 
 from __future__ import annotations
 
+import builtins
 import types
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.checks.codec import MUTABLE
-from agent.checks.operations import OPERATIONS, READABLE, is_special
+from agent.checks.operations import READABLE, is_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,19 +30,8 @@ class Unsettled(BaseException):
     """
 
 
-DERIVABLE: tuple[type, ...] = (
-    int, float, complex, str, bytes, tuple, frozenset, *MUTABLE,
-)
-"""Builtin bases whose instances cross with their content: what the base says stays ours."""
-
-REAL_TYPES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip,
-        enumerate, reversed,
-    )
-}
-"""Builtin classes that a stand-in passes for under `isinstance`."""
+BUILTIN: tuple[type, ...] = (int, float, complex, str, bytes, tuple, frozenset, *MUTABLE)
+"""Classes whose instances cross as values; those of a class that derives from one cannot."""
 
 _LOCAL_ON_EXCEPTIONS = frozenset({
     "__traceback__", "__cause__", "__context__", "__suppress_context__", "__notes__", "args",
@@ -67,10 +57,20 @@ class Attributes(Mapping[str, "Any"]):
         return self._link.request("get", self._owner, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dir(self._owner))
+        names = dir(self._owner)
+        return iter(_all_names(self._link, names) if isinstance(self._owner, FarModule) else names)
 
     def __len__(self) -> int:
         return len(dir(self._owner))
+
+
+def _all_names(link: Link, names: Iterable[str]) -> tuple[str, ...]:
+    """What `from program import *` brings: the program's `abs` must not be what the test means."""
+    fixed = tuple(names)
+    own = [name for name in fixed if hasattr(builtins, name) and not is_special(name)]
+    if own:
+        raise link.unsettled(f"the program has a name of its own for Python's {own[0]}")
+    return fixed
 
 
 _type_space: Any = vars(type)["__dict__"]
@@ -88,30 +88,30 @@ class FarType(type):
 
     _far_link: Link
     _far_named: bool
-    _far_own_eq: bool
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
         far: tuple[Link, str] | None = None, **keywords: Any,
     ) -> FarType:
-        root = not any(isinstance(base, FarType) for base in bases)
-        if root:
-            return super().__new__(mcs, name, bases, namespace)
+        parent = next((base for base in bases if isinstance(base, FarType)), None)
+        if far is None and parent is not None:
+            raise parent._far_link.unsettled(
+                f"the test derives a class from the program's {parent.__name__}"
+            )
+        cls = super().__new__(mcs, name, bases, namespace)
         if far is not None:
-            cls = super().__new__(mcs, name, bases, namespace)
             link, oid = far
             type.__setattr__(cls, "_far_link", link)
             type.__setattr__(cls, "_far_named", False)
             link.table.hold(oid, cls)
-            return cls
-        return _derived(mcs, name, bases, namespace, keywords)
+        return cls
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
                  far: tuple[Link, str] | None = None, **keywords: Any) -> None:
         super().__init__(name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._far_link.request("call", cls, args, kwargs)
+        return cls._far_link.made(cls, args, kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_far") or (is_special(name) and name not in READABLE):
@@ -124,8 +124,6 @@ class FarType(type):
             type.__setattr__(cls, name, value)
             return
         cls._far_link.request("set", cls, name, value)
-        if name in space_of(cls):
-            type.__delattr__(cls, name)
 
     @property  # type: ignore[misc]  # final in typeshed, not in Python
     def __dict__(cls) -> Any:  # type: ignore[override]
@@ -136,16 +134,16 @@ class FarType(type):
         cls._far_link.request("delete", cls, name)
 
     def __iter__(cls) -> Any:
-        return iter(cls._far_link.request("op", None, "__iter__", cls, (), {}))
+        return iter(cls._far_link.request("op", "__iter__", cls, (), {}))
 
     def __len__(cls) -> int:
-        return int(cls._far_link.request("op", None, "__len__", cls, (), {}))
+        return int(cls._far_link.request("op", "__len__", cls, (), {}))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return cls._far_link.request("op", None, "__getitem__", cls, (key,), {})
+        return cls._far_link.request("op", "__getitem__", cls, (key,), {})
 
     def __contains__(cls, key: Any) -> bool:
         return cls._far_link.contains(cls, key)
@@ -154,55 +152,8 @@ class FarType(type):
         return f"<class {cls.__module__ + '.' + cls.__qualname__!r}>"
 
     def __dir__(cls) -> list[str]:
-        names: list[str] = cls._far_link.request("op", None, "__dir__", cls, (), {})
+        names: list[str] = cls._far_link.request("op", "__dir__", cls, (), {})
         return names
-
-
-def _derived(
-    mcs: type[FarType], name: str, bases: tuple[type, ...], namespace: dict[str, Any],
-    keywords: dict[str, Any],
-) -> FarType:
-    """A subclass that this side writes of a class the other side owns; it exists on both."""
-    link: Link = next(base._far_link for base in bases if isinstance(base, FarType))
-    shared = {
-        key: value for key, value in namespace.items()
-        if key not in ("__module__", "__qualname__", "__classcell__", "__dict__", "__weakref__")
-        and (not is_special(key) or key in OPERATIONS or key in ("__init__", "__new__", "__doc__",
-                                                              "__post_init__", "__slots__"))
-    }
-    kept = {
-        key: value for key, value in namespace.items()
-        if isinstance(value, (types.FunctionType, property, classmethod, staticmethod))
-        or key in ("__module__", "__qualname__", "__classcell__", "__doc__")
-    }
-    kept.setdefault("__slots__", ())
-    cls = type.__new__(mcs, name, bases, kept)
-    parts = [_part(key, value) for key, value in shared.items()]
-    oid = link.request("subclass", name, bases, parts, keywords)
-    type.__setattr__(cls, "_far_link", link)
-    type.__setattr__(cls, "_far_named", True)
-    link.table.hold(oid, cls)
-    return cls
-
-
-def _part(name: str, value: Object) -> tuple[Object, ...]:
-    """One entry of a class body, its descriptor taken apart so that it can cross."""
-    if isinstance(value, staticmethod):
-        return (name, "staticmethod", value.__func__)
-    if isinstance(value, classmethod):
-        return (name, "classmethod", value.__func__)
-    if isinstance(value, property):
-        return (name, "property", value.fget, value.fset, value.fdel)
-    return (name, "value", value)
-
-
-def class_body(parts: Iterable[tuple[Any, ...]]) -> dict[str, Object]:
-    """The class body that `_part` took apart."""
-    makers: dict[str, Callable[..., Object]] = {
-        "staticmethod": staticmethod, "classmethod": classmethod, "property": property,
-        "value": lambda value: value,
-    }
-    return {name: makers[kind](*rest) for name, kind, *rest in parts}
 
 
 class Far(metaclass=FarType):
@@ -233,32 +184,25 @@ class Far(metaclass=FarType):
         return result if result is NotImplemented else not result
 
     def __hash__(self) -> int:
-        base = builtin_base(type(self))
-        if base is not None and base not in MUTABLE:
-            return hash_of(base, self)
-        return int(type(self)._far_link.operate(None, "__hash__", self, (), {}))
+        return int(type(self)._far_link.operate("__hash__", self, (), {}))
 
     def __str__(self) -> str:
-        return str(type(self)._far_link.operate(None, "__str__", self, (), {}))
+        return str(type(self)._far_link.operate("__str__", self, (), {}))
 
     def __repr__(self) -> str:
-        return str(type(self)._far_link.operate(None, "__repr__", self, (), {}))
+        return str(type(self)._far_link.operate("__repr__", self, (), {}))
 
     def __format__(self, spec: str) -> str:
-        return str(type(self)._far_link.operate(None, "__format__", self, (spec,), {}))
+        return str(type(self)._far_link.operate("__format__", self, (spec,), {}))
 
     def __dir__(self) -> list[str]:
-        names: list[str] = type(self)._far_link.operate(None, "__dir__", self, (), {})
+        names: list[str] = type(self)._far_link.operate("__dir__", self, (), {})
         return names
 
-    def __copy__(self) -> Any:
-        return type(self)._far_link.request("copy", self)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)._far_link.request("deepcopy", self)
-
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise Unsettled(f"the test pickles a {type(self).__name__} of the solution")
+        raise type(self)._far_link.unsettled(
+            f"the test copies or pickles a {type(self).__name__} of the solution"
+        )
 
 
 class FarModule(types.ModuleType):
@@ -277,7 +221,8 @@ class FarModule(types.ModuleType):
         if is_special(name) and name not in READABLE:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         link: Link = _module_space.__get__(self)["_far_link"]
-        return link.named(link.request("get", self, name))
+        value = link.named(link.request("get", self, name))
+        return _all_names(link, value) if name == "__all__" else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if is_special(name):
@@ -290,35 +235,8 @@ class FarModule(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         link: Link = _module_space.__get__(self)["_far_link"]
-        names: list[str] = link.request("op", None, "__dir__", self, (), {})
+        names: list[str] = link.request("op", "__dir__", self, (), {})
         return names
-
-
-def link_of(module: FarModule) -> Link:
-    """The link to where a module lives."""
-    link: Link = _module_space.__get__(module)["_far_link"]
-    return link
-
-
-def hash_of(base: Any, value: Object) -> int:
-    """The hash that the builtin base gives, as equality is the base's too."""
-    return int(base.__hash__(value))
-
-
-def builtin_base(cls: type) -> type | None:
-    """The builtin class under a class whose instances cross with their content."""
-    return next((kind for kind in cls.__mro__ if kind in DERIVABLE), None)
-
-
-class Original:
-    """The class and name a forwarding method stands for; the class is made after it."""
-
-    def __init__(self, holder: list[type], name: str) -> None:
-        self._holder = holder
-        self._name = name
-
-    def __getitem__(self, index: int) -> Object:
-        return (self._holder[0], self._name)[index]
 
 
 def new_exception(kind: type[BaseException], args: list[Object]) -> BaseException:
@@ -335,29 +253,3 @@ def new_exception(kind: type[BaseException], args: list[Object]) -> BaseExceptio
     elif isinstance(error, SystemExit):
         error.code = args[0] if args else None
     return error
-
-
-def awaiting(link: Link) -> dict[str, Object]:
-    """What makes a stand-in for a coroutine one: it runs to its end where it lives."""
-
-    def wait(mine: Any) -> Generator[None, None, Object]:
-        yield from ()
-        return link.request("await", mine)
-
-    def send(mine: Any, value: Object) -> Object:
-        raise StopIteration(link.request("await", mine))
-
-    return {"__await__": wait, "send": send}
-
-
-def dataclass_fields(described: list[list[Any]]) -> dict[str, Object]:
-    import dataclasses
-
-    fields: dict[str, Object] = {}
-    for name, init, shown, compare in described:
-        field: Any = dataclasses.field(init=bool(init), repr=bool(shown), compare=bool(compare))
-        field.name, field.type = str(name), "object"
-        # asdict and replace look for this mark; there is no public way to set it.
-        field._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
-        fields[str(name)] = field
-    return fields

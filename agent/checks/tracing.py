@@ -8,6 +8,7 @@ from typing import Any, cast
 from agent.checks.jobs import KILL_S, job, shipped
 from agent.checks.members import members
 from agent.checks.rows import NO_SENSE
+from agent.checks.work import Counted, Work
 from agent.domain import Report, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
@@ -17,17 +18,21 @@ STEPS = 100_000
 STEPS_HANGING = 5_000
 CPU_S = 0.6
 WALL_S = 3.0
+"""For a test that uses no processor."""
+BUSY = 10
+"""So many times longer than on a machine of its own the process may take."""
 SLOW_TESTS = 3
 """After this many tests that did not end, the others are not watched."""
 
 
 async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
-    hanging: Collection[int] = frozenset(),
+    hanging: Collection[int] = frozenset(), work: Work | None = None,
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed.
 
-    `hanging` are the places of tests known not to end: a few of their steps show enough.
+    `hanging` are the places of tests known not to end: a few of their steps show enough. What the
+    process works is added to `work`.
     """
     ours = await shipped(sandbox, task, solution, tests)
     watched = job(task, solution, tests, "trace", ours, cpu_s=CPU_S, wall_s=WALL_S)
@@ -36,13 +41,14 @@ async def trace(
     hits: dict[int, int] = {}
     moments: list[Moment] = []
     slow = 0
-    async with sandbox.batch(watched) as batch:
+    async with sandbox.batch(watched) as uncounted:
+        batch = Counted(uncounted, work or Work())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:
                 seen.append(Traced(passed=False, exception="TimeoutError"))
                 continue
             item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
-            async for _, reply in batch.replies([item], WALL_S + KILL_S):
+            async for _, reply in batch.replies([item], BUSY * CPU_S + KILL_S):
                 one = _traced(reply, types, hits, moments)
                 slow += one.exception == "TimeoutError"
                 seen.append(one)

@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
-
-FOLLOWED: tuple[tuple[str, str], ...] = (
-    ("builtins", "input"), ("builtins", "print"), ("builtins", "open"), ("sys", "stdin"),
-    ("sys", "argv"), ("time", "sleep"), ("time", "time"), ("time", "monotonic"),
-    ("time", "perf_counter"), ("random", "random"), ("random", "randint"), ("random", "choice"),
-    ("random", "choices"), ("random", "shuffle"), ("random", "sample"), ("random", "uniform"),
-    ("random", "randrange"), ("os", "getenv"), ("os", "getcwd"), ("os", "listdir"),
-)
-"""What a test may replace in the standard library; the solution's process follows."""
+CALLED = "__observed_called__"
 
 
 class Site:
@@ -45,6 +37,14 @@ class Site:
         self.message = message
 
 
+def constant_asserts(tree: ast.Module) -> frozenset[int]:
+    """Lines of asserts that ask nothing: `assert False`, `assert 1 == 2`."""
+    return frozenset(
+        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)
+        and not any(isinstance(one, ast.Name | ast.Call) for one in ast.walk(node.test))
+    )
+
+
 def assert_lines(tree: ast.Module) -> frozenset[int]:
     """All lines of assert statements."""
     return frozenset(
@@ -63,8 +63,7 @@ def instrument(
     """
     touching = touched_names(tree, modules, free)
     sites: list[Site] = []
-    changed = _StarImports(modules, _builtins_beside_others(tree)).visit(tree)
-    changed = _Asserts(touching, sites).visit(changed)
+    changed = _Calls(touching).visit(_Asserts(touching, sites).visit(tree))
     return ast.fix_missing_locations(changed), sites
 
 
@@ -72,16 +71,6 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }
-
-
-def _builtins_beside_others(tree: ast.Module) -> list[str]:
-    """Builtins the test uses, where it uses another name too that it does not bind itself.
-
-    A test that uses nothing else of the program tests the program's own `sum`.
-    """
-    free = free_names(tree)
-    ours = sorted(name for name in free if hasattr(builtins, name))
-    return ours if len(ours) < len(free) else []
 
 
 def free_names(tree: ast.Module) -> set[str]:
@@ -98,21 +87,23 @@ def free_names(tree: ast.Module) -> set[str]:
     return used - bound
 
 
-class _StarImports(ast.NodeTransformer):
-    """Puts Python's own builtins back after `from program import *`: the program's `abs` must
-    not decide what `abs(f(3) - 8) < 1e-9` means."""
+class _Calls(ast.NodeTransformer):
+    """Has the arguments of each call of the program noted on their way: `f(*called("f", x))`."""
 
-    def __init__(self, modules: Collection[str], names: Sequence[str]) -> None:
-        self._modules = modules
-        self._names = names
+    def __init__(self, touching: set[str]) -> None:
+        self._touching = touching
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | list[ast.stmt]:
-        module = node.module or ""
-        ours = module in self._modules or module.partition(".")[0] in self._modules
-        if not ours or not self._names or node.names[0].name != "*":
-            return node
-        back = ast.ImportFrom("builtins", [ast.alias(name) for name in self._names], 0)
-        return [node, ast.copy_location(back, node)]
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        match node.func:
+            case ast.Name(id=name) if name in self._touching and not any(
+                isinstance(arg, ast.Starred) for arg in node.args
+            ):
+                noted = ast.Call(
+                    ast.Name(CALLED, ast.Load()), [ast.Constant(name), *node.args], []
+                )
+                node.args = [ast.copy_location(ast.Starred(noted, ast.Load()), node)]
+        return node
 
 
 class _Asserts(ast.NodeTransformer):
@@ -250,33 +241,6 @@ def unsupported(code: str, modules: frozenset[str]) -> str:
     return ""
 
 
-def always_skipped(code: str, node: str) -> bool:
-    """Whether a mark in the text of a test file skips this node, whatever the program does."""
-    if not node:
-        return False
-    try:
-        body: Sequence[ast.stmt] = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for name in node.partition("[")[0].split("::"):
-        found = [
-            one for one in body
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and one.name == name
-        ]
-        if not found:
-            return False
-        if any(_is_skip(mark) for mark in found[-1].decorator_list):
-            return True
-        body = found[-1].body
-    return False
-
-
-def _is_skip(mark: ast.expr) -> bool:
-    function = mark.func if isinstance(mark, ast.Call) else mark
-    return ast.unparse(function) in ("pytest.mark.skip", "unittest.skip")
-
-
 def _patches(node: ast.Call, own: set[str]) -> str:
     """Why a patch is out of reach: it replaces something the solution's process would not see."""
     function = ast.unparse(node.func)
@@ -285,22 +249,17 @@ def _patches(node: ast.Call, own: set[str]) -> str:
     )
     if not patching or not node.args:
         return ""
-    target, *rest = node.args
+    target = node.args[0]
     if isinstance(target, ast.Constant) and isinstance(target.value, str):
-        root, _, name = target.value.rpartition(".")
-        if target.value.partition(".")[0] in own or (root, name) in FOLLOWED:
+        owner = replaced = target.value
+    else:
+        owner = ast.unparse(target)
+        replaced = f"a part of {owner}"
+        if owner not in _LIBRARY:
             return ""
-        return f"the test replaces {target.value}, which the solution would have to see"
-    roots = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-    if not roots or roots[0] in own:
+    if owner.partition(".")[0] in own:
         return ""
-    attribute = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else ""
-    owner = ast.unparse(target)
-    if (owner, attribute) in FOLLOWED:
-        return ""
-    if owner in _LIBRARY:
-        return f"the test replaces {owner}.{attribute}, which the solution would have to see"
-    return ""
+    return f"the test replaces {replaced}, which the solution would have to see"
 
 
 _LIBRARY = (

@@ -1,5 +1,6 @@
 """What users bring, made into a task (`agent.domain.Task`) or refused in clear words."""
 
+from agent.intake.aside import apart, aside_words, faithful, remaining
 from agent.intake.calls import asks_anew, calls_made
 from agent.intake.claims import fixes_a_value
 from agent.intake.doctests import tests_from_doctests, tests_from_prompts
@@ -15,9 +16,10 @@ from agent.intake.vacuity import vacuous
 from agent.intake.words import tests_from_words
 
 __all__ = [
-    "BadInput", "Intake", "NotFixable", "SourceFile", "TestText", "asks_anew", "bring",
-    "calls_made", "classify", "failures_of", "fixes_a_value", "make_task", "missing_packages",
-    "paste", "protected_lines", "read_source", "sibling_files", "site_folders",
+    "BadInput", "Intake", "NotFixable", "SourceFile", "TestText", "apart", "aside_words",
+    "asks_anew", "bring", "calls_made", "classify", "failures_of", "faithful", "fixes_a_value",
+    "make_task", "missing_packages", "paste", "protected_lines", "read_source", "remaining",
+    "sibling_files", "site_folders",
     "tests_from_doctests", "tests_from_file", "tests_from_program", "tests_from_prompts",
     "tests_from_snippet", "tests_from_words", "untouched", "vacuous",
 ]

@@ -18,15 +18,11 @@ from agent.intake.claims import claimed, passed_call, raised
 from agent.intake.effects import may_keep_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
-    Definition,
     called_name,
     dotted,
-    names_in,
     parsed,
     statements_of,
-    toplevel,
 )
-from agent.intake.pytest_files import Collected, collected, is_fixture
 from agent.intake.references import imported, literal, target
 from agent.intake.signatures import Signatures, signatures
 from agent.literals import spelt
@@ -57,7 +53,6 @@ _PLAIN_BASES = BUILTIN_NAMES | {
 }
 """Classes of which instances compare as one expects."""
 _SINGLETONS = (None, True, False)
-_PREPARING = ("setup", "teardown", "setUp", "tearDown", "asyncSetUp", "pytestmark", "pytest_")
 
 Said = tuple[ast.Call, Relation, object]
 
@@ -197,8 +192,10 @@ class _Reading:
                 shown = f"{test.call} raises {test.exception}"
                 yield _Claim(number, self._call(call), "raises", test.exception, shown, False)
             return
-        shared = test.kind == "script" and bool(test.node)
-        for node in self._body(test.code, test.node if test.kind == "script" else ""):
+        if test.kind == "script" and test.node:
+            return  # what stands in a pytest file is between its author and pytest
+        shared = False
+        for node in self._body(test.code):
             said = self._said(node)
             if said is None:
                 return
@@ -210,8 +207,8 @@ class _Reading:
             # A call whose answer nothing is said of comes before the next all the same.
             shared = shared or any(isinstance(one, ast.Call) for one in ast.walk(node))
 
-    def _body(self, code: str, node: str) -> Sequence[ast.stmt]:
-        """The statements of a test; none where what surrounds it may have a part in it."""
+    def _body(self, code: str) -> Sequence[ast.stmt]:
+        """The statements of a test, but for its imports."""
         try:
             body = parsed(code).body
         except SyntaxError:
@@ -219,16 +216,7 @@ class _Reading:
         self._own, self._foreign = imported(
             body, self._stem, self._known.names
         )
-        if not node:
-            return [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
-        entry = next((one for one in collected(body) if one.node == node), None)
-        if entry is None or entry.function.decorator_list or not _stands_alone(entry):
-            return ()
-        made = names_in(*(one for one in body if not isinstance(one, ast.ImportFrom))).binds
-        prepares = any(
-            isinstance(one, Definition) and is_fixture(one) for one in toplevel(body)
-        ) or any(name.startswith(_PREPARING) for name in made)
-        return () if prepares or made & self._known.names else entry.function.body
+        return [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
 
     def _said(self, node: ast.stmt) -> list[Said] | None:
         """What a statement claims; `None` for one that does more than call and check."""
@@ -303,20 +291,6 @@ class _Reading:
             {key: spelt(one[0]) for key, one in named.items() if one},
             defaults=self._with_defaults,
         )
-
-
-def _stands_alone(entry: Collected) -> bool:
-    """Whether a test function takes nothing from its class or from fixtures."""
-    arguments = [one.arg for one in entry.function.args.args]
-    if entry.owner is None:
-        return not arguments
-    made = names_in(*entry.owner.body).binds
-    return (
-        arguments == ["self"]
-        and not entry.owner.decorator_list
-        and all(name.startswith("test") for name in made)
-        and all(dotted(base).rpartition(".")[2] == "TestCase" for base in entry.owner.bases)
-    )
 
 
 def _expression(text: str) -> ast.expr | None:

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,10 @@ from agent.intake.errors import BadInput
 from agent.intake.parsing import is_definition, parsed
 from agent.intake.source import read_source
 
+CONFIGURING = (
+    "conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)
+"""Files beside tests by which pytest runs them otherwise than by itself."""
 MOST_SIBLINGS = 50
 MOST_SIBLING_BYTES = 1_000_000
 ASK_WALL_S = 20.0
@@ -338,16 +342,15 @@ def _asked(program: Path) -> tuple[tuple[int, int], list[str]]:
 
 
 def sibling_files(
-    path: Path, texts: Iterable[str], *, most: int = MOST_SIBLINGS
+    folder: Path, texts: Mapping[str, str], *, most: int = MOST_SIBLINGS
 ) -> tuple[tuple[File, ...], tuple[str, ...]]:
-    """Files beside `path` that the texts import, directly or through each other, and notices
-    of what was left out: at most `most` files and one megabyte."""
-    folder = path.parent
-    own = path.name
+    """Files of the folder that the texts import, directly or through each other, and notices
+    of what was left out: at most `most` files and one megabyte. `texts` are files by their paths
+    from the folder, and are not found again."""
     found: dict[str, File] = {}
     notices: list[str] = []
     total = 0
-    waiting = [name for text in texts for name in _wanted(text, "")]
+    waiting = [name for path, text in texts.items() for name in _wanted(text, path)]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop(0)
@@ -356,7 +359,7 @@ def sibling_files(
         seen.add(name)
         for file in _candidates(folder, name):
             relative = file.relative_to(folder).as_posix()
-            if relative == own or relative in found:
+            if relative in texts or relative in found:
                 continue
             text, problem = _read(file)
             total += len(text)
@@ -366,44 +369,43 @@ def sibling_files(
                 notices.append(f"{relative} is left out: {problem}")
                 continue
             found[relative] = File(path=relative, text=text)
-            waiting += _wanted(text, relative.rpartition("/")[0])
+            waiting += _wanted(text, relative)
     return tuple(found.values()), tuple(notices)
 
 
-def _wanted(text: str, package: str) -> Iterator[str]:
-    """Dotted names that the text imports, seen from the top folder."""
+def _wanted(text: str, path: str) -> Iterator[str]:
+    """Dotted names that the text of a file imports, seen from the top folder."""
     try:
         tree = parsed(text)
     except SyntaxError:
         yield from (name for name, _, _ in imports_in(text))
         return
+    package = path.split("/")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = ".".join(part for part in (package.replace("/", "."), base) if part)
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
             if base:
                 yield base
             yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """Files that importing the dotted name may read: modules, and packages one level deep."""
+    """Files that importing the dotted name may read: a module, and the packages above it."""
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts) or parts[0] in sys.builtin_module_names:
         return
-    if (folder / f"{parts[0]}.py").is_file():
-        yield folder / f"{parts[0]}.py"
-    elif (folder / parts[0]).is_dir():
-        inside = folder / parts[0]
-        init = inside / "__init__.py"
-        module = inside / f"{parts[1]}.py" if len(parts) > 1 else None
-        if init.is_file():
-            yield init
-        if module is not None and module.is_file():
-            yield module
+    for part in parts:
+        if (folder / f"{part}.py").is_file() and not (folder / part / "__init__.py").is_file():
+            yield folder / f"{part}.py"
+            return
+        folder = folder / part
+        if not folder.is_dir():
+            return
+        if (folder / "__init__.py").is_file():
+            yield folder / "__init__.py"
 
 
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)

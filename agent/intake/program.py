@@ -307,7 +307,9 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
         return []
     code = _test_file(text, body, entry)
     origin: Origin = "user"
-    return [Script(name=e.node, origin=origin, code=code, node=e.node) for e in entries]
+    return [
+        Script(name=e.node, origin=origin, code=code, node=e.node, file=entry) for e in entries
+    ]
 
 
 def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:

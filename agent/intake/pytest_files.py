@@ -1,31 +1,44 @@
 """A test file's tests, found without running it, by pytest's default rules.
 
-Functions `test*`, classes `Test*` without a constructor and their methods `test*`,
-subclasses of `unittest.TestCase` by any name. Fixtures are no tests. What pytest would
-skip over or refuse (a coroutine without its plugin) is named in a notice.
+Functions `test*`, classes `Test*` without a constructor and their methods `test*`, subclasses of
+`unittest.TestCase` by any name. Fixtures are no tests. What only running the file could tell
+(inherited from elsewhere, made by assignment or a decorator, defined under a condition) is left to
+one more test of the file, which stands for all that pytest finds there beside the others.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from agent.domain import Origin, Script, TestCase
+from agent.domain import REST, Origin, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
+    called_name,
     checking_helpers,
-    checks,
     dotted,
     is_definition,
+    is_import,
+    names_in,
     parsed,
+    root_name,
     toplevel,
-    where,
 )
-from agent.intake.snippets import is_bare_check, tests_from_snippet
 
 _CASES = ("TestCase", "IsolatedAsyncioTestCase", "AsyncTestCase")
+_PLAIN_BASES = (*_CASES, "object", "ABC")
+_PLAIN_MARKS = ("pytest.mark.", "mark.", "unittest.", "patch", "mock.", "skip")
+"""Decorators of a class that leave it the class it is."""
+_MULTIPLYING = ("expand", "parameterized", "ddt", "data", "property")
+"""Words of decorators that put something else in the place of a test."""
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.ListComp)
+_CONFIGURING = (
+    "pytest_collect", "pytest_pycollect", "pytest_itemcollected", "collect_ignore",
+    "python_functions", "python_classes", "addopts",
+)
+"""Words of a conftest or a configuration by which pytest may find other tests than by default."""
 
 
 @dataclass(frozen=True)
@@ -35,43 +48,70 @@ class Collected:
     node: str
     function: ast.FunctionDef | ast.AsyncFunctionDef
     owner: ast.ClassDef | None = None
+    sure: bool = True
+    """Whether pytest is bound to find it there, by the text alone."""
 
 
 def tests_from_file(
-    text: str, filename: str, origin: Origin = "user", program: str = ""
+    text: str, filename: str, origin: Origin = "user", surroundings: Collection[str] = ()
 ) -> tuple[TestCase, ...]:
-    """The tests of a file; raises `NotFixable` where it has none or does not parse.
+    """The tests of a file that parses; raises `NotFixable` where pytest would find none.
 
-    A file without test functions whose asserts stand at the top level is read as a snippet.
+    `surroundings` are the texts of the conftest and the configuration beside it.
     """
-    try:
-        body = parsed(text).body
-    except SyntaxError as error:
-        raise NotFixable(
-            "invalid_tests",
-            f"{filename} is no valid Python ({where(error)}). Correct the tests and try again.",
-        ) from None
-    found = [entry for entry in collected(body) if not needs_plugin(entry)]
-    if found:
-        return tuple(
-            Script(name=entry.node, origin=origin, code=text, node=entry.node) for entry in found
+    body = parsed(text).body
+    entries = collected(body)
+    if not (entries or makes_tests(body) or _may_hold_tests(body)):
+        raise NotFixable("invalid_tests", _nothing(filename, body))
+    if any(word in one for one in surroundings for word in _CONFIGURING):
+        entries = ()
+    file = filename if filename.endswith(".py") else ""
+    sure = [entry.node for entry in entries if entry.sure]
+    return (
+        *(Script(name=one, origin=origin, code=text, node=one, file=file) for one in sure),
+        Script(
+            name=f"{filename}::{REST}", origin=origin, code=text, node=REST, without=tuple(sure),
+            file=file,
+        ),
+    )
+
+
+def makes_tests(body: Sequence[ast.stmt]) -> bool:
+    """Whether a file binds a test's name to a function made here: by a lambda, or by a call of a
+    function that holds another."""
+    makers = {
+        node.name for node in body if isinstance(node, ast.FunctionDef)
+        and any(is_definition(one) for inner in node.body for one in ast.walk(inner))
+    }
+    return any(
+        isinstance(node, ast.Assign) and any(map(is_test_name, names_in(*node.targets).binds))
+        and any(
+            isinstance(one, ast.Lambda) or called_name(one) in makers
+            for one in (node.value, *getattr(node.value, "elts", ()))
         )
-    helpers = checking_helpers(body)
-    if any(
-        not is_definition(node) and (checks(node, helpers) or is_bare_check(node))
         for node in body
-    ):
-        return tests_from_snippet(text, origin, program)
-    raise NotFixable("invalid_tests", _nothing(filename, body))
+    )
+
+
+def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
+    """Whether running a file without test functions of its own may make some."""
+    bound: set[str] = set()
+    for node in toplevel(body):
+        match node:
+            case ast.ClassDef(bases=[], decorator_list=[]) | ast.Assign(value=ast.Constant()):
+                pass
+            case ast.ClassDef():
+                return True
+            case ast.Assign(value=value) if isinstance(value, _DISPLAYS):
+                pass
+            case ast.Import() | ast.ImportFrom() | ast.Assign():
+                bound |= names_in(node).binds
+            case ast.FunctionDef(name="pytest_generate_tests"):
+                return True
+    return "*" in bound or any(map(is_test_name, bound))
 
 
 def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:
-    refused = [entry.node for entry in collected(body) if needs_plugin(entry)]
-    if refused:
-        return (
-            f"{filename} has only coroutine tests ({', '.join(refused)}), which pytest alone "
-            "does not run. Call them through asyncio.run in a plain test function."
-        )
     uncalled = sorted(checking_helpers(body))
     if uncalled:
         return (
@@ -84,20 +124,11 @@ def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:
 
 
 def notices_of_file(text: str, filename: str) -> tuple[str, ...]:
-    """What a reader must know about a file that parses: tests that will not run, and why."""
-    entries = list(collected(parsed(text).body))
-    notices = [
-        f"{filename}: {entry.node} (line {entry.function.lineno}) is a coroutine, which pytest "
-        "alone does not run; it is left out"
-        for entry in entries
-        if needs_plugin(entry)
-    ]
-    lost = _defined_twice(parsed(text).body)
-    notices += [
+    """What a reader must know about a file that parses: tests that are lost, and why."""
+    return tuple(
         f"{filename}: {name} is defined twice (lines {first} and {second}); only the last one runs"
-        for name, first, second in lost
-    ]
-    return tuple(notices)
+        for name, first, second in _defined_twice(parsed(text).body)
+    )
 
 
 def _defined_twice(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, int]]:
@@ -129,13 +160,40 @@ def collected(body: Sequence[ast.stmt]) -> tuple[Collected, ...]:
     definitions = [node for node in toplevel(body) if isinstance(node, Definition)]
     last = {node.name: node for node in definitions}
     classes = {n: node for n, node in last.items() if isinstance(node, ast.ClassDef)}
+    loose = _loose(body)
     found: list[Collected] = []
     for name, node in last.items():
         if isinstance(node, ast.ClassDef):
-            found += _in_class(node, classes, node.name)
+            found += _in_class(node, classes, node.name, loose)
         elif name.startswith("test") and not is_fixture(node):
-            found.append(Collected(name, node))
+            found.append(Collected(name, node, sure=_is_itself(node, loose)))
     return tuple(sorted(found, key=lambda entry: entry.function.lineno))
+
+
+def _loose(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names of a block that stand for something else than one definition in it, perhaps."""
+    if any(
+        isinstance(one, ast.Attribute) and one.attr == "__test__"
+        for node in body for one in ast.walk(node)
+    ):
+        return frozenset(node.name for node in toplevel(body) if isinstance(node, Definition))
+    return names_in(*(
+        node for node in body if not isinstance(node, Definition) and not is_import(node)
+    )).binds
+
+
+def _is_itself(node: Definition, loose: Collection[str]) -> bool:
+    """Whether a definition's name stands for it, decorators and all."""
+    heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    names = [dotted(head) for head in heads]
+    if isinstance(node, ast.ClassDef):
+        return node.name not in loose and not node.keywords and all(
+            name.startswith(_PLAIN_MARKS) for name in names
+        )
+    return node.name not in loose and all(
+        name and root_name(head) not in loose and not any(word in name for word in _MULTIPLYING)
+        for head, name in zip(heads, names, strict=True)
+    )
 
 
 def is_fixture(node: Definition) -> bool:
@@ -165,12 +223,12 @@ def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 
 def _in_class(
-    node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str
+    node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str, loose: Collection[str]
 ) -> Iterator[Collected]:
     lineage = _lineage(node, classes)
     members: dict[str, ast.stmt] = {}
     for one in reversed(lineage):
-        for member in one.body:
+        for member in toplevel(one.body):
             if isinstance(member, Definition):
                 members[member.name] = member
             elif isinstance(member, ast.Assign) and dotted(member.targets[0]) == "__test__":
@@ -182,12 +240,23 @@ def _in_class(
         not case and (constructed or not node.name.startswith("Test"))
     ):
         return
+    sure = switch is None and all(
+        _is_itself(one, loose) and all(
+            dotted(base).rpartition(".")[2] in _PLAIN_BASES or dotted(base) in classes
+            for base in one.bases
+        )
+        for one in lineage
+    )
+    inside = frozenset[str]().union(*(_loose(one.body) for one in lineage))
     for name, member in members.items():
         if isinstance(member, ast.ClassDef):
             if not case:
-                yield from _in_class(member, {}, f"{path}::{name}")
+                inner = _in_class(member, {}, f"{path}::{name}", inside)
+                yield from (entry if sure else replace(entry, sure=False) for entry in inner)
         elif (
             isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef))
             and name.startswith("test") and not is_fixture(member)
         ):
-            yield Collected(f"{path}::{name}", member, node)
+            yield Collected(
+                f"{path}::{name}", member, node, sure and _is_itself(member, inside)
+            )

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from agent.domain import File, Solution, Task, TestCase
+from agent.domain import REST, File, Script, Solution, Task, TestCase
+from agent.intake.borrowing import borrowed
 from agent.intake.contradictions import contradiction
 from agent.intake.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.environment import (
+    CONFIGURING,
+    imports_in,
     installed_modules,
     missing_packages,
     nearest_module,
-    sibling_files,
     site_folders,
     standard_modules,
     without_cookie,
@@ -38,7 +40,8 @@ from agent.intake.parsing import (
     where,
 )
 from agent.intake.program import line_of_end, lines_of_asserts, tests_from_program
-from agent.intake.pytest_files import collected, notices_of_file, tests_from_file
+from agent.intake.project import laid_out, module_stem
+from agent.intake.pytest_files import collected, makes_tests, notices_of_file, tests_from_file
 from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
 from agent.intake.vacuity import vacuous
@@ -69,12 +72,19 @@ class TestText:
 
     text: str
     name: str = "the tests"
+    path: str = ""
+    """Where the file lies in its project; empty for what was pasted."""
 
     def fails_to(self, verb: str) -> str:
         """`The tests do not parse`, `test_sum.py does not parse`."""
         if self.name == "the tests":
             return f"The tests do not {verb}"
         return f"{self.name} does not {verb}"
+
+    @property
+    def does_not_import(self) -> str:
+        """`The tests do not import the program`."""
+        return self.fails_to("import the program")
 
 
 def make_task(
@@ -87,8 +97,11 @@ def make_task(
     stdin: str = "",
     argv: Sequence[str] = (),
     sites: Sequence[str] = (),
+    deselect: Sequence[str] = (),
+    doctests: bool = False,
 ) -> Intake:
-    """A task from program text, words or both, with all tests that can be found in them.
+    """A task from program text, words or both, with all tests that can be found in them, but for
+    those to `deselect`, by their ids. `doctests` has failing ones count beside other tests.
 
     Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
     not parse or test nothing, for packages that are not installed, and for code that is nested
@@ -96,7 +109,8 @@ def make_task(
     """
     try:
         return _made(
-            code, entry, words, tests, support=support, stdin=stdin, argv=argv, sites=sites
+            code, entry, words, tests, support=support, stdin=stdin, argv=argv, sites=sites,
+            deselect=deselect, doctests=doctests,
         )
     except RecursionError:
         # Some readers go deeper than others: what one of them cannot read is not judged.
@@ -113,6 +127,8 @@ def _made(
     stdin: str,
     argv: Sequence[str],
     sites: Sequence[str],
+    deselect: Sequence[str],
+    doctests: bool,
 ) -> Intake:
     program = _plain_lines(code or "")
     tests = [replace(test, text=_plain_lines(test.text)) for test in tests]
@@ -125,15 +141,16 @@ def _made(
         if too_deep(program):
             raise NotFixable("too_deep", f"The program: {_UNREADABLE}")
     notices: list[str] = []
-    stem = PurePosixPath(entry).stem
-    brought = _brought(tests, program, notices)
-    found = _found(program, words, entry, code is not None)
-    kept = _without_vacuous(
+    stem = module_stem(entry)
+    around = [file.text for file in support if _configures(file.path)]
+    brought = _brought(tests, program if code is not None else "", entry, around, notices)
+    found = _found(program, words, entry, code is not None, files=any(map(_of_file, brought)))
+    kept = _selected(_without_vacuous(
         _distinct([*brought, *found]), len(_distinct(brought)), program, stem, notices
-    )
+    ), deselect)
     if code is not None:
         _refuse_contradictions(kept, program, stem, notices)
-        _refuse_foreign(tests, stem, support, sites)
+        _refuse_foreign(tests, program, stem, support, sites)
         _refuse_missing([program, *(test.text for test in tests)], entry, support, sites, notices)
     end = line_of_end(program) if tests else None
     if end is not None:
@@ -147,7 +164,7 @@ def _made(
         solution = Solution(files=(File(path=entry, text=program),), entry=entry)
     task = Task(
         text=words, solution=solution, tests=kept, support=tuple(support), stdin=stdin,
-        argv=tuple(argv), sites=tuple(sites),
+        argv=tuple(argv), sites=tuple(sites), doctests=doctests,
     )
     return Intake(task, tuple(dict.fromkeys(notices)))
 
@@ -162,6 +179,8 @@ def bring(
     python: str | None = None,
     stdin: str = "",
     argv: Sequence[str] = (),
+    deselect: Sequence[str] = (),
+    doctests: bool = False,
 ) -> Intake:
     """The task of a command line; reads the files it names. `stdin` may be `@FILE`.
 
@@ -172,25 +191,18 @@ def bring(
         TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
         for number, snippet in enumerate(snippets, start=1)
     ]
-    notices: list[str] = []
-    support: dict[str, File] = {}
-    texts = [source.text] if source is not None else []
-    if tests_file is not None:
-        test_source = read_source(tests_file)
-        tests.append(TestText(test_source.text, test_source.name))
-        if source is None or source.path is None or not _same_folder(source.path, tests_file):
-            beside, left_out = sibling_files(tests_file, [test_source.text])
-            support |= {file.path: file for file in beside}
-            notices += left_out
-        else:
-            texts.append(test_source.text)
-    if source is not None and source.path is not None:
-        beside, left_out = sibling_files(source.path, texts)
-        support |= {file.path: file for file in beside}
-        notices += left_out
+    test_source = read_source(tests_file) if tests_file is not None else None
+    project = laid_out(
+        source.path if source is not None else None, source.text if source is not None else "",
+        tests_file, test_source.text if test_source is not None else "",
+    )
+    if test_source is not None:
+        tests.append(TestText(test_source.text, test_source.name, project.tests))
+    notices = [*project.notices]
+    support = {file.path: file for file in project.support}
     for name in with_files:
         support[name.name] = File(path=name.name, text=_support_text(name))
-    entry = source.name if source is not None else PASTED
+    entry = project.entry or (source.name if source is not None else PASTED)
     support.pop(entry, None)
     interpreter = site_folders(python)
     if interpreter.note:
@@ -198,7 +210,8 @@ def bring(
     intake = make_task(
         source.text if source is not None else None,
         entry=entry, words=words, tests=tests, support=tuple(support.values()),
-        stdin=_stdin(stdin), argv=argv, sites=interpreter.sites,
+        stdin=_stdin(stdin), argv=argv, sites=interpreter.sites, deselect=deselect,
+        doctests=doctests,
     )
     return replace(intake, notices=(*notices, *intake.notices), source=source)
 
@@ -249,10 +262,6 @@ def _imported_names(text: str) -> Iterable[tuple[str, frozenset[str]]]:
                     yield alias.name, frozenset()
 
 
-def _same_folder(first: Path, second: Path) -> bool:
-    return first.resolve().parent == second.resolve().parent
-
-
 def _support_text(path: Path) -> str:
     return without_cookie(read_source(path, allow_empty=True).text)
 
@@ -271,8 +280,18 @@ def _refuse_unusable(text: str) -> None:
         raise BadInput("The text holds a zero character, which Python does not accept.")
 
 
+def _configures(path: str) -> bool:
+    return PurePosixPath(path).name in CONFIGURING
+
+
+def _of_file(located: _Located) -> bool:
+    """Whether a test is one of a pytest file."""
+    return isinstance(located[1], Script) and bool(located[1].node)
+
+
 def _brought(
-    tests: Sequence[TestText], program: str, notices: list[str]
+    tests: Sequence[TestText], program: str, entry: str, around: Sequence[str],
+    notices: list[str],
 ) -> list[_Located]:
     """Tests that the user gave as such."""
     found: list[_Located] = []
@@ -286,9 +305,20 @@ def _brought(
             raise NotFixable(
                 "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
             ) from None
-        if collected(body) or (test.name.endswith(".py") and not _checks_at_top(body)):
-            found += [(None, one) for one in tests_from_file(test.text, test.name)]
-            notices += notices_of_file(test.text, test.name)
+        if collected(body) or makes_tests(body) or (
+            test.name.endswith(".py") and not _checks_at_top(body)
+        ):
+            text, line = borrowed(test.text, program, entry)
+            if line:
+                notices.append(
+                    f"{test.does_not_import}: the program's names are there, as if by `{line}`."
+                )
+            found += [
+                (None, one.model_copy(update={"file": test.path})
+                 if test.path and one.kind == "script" and one.node else one)
+                for one in tests_from_file(text, test.name, "user", around)
+            ]
+            notices += notices_of_file(text, test.name)
         else:
             found += located_tests(test.text, "user", program)
     if tests and not found:
@@ -315,14 +345,18 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _found(program: str, words: str, entry: str, has_code: bool) -> list[_Located]:
-    """Tests that stand in the program and in the words."""
+def _found(
+    program: str, words: str, entry: str, has_code: bool, *, files: bool
+) -> list[_Located]:
+    """Tests that stand in the program and in the words. Beside `files` of tests the program's own
+    asserts are a part of its import and no tests of their own, as pytest has it."""
     names = visible_names(program) if has_code else None
     lines = lines_of_asserts(program) if has_code else {}
     return [
         *(
             (lines.get(test.name), test)
             for test in (tests_from_program(program, entry) if has_code else ())
+            if not files or test.name not in lines
         ),
         *((None, test) for test in (tests_from_doctests(program) if has_code else ())),
         *((None, test) for test in (tests_from_words(words, names) if words else ())),
@@ -335,12 +369,32 @@ def _distinct(tests: Iterable[_Located]) -> list[_Located]:
     seen: set[tuple[str, str]] = set()
     distinct: list[_Located] = []
     for line, test in tests:
-        key = (test.code, test.node if test.kind == "script" else "")
+        key = (test.code, test.node if isinstance(test, Script) else "")
         if key not in seen:
             seen.add(key)
             named = test.model_copy(update={"name": unique(test.name, taken)})
             distinct.append((line, named))
     return distinct
+
+
+def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestCase, ...]:
+    """The tests without those to deselect, by name or by a pytest node id. Raises `BadInput` for
+    an id that can belong to none of them."""
+    if not deselect:
+        return tuple(tests)
+    ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one
+           for one in deselect]
+    known = {test.name for test in tests}
+    files = any(isinstance(test, Script) and test.node == REST for test in tests)
+    for one in ids:
+        if one not in known and not files:
+            raise BadInput(f"--deselect {one}: no test has that id.")
+    return tuple(
+        test.model_copy(update={"without": (*test.without, *ids)})
+        if isinstance(test, Script) and test.node else test
+        for test in tests
+        if not any(test.name == one or test.name.startswith(f"{one}::") for one in ids)
+    )
 
 
 def _without_vacuous(
@@ -388,15 +442,19 @@ def _refuse_contradictions(
 
 
 def _refuse_foreign(
-    tests: Sequence[TestText], stem: str, support: Sequence[File], sites: Sequence[str]
+    tests: Sequence[TestText], program: str, stem: str, support: Sequence[File],
+    sites: Sequence[str],
 ) -> None:
-    """Refuses tests that import a module near the program's name that is not there."""
-    here = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    """Refuses tests that import a module which is not there, by a name near the program's or for
+    names that the program defines."""
+    here = _modules_of(support)
+    here |= {stem, "solution"} | standard_modules((3, 11))
+    names = visible_names(program)
     for test in tests:
-        for module, _ in _imported_names(test.text):
-            if module in (stem, "solution") or module in here:
-                continue
-            if module in standard_modules((3, 11)) or nearest_module(module, [stem]) is None:
+        wanted = dict(_imported_names(test.text))
+        for module, _, lazy in imports_in(test.text):
+            meant = bool(wanted.get(module)) and wanted[module] <= names
+            if lazy or module in here or not (meant or nearest_module(module, [stem])):
                 continue
             if module in installed_modules(sites):
                 continue
@@ -414,9 +472,9 @@ def _refuse_missing(
     sites: Sequence[str],
     notices: list[str],
 ) -> None:
-    beside = {PurePosixPath(file.path).parts[0].removesuffix(".py") for file in support}
+    beside = _modules_of(support)
     # Tests run under our own pytest, whatever the program's interpreter has.
-    stems = {PurePosixPath(entry).stem, "solution", "pytest"}
+    stems = {PurePosixPath(entry).parts[0].removesuffix(".py"), "solution", "pytest"}
     missing = missing_packages(
         [*texts, *(file.text for file in support if file.path.endswith(".py"))],
         sites, beside | stems,
@@ -425,3 +483,9 @@ def _refuse_missing(
     if at_import:
         raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
     notices += [f"{one.sentence} Only a function needs it; the rest is healed." for one in missing]
+
+
+def _modules_of(support: Sequence[File]) -> frozenset[str]:
+    """Names that lead to these files: from the top, or from the folder a test lies in."""
+    parts = [PurePosixPath(file.path).parts for file in support]
+    return frozenset(name.removesuffix(".py") for path in parts for name in (path[0], path[-1]))

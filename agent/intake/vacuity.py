@@ -1,4 +1,7 @@
-"""Tests that test nothing: they pass whatever the program does, so they prove nothing."""
+"""Asserts that test nothing: they pass whatever the program does, so they prove nothing.
+
+Of the tests of a pytest file only the judge says so, which runs them on spoilt answers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,6 @@ from agent.intake.parsing import (
     toplevel,
     visible_names,
 )
-from agent.intake.pytest_files import Collected, collected
 from agent.intake.truisms import truth
 from agent.trees import is_literal
 
@@ -48,54 +50,13 @@ def vacuous(
     """
     own = visible_names(program) | {"output", stem, "solution"}
     known = lines or {}
-    files: dict[str, _File] = {}
-    reasons: dict[str, str] = {}
-    for test in tests:
-        if test.kind == "script" and test.node:
-            if test.code not in files:
-                files[test.code] = _File(test.code, own, stem, program)
-            reasons[test.name] = files[test.code].reason(test.node)
-        else:
-            body = parsed(test.code).body
-            reasons[test.name] = _snippet_reason(
-                body, own, stem, program, known.get(test.name)
-            )
+    reasons = {
+        test.name: _snippet_reason(
+            parsed(test.code).body, own, stem, program, known.get(test.name)
+        )
+        for test in tests if not (test.kind == "script" and test.node)
+    }
     return {name: reason for name, reason in reasons.items() if reason}
-
-
-class _File:
-    """A pytest file, read once for all its tests."""
-
-    def __init__(
-        self, code: str, own: frozenset[str], stem: str, program: str
-    ) -> None:
-        self.body = parsed(code).body
-        self.program = program
-        self.entries = {entry.node: entry for entry in collected(self.body)}
-        self.helpers = checking_helpers(self.body) | _foreign_names(self.body, stem)
-        self.reach = _Reach(self.body, own, stem)
-
-    def reason(self, node: str) -> str:
-        entry = self.entries.get(node)
-        return _function_reason(entry, self) if entry else ""
-
-
-def _function_reason(entry: Collected, file: _File) -> str:
-    function = entry.function
-    place = f"{entry.node} (line {function.lineno})"
-    found = _checks_of(function.body, file.helpers)
-    if not found:
-        return f"{place} checks nothing: it has no assert"
-    idle = in_vain(function.body, file.program)
-    if all(id(one) in idle or _always_true(one, file.program) for one in found):
-        return f"{place} checks nothing: {_why_nothing(found, idle)}"
-    if not file.reach.touches([function, *_surrounding(entry)]):
-        return f"{place} never uses the program"
-    return ""
-
-
-def _surrounding(entry: Collected) -> list[ast.stmt]:
-    return [entry.owner] if entry.owner is not None else []
 
 
 def _snippet_reason(

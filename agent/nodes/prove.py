@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase
-from agent.events import Proved
+from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
+from agent.events import Ambiguous, Judged, Proved
 from agent.intake import asks_anew
-from agent.proving import ENOUGH_PROBES, RERUNS, Case, gathered, reaches_e3
+from agent.proving import (
+    ENOUGH_PROBES,
+    RERUNS,
+    Gathered,
+    holds_at_e1,
+    looked_into,
+    reaches_e3,
+)
 from agent.repair.dropped import dropped_calls
+from agent.repair.question import question
+from agent.repair.undefined import undefined_exceptions
+from agent.repair.widening import dropped_guards
+from agent.rivalry import Case
 from agent.state import State, Suite
+from agent.withheld import stands_in as stands_within
 
 ENOUGH_KILLED = 0.8
 """The share of mutants that tests must notice for E4."""
@@ -18,13 +30,18 @@ CLOSING_S = 0.5
 proof."""
 
 
-def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") -> Proof:
-    """The proof level a passing report carries; pure. `program` is the one that was repaired, and
-    `read` the texts that a model had before it when it wrote the repair.
+def proof_of(
+    report: Report, suite: Suite, program: Solution, read: str = "",
+    failed: frozenset[str] = frozenset(),
+) -> Proof:
+    """The proof level a passing report carries; pure. `program` is the one that was repaired,
+    `read` the texts that a model had before it when it wrote the repair, `failed` the tests that
+    failed before it.
 
-    A verdict from a process that held the solution too never lifts proof above E1, nor does
-    a value whose type differs from the expected one, nor a held-out test that asks what the
-    repair was told: an answer to a question may have told it since the test was held out.
+    How far the passes are believed is told beside it (`Report.integrity`) and caps nothing. A pass
+    that is vacuous is no evidence. A value whose type differs from the expected one never lifts
+    proof above E1, nor does a held-out test that asks what the repair was told: an answer to a
+    question may have told it since the test was held out.
     """
     trusted = report.trusted
     if not trusted and report.oracle:
@@ -34,15 +51,18 @@ def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") ->
         ))
     if not trusted:
         return Proof(level="E0", why=f"there is no test; {_ended(report)}")
-    passed = f"{len(trusted)} of {len(trusted)} tests pass"
-    weak = [verdict for verdict in trusted if verdict.integrity == "in-process"]
-    if weak:
-        return Proof(level="E1", why=f"{passed}, {len(weak)} judged in the program's own process")
+    passed = tally(trusted, "tests")
+    showing = {verdict.test for verdict in trusted if verdict.shows}
+    if not showing or (failed and not failed & showing):
+        which = "a test that failed before" if showing else "any test"
+        return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
     if not suite.held_out:
         shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
         return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
+    if not {test.name for test in suite.held_out} <= showing:
+        return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
     told = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(asks_anew(test, told, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
@@ -56,18 +76,30 @@ def proof_of(report: Report, suite: Suite, program: Solution, read: str = "") ->
 def stands_in(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
-    asked = test.code if test.kind == "script" else test.call
-    return "".join(asked.split()) in "".join(text.split())
+    if test.kind == "script":
+        return stands_within(test.code, test.node, text)
+    return "".join(test.call.split()) in "".join(text.split())
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
-    """The proof of a repair; one that drops a call whose effect no answer shows has no more than
-    E1, and is told as such. Pure."""
-    dropped = dropped_calls(base.text, repaired.text)
-    if not dropped:
+    """The proof of a repair; one whose text shows what no test can has no more than E1, and is
+    told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
+    an exception that nothing defines. Pure."""
+    missing = _missing(base.text, repaired.text)
+    if not missing:
         return proof
-    missing = f"`{dropped[0]}` is called no more, which no test looks at"
     return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
+
+
+def _missing(before: str, after: str) -> str:
+    dropped = dropped_calls(before, after)
+    if dropped:
+        return f"`{dropped[0]}` is called no more, which no test looks at"
+    guards = dropped_guards(before, after)
+    if guards:
+        return f"`{guards[0]}` is asked no more"
+    undefined = undefined_exceptions(after)
+    return f"`{undefined[0]}` is defined nowhere, and no test comes to it" if undefined else ""
 
 
 def _ended(report: Report) -> str:
@@ -78,13 +110,15 @@ def _ended(report: Report) -> str:
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
-    """A proof of level E2 with what the evidence adds to it, or what it lacks for more; pure."""
+    """A proof of level E2 with what the evidence adds to it or takes from it; pure."""
+    if holds_at_e1(seen):
+        return Proof(level="E1", why=f"{proof.why}; {_held(seen)}", evidence=seen)
     if not reaches_e3(seen):
         lacking = _lacking_for_e3(seen, budget_s)
         return Proof(level="E2", why=f"{proof.why}; {lacking}", evidence=seen)
     why = (
         f"{proof.why}; {seen.probes} changed inputs raise nothing new; "
-        "no other behaviour fits the tests"
+        f"of {seen.siblings} siblings of the repair none fits the tests and behaves otherwise"
     )
     if seen.mutants:
         lines = "of the repaired function" if seen.around else "of the repaired lines"
@@ -95,13 +129,23 @@ def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
     return Proof(level="E4", why=f"{why}; {seen.reruns} re-runs agree", evidence=seen)
 
 
+def _held(seen: Evidence) -> str:
+    """What holds a repair at E1."""
+    if seen.others:
+        return (
+            f"one of {seen.others + 1} repairs that fit your tests: "
+            f"{'another behaves' if seen.others == 1 else 'the others behave'} otherwise"
+        )
+    return f"no test takes both sides of `{seen.unwatched[0]}` and notices"
+
+
 def _lacking_for_e3(seen: Evidence, budget_s: float) -> str:
     if seen.wavering:
         return f"`{seen.wavering[0]}` is answered otherwise among other calls"
     if seen.new_failures:
         return f"`{seen.new_failures[0]}` gave a value before and fails now"
-    if seen.others:
-        return "another behaviour fits the tests too"
+    if seen.doubts:
+        return f"doubtful: {seen.doubts[0]}"
     if seen.unsettled:
         return f"{seen.unsettled} within {budget_s:.3g} s"
     return f"only {seen.probes} changed inputs could be tried, of {ENOUGH_PROBES} it takes"
@@ -128,10 +172,15 @@ async def prove(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
-    proof = seen_through(proof_of(report, suite, base, read), base, solution)
+    failed = _failed_before(ctx) if state["iteration"] > 0 else frozenset[str]()
+    proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
+    rivals: Alternatives | None = None
     if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
-        proof = lifted(proof, await _evidence(state, ctx, report, suite, budget_s), budget_s)
+        found = await _evidence(state, ctx, report, suite, budget_s)
+        proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
+    elif proof.level == "E2" and state.get("rivals_id"):
+        proof = Proof(level="E1", why=f"{proof.why}; there was no time to judge its rivals")
     if state.get("caveat"):
         proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
     proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
@@ -139,12 +188,24 @@ async def prove(state: State, ctx: Context) -> State:
     update: State = {"proof": proof.level, "proof_why": proof.why}
     if proved.settles_rivals:
         update["rivals_id"] = ""
+    if rivals is not None:
+        update["rivals_id"] = ctx.store.put(rivals)
+        told = question(rivals, base)
+        if told is not None:
+            ctx.emit(Ambiguous(iteration=state["iteration"], rivals=told))
     return update
+
+
+def _failed_before(ctx: Context) -> frozenset[str]:
+    """The tests that failed when the run first judged a program."""
+    reports = (entry.event.report for entry in ctx.log() if isinstance(entry.event, Judged))
+    first = next(reports, None)
+    return frozenset() if first is None else frozenset(one.test for one in first.failing)
 
 
 async def _evidence(
     state: State, ctx: Context, report: Report, suite: Suite, budget_s: float
-) -> Evidence:
+) -> Gathered:
     trusted = {verdict.test for verdict in report.trusted}
     tests = tuple(test for test in suite.all if test.name in trusted)
     others = state.get("rivals_id")
@@ -152,7 +213,7 @@ async def _evidence(
     async def judge(solution: Solution) -> Report:
         return await ctx.judge(solution, tests)
 
-    return await gathered(
+    return await looked_into(
         Case(
             base=ctx.store.get(state["base_id"], Solution),
             repaired=ctx.store.get(state["solution_id"], Solution),
@@ -160,5 +221,5 @@ async def _evidence(
             others=ctx.store.get(others, Alternatives) if others else None,
             task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
         ),
-        judge, budget_s,
+        judge, budget_s, ctx.seconds_left - CLOSING_S,
     )

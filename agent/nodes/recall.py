@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agent.checks.masking import mask
 from agent.context import Context
-from agent.domain import Diagnosis, Report, Solution, TestCase
+from agent.domain import REST, Category, Diagnosis, Report, Script, Solution, TestCase
 from agent.events import (
     CodeWritten,
     Diagnosed,
@@ -18,6 +18,7 @@ from agent.events import (
     TestsFrozen,
 )
 from agent.flakiness import crash_is_flaky, flaky, flaky_words
+from agent.intake import apart, aside_words, remaining
 from agent.memory import Failure, MemoryFault, Offer, failure_of, former_signature, offers
 from agent.nodes.specify import info
 from agent.recollection import recollected, taken
@@ -33,8 +34,7 @@ async def recall(state: State, ctx: Context) -> State:
     tests = ctx.task.tests
     suite = Suite(visible=tests)
     update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
-    if tests:
-        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in tests)))
+    _announce(ctx, [test for test in tests if not _is_rest(test)])
     base = ctx.task.solution
     if base is None:
         return update
@@ -42,13 +42,28 @@ async def recall(state: State, ctx: Context) -> State:
     base_id = ctx.store.put(base)
     # A long program is read in a thread, once for all who judge it: the loop serves others too.
     await asyncio.to_thread(mask, base.text)
-    report = await ctx.judge(base, tests)
+    report = apart(await ctx.judge(base, tests), ctx.task)
     report_id = ctx.store.put(report)
+    found = {verdict.test for verdict in report.verdicts}
+    _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
+    tests = remaining(tests, report)
+    suite = Suite(visible=tests)
     update |= {
+        "suite_id": ctx.store.put(suite),
         "base_id": base_id, "solution_id": base_id, "report_id": report_id,
         "best_id": base_id, "best_report_id": report_id,
     }
     ctx.emit(Judged(iteration=0, report=report))
+    if report.astray:
+        return update | _ended(ctx, "invalid_tests", report.astray)
+    aside = aside_words(report)
+    if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
+        why = aside or "every test sets itself aside"
+        return update | _ended(
+            ctx, "environment", f"Nothing of the program was seen to be wrong: {why}."
+        )
+    if aside:
+        ctx.emit(Notice(level="warning", text=f"{aside}."))
     if report.passed:
         return update
     if not tests and await crash_is_flaky(ctx, base, report):
@@ -100,10 +115,25 @@ def _refused(ctx: Context, flaky: str) -> State:
         f"{flaky}. No edit is searched for that: what differs between runs (chance, the time, the "
         "order of a set, threads) must be fixed first."
     )
+    return _ended(ctx, "flaky_tests", reason)
+
+
+def _ended(ctx: Context, category: Category, reason: str) -> State:
+    """The state of a run that ends before anything is searched."""
     ctx.emit(Diagnosed(iteration=0, diagnosis=Diagnosis(
-        category="flaky_tests", fixable=False, cause=reason, confidence=1.0
+        category=category, fixable=False, cause=reason, confidence=1.0
     )))
     return {"outcome": "not_fixable", "reason": reason}
+
+
+def _is_rest(test: TestCase) -> bool:
+    return isinstance(test, Script) and test.node == REST
+
+
+def _announce(ctx: Context, tests: Sequence[TestCase]) -> None:
+    """Tells of tests; of the rest of a file only where there is any."""
+    if tests:
+        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in tests)))
 
 
 def _without(report: Report, names: Sequence[str]) -> Report:

@@ -84,8 +84,8 @@ def _from_reserve(state: State, ctx: Context) -> State:
 
 
 def _out_of_time(state: State, ctx: Context) -> bool:
-    """Whether the run's time ended the search: it is over, or the search was cut before the
-    time it may take by itself, so that some is left for a verdict. Where models were asked after
+    """Whether the run's time ended the search: it is over, or the search was cut before it had
+    worked as long as it may, so that some is left for a verdict. Where models were asked after
     it, the search was not what failed."""
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None

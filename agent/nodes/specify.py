@@ -7,18 +7,21 @@ import asyncio
 import builtins
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from agent.context import Context
 from agent.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
 from agent.events import Notice, TestInfo, TestsFrozen
-from agent.intake import calls_made, fixes_a_value
+from agent.intake import asks_anew, calls_made, fixes_a_value
 from agent.roles import SPEC_TESTER, SpecTest, ask
 from agent.state import State, Suite
 from agent.trees import expression, is_literal, plain
+from agent.withheld import stands_in, without
 
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
+MOST_PARTED = 12
+"""Tests of files that are tried: each takes reading its file anew."""
 
 
 def info(test: TestCase) -> TestInfo:
@@ -85,16 +88,17 @@ def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
     """Keeps a trusted test from the repair, the last failing one where enough of them fail.
 
     It must fix a value and ask what no other test asks, or its passing would show little. At least
-    one failing test stays visible, or the search would have nothing to go by. Tests of a pytest
-    file are not held out: they share the file, which the repair must see. Nor are flaky ones.
+    one failing test stays visible, or the search would have nothing to go by. From the file of a
+    test that is held out its text is taken, for all who see the others. Tests that are flaky, or
+    that show nothing, neither count nor are held out.
     """
+    names = {verdict.test for verdict in report.failing} - {*suite.flaky}
+    showing = {verdict.test for verdict in report.verdicts if verdict.shows}
     trusted = [
         test
         for test in suite.visible
-        if test.origin in VETOING_ORIGINS and not (test.kind == "script" and test.node)
-        and test.name not in suite.flaky
+        if test.origin in VETOING_ORIGINS and test.name in (names | showing) - {*suite.flaky}
     ]
-    names = {verdict.test for verdict in report.failing} - {*suite.flaky}
     failing = [test for test in trusted if test.name in names]
     if len(trusted) < HOLD_OUT_FROM or not failing:
         return suite
@@ -105,21 +109,51 @@ def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
         [*reversed(failing if len(failing) > 1 else []), *reversed(passing)], suite, program
     )
     if chosen is None:
-        return suite.model_copy(update={"unheld": "each test asks what another asks"})
+        shared = ", or shares its file's tables" if any(map(_of_a_file, trusted)) else ""
+        return suite.model_copy(update={"unheld": f"each test asks what another asks{shared}"})
+    test, others = chosen
     return suite.model_copy(update={
-        "visible": tuple(test for test in suite.visible if test is not chosen),
-        "held_out": (chosen.model_copy(update={"origin": "held-out"}),),
-        "held_passed": chosen.name not in names,
+        "visible": others,
+        "held_out": (test.model_copy(update={"origin": "held-out"}),),
+        "held_passed": test.name not in names,
     })
 
 
 def _telling(
     candidates: Collection[TestCase], suite: Suite, program: Solution
-) -> TestCase | None:
-    """The first that fixes a value and asks what no other test of the suite asks."""
+) -> tuple[TestCase, tuple[TestCase, ...]] | None:
+    """The first that fixes a value and asks what no other test of the suite asks, with the others
+    as they are seen without it."""
     asking = Counter(call for test in suite.visible for call in calls_made(test, program))
-    return next((
-        test for test in candidates
-        if fixes_a_value(test)
-        and any(asking[call] == 1 for call in calls_made(test, program))
-    ), None)
+    tries = MOST_PARTED
+    for test in candidates:
+        if not fixes_a_value(test):
+            continue
+        others = tuple(one for one in suite.visible if one is not test)
+        if not _of_a_file(test):
+            if any(asking[call] == 1 for call in calls_made(test, program)):
+                return test, others
+        elif tries:
+            tries -= 1
+            parted = _without_text(others, test, program)
+            if parted is not None and asks_anew(test, parted, program):
+                return test, parted
+    return None
+
+
+def _without_text(
+    others: Sequence[TestCase], test: TestCase, program: Solution
+) -> tuple[TestCase, ...] | None:
+    """The other tests, those of its file with its text taken out; `None` where that cannot be, as
+    of a test in the program's own file: whoever repairs that has read it."""
+    if test.kind != "script" or stands_in(test.code, test.node, program.text):
+        return None
+    rest = without(test.code, test.node)
+    return None if rest is None else tuple(
+        one.model_copy(update={"code": rest}) if _of_a_file(one) and one.code == test.code else one
+        for one in others
+    )
+
+
+def _of_a_file(test: TestCase) -> bool:
+    return test.kind == "script" and bool(test.node)

@@ -21,7 +21,8 @@ class Screened:
 
     passed: tuple[bool | None, ...]
     """One entry per test; `None` was not run. Without tests: whether the program ended well."""
-    ended: Literal["ok", "failed", "syntax", "timeout", "lost"]
+    ended: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
+    """`timeout` may only be slow; `endless` was seen to repeat itself."""
     exception: str = ""
     message: str = ""
     line: int | None = None
@@ -153,6 +154,8 @@ class Candidate:
     types: tuple[str, ...] = ()
     blind: bool = False
     """Its answer no longer depends on the arguments."""
+    widens: bool = False
+    """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
     rarity: float = 0.0

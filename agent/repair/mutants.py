@@ -67,7 +67,7 @@ def repaired_lines(before: str, after: str) -> frozenset[int]:
     """Lines of `after`, counted from 1, that `before` does not have."""
     return frozenset(
         line + 1
-        for kind, _, _, first, last in _differences(before, after)
+        for kind, _, _, first, last in differences(before, after)
         if kind != "equal"
         for line in range(first, last)
     )
@@ -78,7 +78,7 @@ def surrounding_lines(before: str, after: str) -> frozenset[int]:
     whole program where that was outside all functions."""
     places = {
         line + 1
-        for kind, _, _, first, last in _differences(before, after)
+        for kind, _, _, first, last in differences(before, after)
         if kind != "equal"
         for line in range(max(0, first - 1), max(last, first + 1))
     }
@@ -102,7 +102,7 @@ def surrounding_lines(before: str, after: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def _differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
+def differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
     old, new = before.split("\n"), after.split("\n")
     yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 

@@ -41,11 +41,11 @@ def probes(
     call too, and numbers further and further from those seen make up what is missing. The same
     names and tests give the same calls.
     """
-    seeds = _seeds(frozenset(names), tests, counting)
+    seeds = seeds_of(frozenset(names), tests, counting)
     if not seeds:
         return ()
     chance = random.Random(0)
-    pools = _pools(seeds)
+    pools = pools_of(seeds)
     known = {ast.unparse(call) for call, _ in seeds}
     found: dict[str, None] = {}
     for text in _smallest(seeds, pools):
@@ -67,7 +67,7 @@ def probes(
     return tuple(sorted(found, key=lambda one: (len(one), one)))
 
 
-def _seeds(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[Call]:
+def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[Call]:
     """The tests' calls whose arguments are all literals, each once."""
     found: dict[str, Call] = {}
     used: dict[str, Call] = {}
@@ -90,7 +90,7 @@ def _seeds(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[
     return [*used.values(), *found.values()][:MOST_SEEDS]
 
 
-class _Pool:
+class Pool:
     """What was seen at one place of one function's calls."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ def _atoms(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _key(call: ast.expr, place: int) -> tuple[str, int]:
+def key_of(call: ast.expr, place: int) -> tuple[str, int]:
     """Calls of the same shape share what was seen at a place."""
     return _shape(call), place
 
@@ -149,15 +149,15 @@ def _shape(call: ast.expr) -> str:
     return ""
 
 
-def _pools(seeds: Sequence[Call]) -> dict[tuple[str, int], _Pool]:
-    pools: dict[tuple[str, int], _Pool] = {}
+def pools_of(seeds: Sequence[Call]) -> dict[tuple[str, int], Pool]:
+    pools: dict[tuple[str, int], Pool] = {}
     for call, literals in seeds:
         for place, literal in enumerate(literals):
-            pools.setdefault(_key(call, place), _Pool()).add(ast.literal_eval(literal))
+            pools.setdefault(key_of(call, place), Pool()).add(ast.literal_eval(literal))
     return pools
 
 
-def _with(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -> str:
+def with_literals(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -> str:
     """The call's text with other literals at some places."""
     replaced = {id(literals[place]): text for place, text in texts.items()}
 
@@ -180,7 +180,7 @@ def _with(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -
     return shown(call)
 
 
-def _text(value: Any) -> str:
+def as_argument(value: Any) -> str:
     """A value as an argument: infinities too, which have no literal of their own."""
     return spelt(value, _atom)
 
@@ -191,19 +191,19 @@ def _atom(value: Any) -> str:
     return repr(value)
 
 
-def _smallest(seeds: Sequence[Call], pools: dict[tuple[str, int], _Pool]) -> Iterator[str]:
+def _smallest(seeds: Sequence[Call], pools: dict[tuple[str, int], Pool]) -> Iterator[str]:
     """Calls with one argument as small as it can be, and with two seeds' arguments mixed."""
     for call, literals in seeds:
         for place, literal in enumerate(literals):
-            pool = pools[_key(call, place)]
+            pool = pools[key_of(call, place)]
             for value in _small(ast.literal_eval(literal), pool):
-                yield _with(call, literals, {place: _text(value)})
+                yield with_literals(call, literals, {place: as_argument(value)})
             for other in pool.values[:4]:
-                yield _with(call, literals, {place: _text(other)})
+                yield with_literals(call, literals, {place: as_argument(other)})
 
 
 def _counted(
-    seeds: Sequence[Call], pools: dict[tuple[str, int], _Pool], most: int
+    seeds: Sequence[Call], pools: dict[tuple[str, int], Pool], most: int
 ) -> Iterator[str]:
     """Calls with one number moved by one more each time."""
     for step in range(1, most + 1):
@@ -212,13 +212,13 @@ def _counted(
                 value = ast.literal_eval(literal)
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     continue
-                least = min(0, pools[_key(call, place)].least)
+                least = min(0, pools[key_of(call, place)].least)
                 for other in (value + step, value - step):
                     if other >= least:
-                        yield _with(call, literals, {place: _text(other)})
+                        yield with_literals(call, literals, {place: as_argument(other)})
 
 
-def _small(value: Any, pool: _Pool) -> Iterator[Any]:
+def _small(value: Any, pool: Pool) -> Iterator[Any]:
     match value:
         case bool():
             yield not value
@@ -243,7 +243,7 @@ def _small(value: Any, pool: _Pool) -> Iterator[Any]:
 
 
 def _changed(
-    call: ast.expr, literals: Sequence[ast.expr], pools: dict[tuple[str, int], _Pool],
+    call: ast.expr, literals: Sequence[ast.expr], pools: dict[tuple[str, int], Pool],
     chance: random.Random,
 ) -> str:
     places = [chance.randrange(len(literals))]
@@ -251,17 +251,17 @@ def _changed(
         places.append(chance.randrange(len(literals)))
     texts = {}
     for place in places:
-        pool = pools[_key(call, place)]
+        pool = pools[key_of(call, place)]
         value = ast.literal_eval(literals[place])
         if chance.random() < MIXED:
             value = chance.choice(pool.values)
         for _ in range(chance.choice((0, 1, 1, 2, 3))):
             value = _mutated(value, pool, chance)
-        texts[place] = _text(value)
-    return _with(call, literals, texts)
+        texts[place] = as_argument(value)
+    return with_literals(call, literals, texts)
 
 
-def _mutated(value: Any, pool: _Pool, chance: random.Random) -> Any:
+def _mutated(value: Any, pool: Pool, chance: random.Random) -> Any:
     """A value of the same type, a step away."""
     match value:
         case bool():
@@ -289,7 +289,7 @@ def _mutated(value: Any, pool: _Pool, chance: random.Random) -> Any:
     return value
 
 
-def _number(value: int, pool: _Pool, chance: random.Random) -> int:
+def _number(value: int, pool: Pool, chance: random.Random) -> int:
     seen = [int(one) for one in pool.numbers if isinstance(one, int)]
     other = chance.choice(
         (value + 1, value - 1, value + 2, value * 2, value // 2, value + 10, value - 10, -value,
@@ -302,7 +302,7 @@ def _number(value: int, pool: _Pool, chance: random.Random) -> int:
 
 
 def _elements(
-    values: list[Any], pool: _Pool, chance: random.Random, *, text: bool = False,
+    values: list[Any], pool: Pool, chance: random.Random, *, text: bool = False,
     fixed: bool = False,
 ) -> list[Any]:
     """A sequence with one element changed, added, dropped, repeated or moved."""
@@ -337,7 +337,7 @@ def _elements(
     return values
 
 
-def _like(value: Any, pool: _Pool, chance: random.Random, text: bool) -> Any:
+def _like(value: Any, pool: Pool, chance: random.Random, text: bool) -> Any:
     if text:
         if value.isalpha() and chance.random() < 0.3:
             return value.swapcase()
@@ -348,14 +348,14 @@ def _like(value: Any, pool: _Pool, chance: random.Random, text: bool) -> Any:
     return _mutated(value, pool, chance)
 
 
-def _new(pool: _Pool, chance: random.Random, text: bool) -> Any:
+def _new(pool: Pool, chance: random.Random, text: bool) -> Any:
     if text:
         return chance.choice(sorted(pool.letters)) if pool.letters else "a"
     atoms = [one for value in pool.values for one in (value if isinstance(value, list) else ())]
     return chance.choice(atoms) if atoms else 1
 
 
-def _items(value: dict[Any, Any], pool: _Pool, chance: random.Random) -> dict[Any, Any]:
+def _items(value: dict[Any, Any], pool: Pool, chance: random.Random) -> dict[Any, Any]:
     items = list(value.items())
     if not items:
         return value

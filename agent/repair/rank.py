@@ -19,6 +19,8 @@ CRASHING = 1.5
 """Cost of an exception on every call to which the base gave a value."""
 SURPRISING = 0.15
 """Cost of one nat of surprise at the most unusual shape of code that an edit writes."""
+WIDENING = 3.0
+"""Cost of a condition changed so that no test takes one of its sides."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -33,11 +35,16 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(once.values(), key=lambda one: (weight(one), one.text)))
 
 
+def written(candidate: Candidate) -> float:
+    """What its edits cost and how unusual their code is, whatever it then does."""
+    return candidate.cost + SURPRISING * candidate.surprise
+
+
 def weight(candidate: Candidate) -> float:
     return (
-        candidate.cost + candidate.penalty + RARE * candidate.rarity
-        + SURPRISING * candidate.surprise
-        + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
+        written(candidate) + candidate.penalty + RARE * candidate.rarity
+        + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
+        + BLIND * candidate.blind
     )
 
 

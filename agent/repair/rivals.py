@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
-from agent.repair.rank import weight
+from agent.repair.rank import weight, written
 
 MOST = 3
 """Behaviours that are put before a person."""
+FAR = 1.2
+"""So much dearer may the edit of a rival be, by its operator, its place and its code; one by the
+same operator may be as dear as it likes."""
 LONGEST = 200
 """Characters of an answer that a person is asked to read; much longer ones come cut off."""
 
@@ -33,7 +36,11 @@ class Cluster:
 
 def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...]:
     """The behaviours of candidates, that of the text `chosen` first, the others by their likeliest
-    candidate. One of which nothing is known beyond the tests is a behaviour of its own."""
+    candidate. One of which nothing is known beyond the tests is a behaviour of its own.
+
+    Left out are those that are no rivals of the chosen one: far-fetched beside it, or no other
+    behaviour but for types and for failing.
+    """
     groups: dict[tuple[str, ...] | str, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda one: (weight(one), one.text)):
         groups.setdefault(candidate.answers or candidate.text, []).append(candidate)
@@ -44,7 +51,59 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
     first = own[0]
     # The chosen text speaks for its behaviour, whichever of its group is the cheapest.
     led = sorted(first.candidates, key=lambda one: one.text != chosen)
-    return (Cluster(tuple(led)), *(one for one in found if one is not first))
+    return (
+        Cluster(tuple(led)),
+        *(one for one in found if one is not first and _rivals(one.best, led[0])),
+    )
+
+
+def _rivals(one: Candidate, own: Candidate) -> bool:
+    """Whether a candidate may be what was meant instead of the chosen one."""
+    is_far = one.operator != own.operator and written(one) - written(own) > FAR
+    if is_far or (one.types and not own.types):
+        return False
+    return not (one.answers and own.answers) or otherwise(
+        own.answers, one.answers, deliberate(one.text)
+    )
+
+
+def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) -> bool:
+    """Whether a rival answers some call otherwise than a repair: with another value, or with one
+    of the exceptions that it is there to raise.
+
+    Equal values of other types, as `1` and `True`, are no other behaviour. What only fails where
+    the repair answers is no rival, and where one does not end nothing is known.
+    """
+    for mine, its in zip(own, other, strict=True):
+        if mine == its or "" in (mine, its) or "~" in (mine, its):
+            continue
+        fails = its.startswith("!") and its[1:] not in raised
+        if not fails and not _equal(mine, its):
+            return True
+    return False
+
+
+def deliberate(text: str) -> frozenset[str]:
+    """The exceptions that a program raises by itself."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+                found.add(name)
+            case ast.Assert():
+                found.add("AssertionError")
+    return frozenset(found)
+
+
+def _equal(one: str, other: str) -> bool:
+    try:
+        return bool(ast.literal_eval(one) == ast.literal_eval(other))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
 
 
 def telling_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> int | None:

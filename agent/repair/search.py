@@ -46,6 +46,7 @@ from agent.repair.naturalness import surprise
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
 from agent.repair.rank import behaved, ranked
+from agent.repair.recombining import observed, recombined
 from agent.repair.seen import KEPT, Partial, Seen, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
@@ -57,6 +58,7 @@ from agent.repair.trials import (
     again_promising,
     screened,
 )
+from agent.repair.watched import watched
 from agent.trees import is_legible
 
 SPLIT = 4.0
@@ -159,7 +161,7 @@ def _repair(state: Seen, base: Candidate, is_between: bool = False) -> Steps:
     yield from offered(state)
     if not state.accepted and not state.spent:
         rounds = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if untold else []))
-        yield from again(state, rounds)
+        yield from again(state, rounds, is_last=True)
         yield from offered(state)
 
 
@@ -209,12 +211,13 @@ def offered(state: Seen) -> Steps:
     if len(kept) > 1:
         kept = surprising(state.source, kept)
         state.plausible.update({one.text: one for one in kept})
-    calls = probes(_names(state.source), state.facts.tests)
+    kept = yield from watched(state, kept)
+    calls = _calls(state, kept[0].text)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.
         answer = yield Probe((kept[0].text,), calls, state.progress())
         assert isinstance(answer, Probed)
-        calls = _quick(calls, answer)
+        calls = quick(calls, answer)
     if len(kept) > 1 and calls:
         texts = (state.source, *(one.text for one in kept))
         answer = yield Probe(texts, calls, state.progress())
@@ -227,6 +230,15 @@ def offered(state: Seen) -> Steps:
     state.accepted = accepted is True
 
 
+def _calls(state: Seen, text: str) -> tuple[str, ...]:
+    """Calls beyond the tests'; where these only use objects, what may be done with them."""
+    names, tests = _names(state.source), state.facts.tests
+    plain = probes(names, tests)
+    if not plain:
+        plain = (*probes(names, tests, counting=True), *recombined(text, names, tests))
+    return tuple(dict.fromkeys((*plain, *observed(text, names, tests))))
+
+
 def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """The candidates by how unusual their code is too, where that is known of all."""
     asked = [(one, surprise(source, one.text)) for one in kept]
@@ -234,7 +246,7 @@ def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...
     return ranked(told) if len(told) == len(kept) else kept
 
 
-def _quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
+def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
     """The calls that one candidate ended, the quickest as far as all together stay bounded."""
     row = pilot.rows[0]
     if row is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 from agent.repair.answers import blindness
 from agent.repair.edits import Edit
@@ -47,6 +48,14 @@ class Partial:
     operator: str
 
 
+class Slow(NamedTuple):
+    """A candidate that did not end, and how many times the usual steps it was given."""
+
+    candidate: Candidate
+    edit: Edit
+    patience: float
+
+
 @dataclass
 class Seen:
     """What the search has seen so far."""
@@ -59,8 +68,10 @@ class Seen:
     seen: set[str] = field(default_factory=set)
     """Marks of the texts that were tried."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
-    slow: list[tuple[Candidate, Edit]] = field(default_factory=list)
-    """Candidates that did not end within their steps."""
+    slow: list[Slow] = field(default_factory=list)
+    """Candidates that did not end within their steps, and may not be endless."""
+    waited: float = 0.0
+    """How many times the usual steps were given, all in all, to candidates that are tried again."""
     offered: set[str] = field(default_factory=set)
     partials: list[Partial] = field(default_factory=list)
     grown: set[str] = field(default_factory=set)
@@ -134,7 +145,7 @@ def note(
             state.plausible[told.text] = replace(told, blind=bool(blind))
         return
     if answer.ended == "timeout":
-        state.slow.append((told, edit))
+        state.slow.append(Slow(told, edit, state.patience))
     if answer.did and answer.did == state.base.did:
         return
     told_of = range(len(answer.passed))

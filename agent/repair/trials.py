@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from agent.repair.edits import Edit
 from agent.repair.facts import Candidate, Mode, Screen
 from agent.repair.program import Splice, spliced
-from agent.repair.seen import Seen, Steps, mark, note
+from agent.repair.seen import Seen, Slow, Steps, mark, note
 
 FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 2.5
@@ -30,6 +30,10 @@ SLOW, PATIENCE = 240, 20.0
 """The same of others that did not end."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
 """And of those, where the base told nothing of how long a healthy run takes."""
+
+FIRST_WAITS, WAITS = 4_000.0, 1.0
+"""How many times the usual steps all that is tried again may be given, at first and for each
+candidate tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,40 +92,54 @@ def again_promising(state: Seen) -> Steps:
 
 def again(
     state: Seen, rounds: Iterable[tuple[int, float]],
-    *, least: int = 0, most: int | None = None,
+    *, least: int = 0, most: int | None = None, is_last: bool = False,
 ) -> Steps:
     """Gives candidates that did not end more steps, if they passed `least` tests before, and no
     more than `most` of them; the others stay for another time.
 
     Those come first that passed most. Failing tests are run first, so one that passed any
-    of its tests is a repair, or a part of one, that may only be slow.
+    of its tests is a repair, or a part of one, that may only be slow. Endless ones must not set
+    the pace: unless it `is_last`, so many are tried as keeps step with the fresh candidates.
     """
-    slow = [one for one in state.slow if one[0].passed >= least]
-    slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
-    taken = slow[:most]
-    state.slow = [one for one in state.slow if one[0].passed < least] + slow[len(taken) :]
-    slow = taken
+    slow = sorted((one for one in state.slow if one.candidate.passed >= least), key=_promise)
+    slow, left = slow[:most], slow[len(slow[:most]) :]
+    state.slow = [one for one in state.slow if one.candidate.passed < least] + left
     for count, patience in rounds:
-        slow.sort(key=lambda one: (-one[0].passed, one[0].cost))
-        slow, asked = [], slow[:count]
+        slow.sort(key=_promise)
+        had = [one for one in slow if one.patience >= patience]
+        asked = [one for one in slow if one.patience < patience][:count]
+        afforded = len(asked) if is_last else _afforded(state, patience)
+        state.slow += asked[afforded:]
+        asked = asked[:afforded]
+        slow = had
         for first in range(0, len(asked), FIRST_CHUNK):
             chunk = asked[first : first + FIRST_CHUNK]
-            texts = tuple(one.text for one, _ in chunk)
+            texts = tuple(one.candidate.text for one in chunk)
             answers = yield Screen(texts, "fit", state.progress(), patience=patience)
             assert isinstance(answers, tuple)
-            for (candidate, edit), answer in zip(chunk, answers, strict=True):
+            for (candidate, edit, _), answer in zip(chunk, answers, strict=True):
                 if answer is None:
                     continue
                 state.tried += 1
+                state.waited += patience
                 if answer.score > candidate.passed > 0:
                     # What comes further with more steps needs them, and so may all that follow.
                     state.patience = max(state.patience, min(patience, PATIENCE))
                 if answer.ended == "timeout":
-                    slow.append((replace(candidate, passed=answer.score), edit))
+                    slow.append(Slow(replace(candidate, passed=answer.score), edit, patience))
                 else:
                     note(state, candidate, edit, answer)
             if state.fresh:
                 return
+
+
+def _promise(one: Slow) -> tuple[int, float]:
+    return -one.candidate.passed, one.candidate.cost
+
+
+def _afforded(state: Seen, patience: float) -> int:
+    """How many candidates may be given so much patience now."""
+    return max(0, int((FIRST_WAITS + WAITS * state.tried - state.waited) // patience))
 
 
 def _chunk(

@@ -9,15 +9,23 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from agent.checks import check
 from agent.checks.screening import screening
-from agent.domain import Task
+from agent.domain import Report, Solution, Task
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
-from evaluation.measures.samples import ONE_BUG, ONE_BUG_TESTS
+from agent.searching import heal_by_search
+from evaluation.measures.samples import (
+    ONE_BUG,
+    ONE_BUG_TESTS,
+    WITH_WHILE,
+    WITHOUT_WHILE,
+)
 from evaluation.measures.sessions import task_of
 from sandbox import open_sandbox
 
 CANDIDATES = 8_000
+SEARCH_S = 8.0
 
 
 def screening_rate() -> Iterator[str]:
@@ -43,6 +51,33 @@ def screening_rate() -> Iterator[str]:
             f"judged on {processes} {'core' if processes == 1 else 'cores'}: {rate:,.0f} "
             f"candidates/s, {rate / floor:.2f} x compiling alone"
         )
+
+
+def endless_rate() -> Iterator[str]:
+    """Candidates that a whole search tries in a processor second, where most of them never end."""
+    rates: dict[str, list[float]] = {}
+    for kind, programs in (("with", WITH_WHILE), ("without", WITHOUT_WHILE)):
+        for name, (code, tests) in programs.items():
+            tried, work_s = asyncio.run(_searched(task_of(code, tests)))
+            rates.setdefault(kind, []).append(tried / work_s)
+            yield f"{name}, {kind} while: {tried / work_s:,.0f} candidates a processor second"
+    slow, usual = min(rates["with"]), statistics.median(rates["without"])
+    yield f"the slowest with while is {slow / usual:.2f} x the median without"
+
+
+async def _searched(task: Task) -> tuple[int, float]:
+    """Candidates tried and processor seconds of a search in which the judge accepts nothing."""
+    assert task.solution is not None
+    base, sandbox = task.solution, open_sandbox()
+
+    async def refused(solution: Solution) -> Report:
+        return Report(solution=solution.id, verdicts=())
+
+    found = await heal_by_search(
+        task, base, task.tests, await check(base, task.tests, task, sandbox, wall_s=1.0), sandbox,
+        budget_s=SEARCH_S, max_candidates=CANDIDATES, progress=lambda seen: None, verify=refused,
+    )
+    return found.candidates, found.work_s
 
 
 async def _screened(task: Task, texts: Sequence[str], processes: int) -> float:

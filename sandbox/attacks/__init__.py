@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from sandbox.attacks import exhaustion, files, kernel, lasting, looking, network, processes
+from sandbox.attacks import (
+    exhaustion,
+    files,
+    kernel,
+    lasting,
+    looking,
+    neighbours,
+    network,
+    processes,
+)
 from sandbox.attacks.assail import Result, assail
 from sandbox.attacks.attack import Attack
 from sandbox.attacks.world import World
@@ -15,6 +24,7 @@ ATTACKS: tuple[Attack, ...] = (
     *kernel.ATTACKS,
     *exhaustion.ATTACKS,
     *lasting.ATTACKS,
+    *neighbours.ATTACKS,
 )
 
 __all__ = ["ATTACKS", "Attack", "Result", "World", "assail"]

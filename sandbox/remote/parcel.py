@@ -14,7 +14,9 @@ PORTER = "sandbox.remote.porter"
 LEAST_PYTHON = (3, 11)
 
 _REMOTE = ("__init__", "line", "porter")
-_LEFT_OUT = ("__main__.py", "bench.py", "contract.py", "honest.py", "selftest.py")
+_LEFT_OUT = (
+    "__main__.py", "bench.py", "contract.py", "honest.py", "honest_tests.py", "selftest.py",
+)
 
 _LOADER = """\
 import sys

@@ -19,7 +19,8 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.proving import Case, gathered, patience, reaches_e3
+from agent.proving import gathered, patience, reaches_e3
+from agent.rivalry import Case
 from sandbox import open_sandbox
 
 BASE = "def late(days):\n    if days > 14:\n        return days\n    return 0\n"
@@ -73,10 +74,14 @@ async def test_tests_that_notice_every_slip_prove_all_there_is() -> None:
 
 
 async def test_a_mutant_that_no_test_notices_is_named() -> None:
+    """What surrounds a repair may be unwatched where the repair itself is not."""
+    base = "def late(days):\n    if days < 0:\n        return -1\n    return days - 1\n"
     weak = await evidence(
-        BASE, REPAIRED, {"late(2)": "0", "late(20)": "20", "late(30)": "30", "late(40)": "40"}
+        base, base.replace("days - 1", "days"),
+        {"late(2)": "2", "late(3)": "3", "late(5)": "5", "late(-9)": "-1"},
     )
-    assert "changed `14` to `15` in line 2" in weak.survivors
+    assert (weak.others, weak.around) == (0, True)
+    assert any("in line 2" in note for note in weak.survivors)
     assert weak.killed < weak.mutants
 
 
@@ -139,19 +144,46 @@ async def test_another_repair_that_fits_all_tests_leaves_the_question_open() -> 
     assert (seen.others, reaches_e3(seen)) == (1, False)
 
 
-async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
-    flaky = REPAIRED.replace("def late", "import random\n\n\ndef late").replace(
-        "return days", "return days if days != 15 or hash('a') == A else 0"
+async def test_a_sibling_of_the_repair_that_fits_all_tests_is_a_rival() -> None:
+    thin = {"late(2)": "0", "late(20)": "20", "late(30)": "30", "late(40)": "40"}
+    seen = await evidence(BASE, REPAIRED, thin)
+    assert (seen.others, seen.siblings > 10, reaches_e3(seen)) == (3, True, False)
+
+
+async def test_a_condition_of_which_no_test_takes_one_side_is_named() -> None:
+    base = "def root(n):\n    if n > 0:\n        raise ValueError('n')\n    return n ** 0.5\n"
+    seen = await evidence(
+        base, base.replace("> 0", "== 0"),
+        {"root(4)": "2.0", "root(9)": "3.0", "root(16)": "4.0", "root(1)": "1.0"},
     )
+    assert seen.unwatched == ("n == 0",)
+    assert not reaches_e3(seen)
+
+
+async def test_what_the_tests_show_and_an_answer_breaks_is_a_doubt() -> None:
+    base = "def mask(word):\n    return '*'\n"
+    seen = await evidence(
+        base, "def mask(word):\n    return '*' * (len(word) if len(word) < 5 else 4)\n",
+        {"mask('ab')": "'**'", "mask('abc')": "'***'", "mask('x')": "'*'", "mask('abcd')": "'****'",
+         "mask('')": "''"},
+    )
+    assert any("as long as the first argument" in doubt for doubt in seen.doubts)
+    assert not reaches_e3(seen)
+
+
+async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
     known = await judged("def f():\n    return hash('a')\n")
-    seen = await evidence(BASE, flaky.replace("== A", f"== {known}"), GOOD_TESTS)
+    flaky = f"return days if days != 15 or hash('a') == {known} else 0"
+    base, repaired = (text.replace("return days", flaky) for text in (BASE, REPAIRED))
+    seen = await evidence(base, repaired, GOOD_TESTS)
     assert (seen.reruns, seen.disagreeing) == (5, ("late(15)",))
 
 
 async def test_hashes_are_ordered_in_three_ways_by_the_re_runs() -> None:
     other = await judged("def f():\n    return hash('a')\n", Seeds(hash=2))
-    flaky = REPAIRED.replace("return days", f"return days if hash('a') != {other} else 0")
-    seen = await evidence(BASE, flaky, GOOD_TESTS)
+    flaky = f"return days if hash('a') != {other} else 0"
+    base, repaired = (text.replace("return days", flaky) for text in (BASE, REPAIRED))
+    seen = await evidence(base, repaired, GOOD_TESTS)
     assert seen.disagreeing == ("late(14)", "late(15)", "late(30)")
 
 
@@ -214,7 +246,9 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
         base=solution(BASE), repaired=repaired, report=await judge(repaired), tests=tests,
         others=None, task=task, sandbox=sandbox, test_s=5.0,
     )
-    assert await gathered(case, judge, 5.0) == Evidence()
+    seen = await gathered(case, judge, 5.0)
+    assert (seen.probes, seen.others) == (0, 0)
+    assert not reaches_e3(seen)
 
 
 async def test_what_there_was_no_time_for_is_said() -> None:

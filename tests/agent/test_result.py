@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent.domain import Behaviour, File, Report, Rivals, Solution, Verdict
+from agent.domain import SET_ASIDE, Behaviour, File, Report, Rivals, Solution, Verdict, tally
 from agent.events import (
     Ambiguous,
     CodeWritten,
@@ -24,7 +24,7 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from agent.exits import exit_code
+from agent.exits import NEXT_PROOF, Least, exit_code, shortfall
 from agent.result import Result, document, fold
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -37,8 +37,8 @@ def solution(text: str, **fields: str) -> Solution:
 
 def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
     return Verdict(
-        name=name, test=name, status=status, integrity="outside",
-        **{"origin": "user", **fields},
+        name=name, test=name, status=status,
+        **{"origin": "user", "integrity": "outside", **fields},
     )
 
 
@@ -172,7 +172,7 @@ def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
 
 def test_exit_codes_follow_the_outcome_and_the_proof_asked_for() -> None:
     def code(outcome: str | None, proof: str | None = None, required: str = "E1") -> int:
-        return exit_code(Result(outcome=outcome, proof=proof), required)
+        return exit_code(Result(outcome=outcome, proof=proof), Least(required))
 
     assert code("healthy") == 0
     assert code("healed", "E1") == 0
@@ -185,7 +185,95 @@ def test_exit_codes_follow_the_outcome_and_the_proof_asked_for() -> None:
     assert code("crash_stopped", "E0") == 6
     assert code("crash_stopped", "E0", "E0") == 0
     assert code("cancelled") == 130
-    assert exit_code(fold(stamped(STARTED, RunFailed(error="KeyError: x"))), "E1") == 3
+    assert exit_code(fold(stamped(STARTED, RunFailed(error="KeyError: x")))) == 3
+
+
+def believed(*integrities: str, **fields: object) -> Report:
+    """A report whose passes are believed so far."""
+    return Report(solution="s", verdicts=tuple(
+        verdict(
+            str(number), integrity=one, reason="" if one == "outside" else f"by {one}", **fields
+        )
+        for number, one in enumerate(integrities)
+    ))
+
+
+@pytest.mark.parametrize(("report", "claim"), [
+    (believed("outside", "outside"), "E2 · outside"),
+    (believed("outside", "observed"), "E2 · observed: by observed"),
+    (believed("observed", "in-process", "outside"), "E2 · in-process: by in-process"),
+    (believed("in-process", vacuous=True), "E2"),
+    (believed(), "E2"),
+    (None, "E2"),
+])
+def test_proof_and_integrity_are_claimed_together(report: Report | None, claim: str) -> None:
+    assert Result(outcome="healed", proof="E2", report=report).claim == claim
+
+
+def test_of_several_reasons_the_shortest_is_told() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", integrity="in-process", reason="the test replaces sys.stdin for a while"),
+        verdict("b", integrity="in-process", reason="uses caplog"),
+        verdict("c", integrity="observed", reason="=="),
+    ))
+    assert (report.integrity, report.integrity_reason) == ("in-process", "uses caplog")
+
+
+def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", integrity="observed", reason="=="),
+        verdict("b", integrity="in-process", vacuous=True),
+        verdict("c", "skipped", integrity=None),
+        verdict("d", "passed", integrity=None, doubt="it looks into frames"),
+        verdict("e", "failed", integrity="in-process"),
+        verdict("f", integrity="in-process", origin="adversarial"),
+    ))
+    assert report.integrity == "observed"
+
+
+def test_without_a_claim_there_is_no_integrity() -> None:
+    unresolved = Result(outcome="unresolved", report=believed("outside"))
+    assert (unresolved.claim, unresolved.integrity, unresolved.integrity_reason) == ("", None, "")
+
+
+@pytest.mark.parametrize(("found", "required", "code"), [
+    ("outside", "outside", 0), ("observed", "outside", 6), ("observed", "observed", 0),
+    ("in-process", "observed", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
+])
+@pytest.mark.parametrize("outcome", ["healthy", "healed"])
+def test_exit_codes_follow_the_integrity_asked_for(
+    outcome: str, found: str, required: str | None, code: int
+) -> None:
+    result = Result(outcome=outcome, proof="E1", report=believed(found))
+    assert exit_code(result, Least(integrity=required)) == code
+
+
+def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached() -> None:
+    result = Result(outcome="healthy", proof="E0", report=believed("outside", vacuous=True))
+    asked = Least(integrity="in-process")
+    assert (exit_code(result), exit_code(result, asked)) == (0, 6)
+    assert shortfall(result, asked) == (
+        "Integrity in-process was required and no test passes that shows something.",
+        f"Next: {NEXT_PROOF['E0']}.",
+    )
+
+
+def test_a_pass_that_is_not_believed_heals_nothing() -> None:
+    report = Report(solution="s", verdicts=(verdict("a", integrity=None, doubt="it looks"),))
+    assert not report.passed
+    failure = Result(report=report).smallest_failure
+    assert failure is not None and failure.standing == "not believed"
+
+
+def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a"), *(verdict(one, one, integrity=None) for one in SET_ASIDE),
+    ))
+    assert report.passed
+    assert Result(report=report).smallest_failure is None
+    assert tally(report.verdicts, "tests") == (
+        "1 of 4 tests pass, 1 skipped, 1 xfailed, 1 xpassed"
+    )
 
 
 def test_the_document_has_the_same_keys_for_every_outcome() -> None:
@@ -195,7 +283,8 @@ def test_the_document_has_the_same_keys_for_every_outcome() -> None:
 
     assert healed.keys() == refused.keys()
     assert healed.keys() >= {
-        "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider",
+        "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff",
+        "files", "tests", "strategy", "provider",
         "iterations", "candidates", "calls", "tokens", "cost_usd", "seconds", "reason",
     }
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
@@ -204,14 +293,14 @@ def test_the_document_has_the_same_keys_for_every_outcome() -> None:
 
 def test_the_document_lists_each_verdict() -> None:
     report = Report(solution="s", verdicts=(
-        verdict("a", "failed", expected="3", got="'\ud800'", message="m"),
+        verdict("a", "failed", integrity=None, expected="3", got="'\ud800'", message="m"),
     ))
 
     shown = json.loads(json.dumps(document(Result(report=report))))
 
     assert shown["tests"] == [{
-        "id": "a", "origin": "user", "status": "failed", "integrity": "outside",
-        "expected": "3", "got": "'\ud800'", "message": "m",
+        "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
+        "doubt": "", "vacuous": False, "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from agent import searching
 from agent.checks.tracing import trace
+from agent.checks.work import Work
 from agent.domain import File, Report, Script, Solution, Task, Verdict
 from agent.screenings import Screenings
 from agent.searching import SearchProgress, SearchResult, heal_by_search
@@ -202,15 +203,13 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
     shown: list[SearchProgress] = []
-    late_s = 0.0
-    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late_s)
-    monkeypatch.setattr(searching, "time", clock)
+    work = Work()
+    monkeypatch.setattr(searching, "Work", lambda: work)
     monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
 
     def tell(seen: SearchProgress) -> None:
-        nonlocal late_s
         shown.append(seen)
-        late_s = 100.0 if seen.plausible else 0.0
+        work.spent_s = 100.0 if seen.plausible else 0.0
 
     found = await heal_by_search(
         Task(solution=program(source)), program(source), tests,
@@ -228,17 +227,51 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
 async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
-    began = time.monotonic()
 
     found = await heal_by_search(
         Task(solution=program(source)), program(source), tests,
         Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), silent=True),
-        budget_s=0.4, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+        budget_s=30, wall_s=0.4, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
     )
 
     assert (found.solution, found.candidates) == (None, 0)
-    assert found.cut_after is not None
-    assert 0.4 <= found.cut_after <= time.monotonic() - began + 0.001 < 5
+    assert found.cut_after is not None and found.cut_after < 30
+
+
+async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+    began = time.monotonic()
+    # A machine on which an hour passes in a second: a wall clock would have cut the search.
+    slow = SimpleNamespace(
+        monotonic=lambda: began + 3600 * (time.monotonic() - began), thread_time=time.thread_time
+    )
+    monkeypatch.setattr(searching, "time", slow)
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=30, wall_s=1e6, max_candidates=6000, progress=lambda seen: None,
+        verify=confirmed,
+    )
+
+    assert found.solution is not None and found.cut_after is None
+
+
+async def test_what_the_jailed_processes_work_is_counted() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 'never'")]
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), claims_s=3.0),
+        budget_s=0.1, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+    )
+
+    assert found.solution is None
+    assert found.cut_after is not None and 0.1 <= found.cut_after < 3
 
 
 async def confirmed(solution: Solution) -> Report:
@@ -246,11 +279,13 @@ async def confirmed(solution: Solution) -> Report:
 
 
 class Counting:
-    """A sandbox whose batches count the candidates they are sent, or never answer."""
+    """A sandbox whose batches count the candidates they are sent, or never answer, or claim to
+    have worked for so many seconds."""
 
-    def __init__(self, inner: Sandbox, silent: bool = False) -> None:
+    def __init__(self, inner: Sandbox, silent: bool = False, claims_s: float = 0.0) -> None:
         self.inner = inner
         self.silent = silent
+        self.claims_s = claims_s
         self.texts = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -269,8 +304,10 @@ class Counting:
         for item in items:
             if isinstance(item, dict) and item["kind"] == "candidates":
                 self.texts += len(item["changes"])
-        async for reply in batch.replies(items, wall_s):
-            yield reply
+        async for number, reply in batch.replies(items, wall_s):
+            if self.claims_s and isinstance(reply, list):
+                reply[0] = self.claims_s
+            yield number, reply
 
 
 async def test_a_search_begins_with_what_the_diagnosis_has_watched(

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from agent.intake import make_task, paste
 from agent.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, Outcome, SandboxError
 from sandbox.levels import Witness
+from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
 
 ONE_BUG = """\
@@ -95,6 +97,30 @@ async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) 
         if line[:1] in "+-" and line[:3] not in ("+++", "---")
     ]
     assert changed == ["-    return width + height", "+    return width * height", ""]
+
+
+async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
+    tmp_path: Path,
+) -> None:
+    searched: list[Job] = []
+
+    class Watched(SubprocessSandbox):
+        def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
+            searched.append(job)
+            return super().batch(job)
+
+    tests = "from solution import area\nWIDE = [(31, 41, 1271)]\n" + "".join(
+        f"def test_{w}_{h}(): assert area({w}, {h}) == {w * h}\n"
+        for w, h in ((2, 5), (1, 1), (3, 7))
+    ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
+    # No time for a proof, which screens siblings of the repair against all tests.
+    async with open_session(settings(tmp_path, proof_s=0.0), Watched) as session:
+        end = last(await finished(session, paste(ONE_BUG, tests, "").task))
+
+    assert (end.outcome, end.strategy) == ("healed", "search")
+    told = [f"{job.payload}{job.files}" for job in searched]
+    assert any("test_2_5" in one for one in told)
+    assert not any(words in one for one in told for words in ("WIDE", "1271", "test_wide"))
 
 
 async def test_the_same_failure_again_is_healed_from_memory(session: Session) -> None:

@@ -74,7 +74,7 @@ def test_every_plain_setting_has_an_environment_name() -> None:
 
 def test_what_is_given_wins_over_the_environment() -> None:
     settings = Settings.from_env({"HEAL_MAX_ITERATIONS": "7"}, max_iterations=2, budget_s=None)
-    assert (settings.max_iterations, settings.budget_s) == (2, 60.0)
+    assert (settings.max_iterations, settings.budget_s) == (2, 120.0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -16,12 +17,14 @@ from agent.domain import (
     Ending,
     Report,
     RunOutcome,
+    Status,
     Verdict,
 )
 from agent.events import Diagnosed, Searched, StepStarted, TestInfo, TestsFrozen
 from agent.result import Result
 from agent.terminal import (
     ADVICE,
+    GLYPHS,
     HEADLINE,
     coloured,
     cost_words,
@@ -74,7 +77,16 @@ def test_healed_is_never_said_without_its_proof() -> None:
     for level, meaning in PROOF_MEANING.items():
         line = headline(Result(outcome="healed", proof=level, strategy="search")).plain
 
-        assert line.startswith(f"HEALED · proof {level}: {meaning} · by search")
+        assert line.startswith(f"HEALED · proof {level} · {meaning} · by search")
+
+
+def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("passed"), verdict("passed", integrity="in-process", reason="uses caplog"),
+    ))
+    line = headline(Result(outcome="healed", proof="E2", report=report)).plain
+
+    assert line.startswith("HEALED · proof E2 · in-process: uses caplog · your tests pass, and")
 
 
 def test_the_words_healed_and_fixed_are_kept_for_what_was_shown() -> None:
@@ -92,9 +104,27 @@ def test_a_price_that_is_unknown_is_not_called_free() -> None:
 
 
 def test_a_status_is_said_in_words_beside_its_glyph() -> None:
-    for status in ("passed", "failed", "error", "timeout"):
-        assert status in shown(verdict_table([verdict(status)]))
-        assert shown(verdict_table([verdict(status)], ascii_only=True)).isascii()
+    every = [
+        *(verdict(status) for status in get_args(Status)), verdict("passed", vacuous=True),
+        verdict("passed", integrity=None, doubt="it looks into frames"),
+    ]
+    for one in every:
+        assert f"{GLYPHS[one.standing][0]} {one.standing}" in shown(verdict_table([one]))
+        assert shown(verdict_table([one], ascii_only=True)).isascii()
+    assert {one.standing for one in every} == GLYPHS.keys()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_two_statuses_share_a_glyph_but_in_colour(place: int) -> None:
+    signs = [row[place] for row in GLYPHS.values() if row[place] != "!"]
+    assert len(signs) == len(set(signs))
+
+
+def test_a_pass_that_is_not_believed_looks_like_a_failure() -> None:
+    doubted = verdict("passed", integrity=None, doubt="it looks into frames", message="x")
+
+    assert seen_words(doubted) == "passes, not believed: it looks into frames"
+    assert "red" in GLYPHS[doubted.standing][2]
 
 
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
@@ -104,7 +134,14 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     assert seen_words(verdict("passed", expected="3", got="3")) == ""
     assert seen_words(verdict("passed", type_differs=True)) == "equal, but of another type"
     assert seen_words(verdict("passed", integrity="in-process", reason="patches it")) == (
-        "judged in-process: patches it"
+        "in-process: patches it"
+    )
+    assert seen_words(verdict("failed", integrity=None, got="3")) == "3"
+    assert seen_words(verdict("skipped", integrity=None, message="Skipped: later")) == (
+        "Skipped: later"
+    )
+    assert seen_words(verdict("passed", vacuous=True)) == (
+        "passes whatever the program answers: no evidence"
     )
 
 
@@ -146,7 +183,8 @@ def test_that_a_search_was_cut_is_no_detail() -> None:
     )
 
     assert event_words(search) == (
-        "search: 9 candidates, 1 plausible, best passes 2 of 3; its time was over after 8.0 s"
+        "search: 9 candidates, 1 plausible, best passes 2 of 3; "
+        "its time was over after 8.0 s of work"
     )
     assert detail_words(search) == ""
 

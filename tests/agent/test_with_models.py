@@ -73,11 +73,45 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Pa
     ]
     asked, value = held.code.removeprefix("assert ").split(" == ")
     assert (result.outcome, result.strategy) == ("healed", "model")
-    assert result.proof in ("E2", "E3", "E4")
+    assert "1 of them never seen by the repair" in result.proof_why
     sent = "".join(str(seen.json) for seen in model.server.seen)
     assert "def shout(words)" in sent
     assert asked not in sent
     assert value not in sent
+
+
+TEST_FILE = """from solution import shout
+
+RARE = [('held out', 'HELD! OUT!')]
+
+def test_two(): assert shout('a b') == 'A! B!'
+def test_one(): assert shout('x') == 'X!'
+def test_none(): assert shout('') == ''
+
+def rare(said, wanted):
+    assert shout(said) == wanted
+
+def test_rare():
+    for said, wanted in RARE:
+        rare(said, wanted)
+"""
+
+
+async def test_no_model_is_told_of_a_held_out_test_of_a_file_nor_of_its_tables(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=TEST_FILE)
+    (held,) = [
+        test for event in told if event.kind == "tests_frozen"
+        for test in event.tests if test.origin == "held-out"
+    ]
+    assert (held.name, held.code) == ("test_rare", TEST_FILE)
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert "1 of them never seen by the repair" in result.proof_why
+    sent = "".join(str(seen.json) for seen in model.server.seen)
+    assert "def test_two" in sent
+    assert not any(words in sent for words in ("RARE", "rare", "HELD", "held out"))
 
 
 async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -49,9 +51,10 @@ from agent.events import (
     Waiting,
 )
 from demo.place import banner, place
-from demo.render import choice, empty, question, sentence, workbench
+from demo.render import MARKS, choice, empty, question, sentence, workbench
 from demo.view import fold
 
+ROOT = Path(__file__).parents[2]
 Log = tuple[Stamped, ...]
 CANARIES = [
     "<script>window.pwned=1</script>", '"><img src=x onerror=window.pwned=1>',
@@ -194,10 +197,78 @@ def test_a_healed_run_shows_verdict_proof_matrix_patch_and_downloads(
     recorded: Callable[[str], Log],
 ) -> None:
     read = Reader(workbench(fold(recorded("healed"))))
-    for said in ("HEALED", "proof E2", "no model, $0.00", "late_fee(14)", "Held out",
-                 "Learning log", "one edit on line 3", "Download patch", "Download run log"):
+    for said in ("HEALED", "proof E2 · in-process: the test defines", "no model, $0.00",
+                 "late_fee(14)", "Held out", "Learning log", "one edit on line 3",
+                 "Download patch", "Download run log"):
         assert said in read.text
     assert read.links == {"gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/log"}
+
+
+def a_run_of(*verdicts: Verdict) -> str:
+    """The page of a healthy run with these verdicts."""
+    end = RunFinished(
+        outcome="healthy", proof="E1", strategy=None, reason="", diff="", iterations=0,
+        candidates=0, tokens=0, cost_usd=0.0, seconds=1.0,
+    )
+    report = Report(solution="s", verdicts=verdicts)
+    events = StepStarted(step="recall", iteration=0), Judged(iteration=0, report=report), end
+    return workbench(fold(
+        Stamped(run="r", seq=seq, task="t", attempt=1, ordinal=seq, at=seq, event=event)
+        for seq, event in enumerate(events, start=1)
+    ))
+
+
+def one(status: str = "passed", **fields: object) -> Verdict:
+    return Verdict.model_validate({
+        "name": "t", "test": "t", "origin": "user", "status": status,
+        "integrity": "outside" if status == "passed" else None, **fields,
+    })
+
+
+@pytest.mark.parametrize(("verdict", "cell", "told"), [
+    (one(), "passed", "✓passed; outside"),
+    (one(integrity="observed", reason="=="), "passed", "✓opassed; observed"),
+    (one(integrity="in-process", reason="uses caplog"), "passed", "✓ipassed; in-process"),
+    (one("skipped"), "skipped", "↷skipped"),
+    (one("xfailed"), "xfailed", "⊖fails as expected"),
+    (one("xpassed"), "xpassed", "⊕passes, expected to fail"),
+    (one(vacuous=True), "vacuous", "∅passes whatever the program answers; outside"),
+    (one(integrity=None, doubt="it looks"), "not-believed", "?not believed"),
+    (one("failed"), "failed", "✗failed"),
+    (one("timeout"), "timeout", "⏱timed out"),
+])
+def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, told: str) -> None:
+    page = a_run_of(verdict)
+    assert f'class="cell {cell}"' in page
+    assert told in Reader(page).text
+
+
+def test_every_mark_of_the_page_has_its_colour() -> None:
+    style = (ROOT / "demo/assets/page.css").read_text("utf-8")
+    for standing in MARKS:
+        name = standing.replace(" ", "-")
+        assert re.search(rf"\.cell\.{name}\b", style), standing
+        assert re.search(rf"\.seen\.{name} p b\b", style), standing
+
+
+def test_a_proof_stands_beside_how_far_it_is_believed_and_why_no_further() -> None:
+    page = Reader(a_run_of(
+        one(), one(name="u", test="u", integrity="in-process", reason="uses caplog <b>")
+    ))
+    assert "proof E1 · in-process: uses caplog <b>" in page.text
+    assert "i in-process: tests and program shared a process" in page.text
+
+
+def test_a_pass_that_is_not_believed_says_why() -> None:
+    text = Reader(a_run_of(one(integrity=None, doubt="it looks into frames", message="m"))).text
+    assert "before: passes, not believed: it looks into frames" in text
+
+
+def test_the_legend_tells_only_what_is_used() -> None:
+    assert "legend" not in a_run_of(one(), one("failed", name="u"))
+    assert "↷ skipped; o observed: " in Reader(a_run_of(
+        one(integrity="observed"), one("skipped", name="u")
+    )).text
 
 
 def test_only_the_changed_words_of_a_changed_line_are_marked(

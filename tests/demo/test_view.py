@@ -39,10 +39,12 @@ def log_of(*events: Event, task: str = "step", attempt: int = 1) -> Log:
     )
 
 
-def verdict(name: str, status: str, *, origin: str = "user", call: str = "f()") -> Verdict:
+def verdict(
+    name: str, status: str, *, origin: str = "user", call: str = "f()", **fields: object
+) -> Verdict:
     return Verdict.model_validate({
         "name": name, "test": name, "origin": origin, "status": status, "integrity": "outside",
-        "call": call,
+        "call": call, **fields,
     })
 
 
@@ -163,8 +165,23 @@ def test_the_smallest_failing_call_is_that_of_the_program_as_given() -> None:
 def test_the_headline_names_outcome_proof_cost_and_time() -> None:
     assert headline(fold(log_of(finished("healed")))) == (
         "HEALED",
-        ("proof E1 your tests pass", "search, no model, $0.00", "1 iteration", "1.2 s"),
+        ("proof E1", "your tests pass", "search, no model, $0.00", "1 iteration", "1.2 s"),
     )
+
+
+def test_the_headline_says_how_far_the_proof_is_believed() -> None:
+    weak = verdict("t", "passed", integrity="in-process", reason="uses caplog")
+    log = log_of(judged(0, "a", verdict("t", "failed")), judged(1, "b", weak), finished("healed"))
+    assert headline(fold(log))[1][0] == "proof E1 · in-process: uses caplog"
+
+
+def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "passed")),
+        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
 
 
 def test_an_unproven_end_claims_no_proof() -> None:

@@ -17,7 +17,7 @@ import pytest
 from evaluation.suite import Row, read_suite
 
 BENCH = Path(__file__).parents[2] / "evaluation" / "bench"
-SUITES = sorted(BENCH.glob("*.jsonl"))
+SUITES = [BENCH / "seen.jsonl", BENCH / "unseen.jsonl"]
 FIELDS = {
     "id", "kind", "author", "licence", "entry_point", "setup", "buggy", "fixed", "tests",
     "held_out",
@@ -90,10 +90,6 @@ def problems(row: dict[str, Any], stem: str) -> Iterator[str]:
     if not failures(row, row["buggy"], row["tests"]):
         yield "the broken program passes its tests"
     yield from failures(row, row["fixed"], [*row["tests"], *row["held_out"]])
-
-
-def test_both_suites_are_there() -> None:
-    assert [path.stem for path in SUITES] == ["seen", "unseen"]
 
 
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)

@@ -126,7 +126,8 @@ def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     monkeypatch.delenv("HEAL_MAX_CANDIDATES", raising=False)
     found = settings_for("mock", 4.0, 70)
-    assert (found.budget_s, found.search_s, found.max_candidates) == (4.0, 3.6, 70)
+    assert (found.budget_s, found.search_s, found.max_candidates) == (64.0, 4.0, 70)
+    assert found.test_wall_s == 0.4
     assert found.autonomy_level == "full_auto"
     assert settings_for("mock", 4.0, None).max_candidates == 60_000
 

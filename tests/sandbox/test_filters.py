@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from sandbox.filters import (
     ALLOWED,
+    APART,
     ARCHITECTURES,
     BY_DESCRIPTOR,
     BY_PATH,
+    CLOCKS,
     ERRNO,
     KILL_PROCESS,
     OWN_PID,
@@ -30,6 +32,7 @@ from sandbox.syscalls import NUMBERS
 
 MACHINES = tuple(ARCHITECTURES)
 EPERM, EACCES = ERRNO | errno.EPERM, ERRNO | errno.EACCES
+NOTHING_DONE = ERRNO
 FORK_FLAGS = 0x0120_0011
 THREAD_FLAGS = 0x003D_0F00
 
@@ -94,6 +97,18 @@ def asked(program: bytes, machine: str, name: str, *arguments: int) -> int:
         ("fcntl", (3, 8), EPERM),
         ("fcntl", (3, 4, 0x800), ALLOWED),
         ("fcntl", (3, 4, 0x2000), EPERM),
+        ("fcntl", (3, 5), ALLOWED),
+        ("fcntl", (3, 6), NOTHING_DONE),
+        ("fcntl", (3, 7), NOTHING_DONE),
+        ("fcntl", (3, 37), NOTHING_DONE),
+        ("fcntl", (3, 38), NOTHING_DONE),
+        ("fcntl", (3, 1024), EPERM),
+        ("fcntl", (3, 1026), EPERM),
+        ("flock", (3, 2), NOTHING_DONE),
+        ("clock_gettime", (1,), ALLOWED),
+        ("clock_gettime", (~77 << 3 | 2,), EPERM),
+        ("clock_gettime", (~77 << 3 | 6,), ALLOWED),
+        ("timer_create", (~77 << 3 | 2,), EPERM),
         ("ioctl", (1, 0x5413), ALLOWED),
         ("ioctl", (1, 0x5412), ERRNO | errno.ENOTTY),
     ],
@@ -137,6 +152,14 @@ def test_without_guarded_files_nothing_can_be_opened(machine: str) -> None:
         ("kill", (-1, 9), EPERM),
         ("tgkill", (77, 78, 9), ALLOWED),
         ("tgkill", (1, 77, 9), EPERM),
+        ("getsid", (0,), ALLOWED),
+        ("getpgid", (78,), EPERM),
+        ("sched_getaffinity", (77,), ALLOWED),
+        ("sched_getaffinity", (78,), ERRNO | errno.ENOSYS),
+        ("getpriority", (0, 77), ALLOWED),
+        ("getpriority", (0, 78), EPERM),
+        ("getpriority", (2, 0), EPERM),
+        ("setsid", (), EPERM),
     ],
 )
 def test_the_second_stage_answers(
@@ -147,6 +170,51 @@ def test_the_second_stage_answers(
         struct.pack_into("=I", program, offset, 77)
 
     assert asked(bytes(program), machine, name, *arguments) == expected
+
+
+BOTH = ("loopback", "processes")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("name", "arguments", "none", "sockets", "processes"),
+    [
+        ("execve", (), EPERM, EPERM, ALLOWED),
+        ("execveat", (), EPERM, EPERM, EPERM),
+        ("clone", (FORK_FLAGS,), EPERM, EPERM, ALLOWED),
+        ("clone", (FORK_FLAGS | APART,), EPERM, EPERM, EPERM),
+        ("clone", (0x1000_0000 | 17,), EPERM, EPERM, EPERM),
+        ("kill", (78, 9), EPERM, EPERM, ALLOWED),
+        ("setsid", (), EPERM, EPERM, ALLOWED),
+        ("flock", (3, 2), NOTHING_DONE, NOTHING_DONE, ALLOWED),
+        ("fcntl", (3, 6), NOTHING_DONE, NOTHING_DONE, ALLOWED),
+        ("mount", (), EPERM, EPERM, EPERM),
+        ("capset", (), EPERM, EPERM, EPERM),
+        ("unshare", (0,), EPERM, EPERM, EPERM),
+        ("recvmsg", (3,), EPERM, EPERM, EPERM),
+        ("pidfd_open", (1,), EPERM, EPERM, EPERM),
+        ("ioctl", (3, 0x8914), ERRNO | errno.ENOTTY, ERRNO | errno.ENOTTY, ERRNO | errno.ENOTTY),
+        ("socket", (2, 0x80001, 0), EACCES, ALLOWED, EACCES),
+        ("socket", (10, 2, 17), EACCES, ALLOWED, EACCES),
+        ("socket", (16, 3, 0), EACCES, EACCES, EACCES),
+        ("socket", (2, 3, 0), EACCES, EACCES, EACCES),
+        ("socket", (2, 1, 132), EACCES, EACCES, EACCES),
+        ("connect", (3,), EACCES, ALLOWED, EACCES),
+        ("bind", (3,), EPERM, ALLOWED, EPERM),
+        ("setsockopt", (3, 1, 2), EPERM, ALLOWED, EPERM),
+        ("setsockopt", (3, 0, 64), EPERM, EPERM, EPERM),
+    ],
+)
+def test_a_grant_opens_its_own_calls_and_no_other(
+    machine: str, name: str, arguments: tuple[int, ...], none: int, sockets: int, processes: int
+) -> None:
+    def met(grants: tuple[str, ...]) -> int:
+        programs = (stage_one(machine, "guarded", grants), stage_two(machine, True, grants))
+        answers = [asked(program, machine, name, *arguments) for program in programs]
+        return next((one for one in answers if one != ALLOWED), ALLOWED)
+
+    assert (met(()), met(("loopback",)), met(("processes",))) == (none, sockets, processes)
+    assert met(BOTH) in (sockets, processes)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -172,7 +240,7 @@ def test_what_is_not_listed_is_refused(number: int, arguments: list[int]) -> Non
         listed = {
             NUMBERS[name][column]
             for name in (
-                *PLAIN, *READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR,
+                *PLAIN, *READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR, *CLOCKS,
                 "kill", "tgkill", "prctl", "prlimit64",
                 "clone", "ioctl", "fcntl", "socketpair", "sendto", "recvfrom", "fork", "recvmsg",
                 "sendmsg", "pidfd_open", "landlock_restrict_self", "seccomp", "getsockopt",
@@ -205,7 +273,10 @@ def test_the_numbers_of_x32_kill() -> None:
 def test_a_program_fits_the_kernel(machine: str) -> None:
     most = 4096
 
-    for program in (stage_one(machine, "guarded"), stage_two(machine, metadata=False)):
+    for program in (
+        stage_one(machine, "guarded"), stage_two(machine, metadata=False),
+        stage_one(machine, "guarded", BOTH), stage_two(machine, True, BOTH),
+    ):
         assert len(program) // 8 <= most
 
 

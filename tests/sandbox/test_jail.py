@@ -81,7 +81,7 @@ async def test_a_server_that_is_killed_is_no_fault_of_the_job(strongest: JailSan
     with pytest.raises(SandboxError, match="the fork server ended"):
         async with strongest.start(job) as process:
             await process.receive()
-            os.kill(process._server._pid, signal.SIGKILL)
+            os.kill(process.running._server._pid, signal.SIGKILL)
             await process.finish()
 
     after = await strongest.run(Job("jail.send(2)", limits=ROOMY))
@@ -91,8 +91,10 @@ async def test_a_server_that_is_killed_is_no_fault_of_the_job(strongest: JailSan
 
 async def test_an_answer_that_is_none_ends_the_server(strongest: JailSandbox) -> None:
     with pytest.raises(SandboxError, match="it said what is no answer"):
-        async with strongest.start(Job("jail.receive()", limits=ROOMY)) as process:
-            process._server._heard_message(b"\x07garbage")
+        job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
+        async with strongest.start(job) as process:
+            await process.receive()
+            process.running._server._heard_message(b"\x07garbage")
             await process.finish()
 
     after = await strongest.run(Job("jail.send(3)", limits=ROOMY))
@@ -125,7 +127,7 @@ def test_the_next_event_loop_takes_over_the_server(strongest: JailSandbox) -> No
     async def number() -> int:
         async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             await process.receive()
-            return id(process._server)
+            return id(process.running._server)
 
     assert asyncio.run(number()) == asyncio.run(number())
 
@@ -140,7 +142,7 @@ def test_jobs_of_a_closed_loop_are_killed(strongest: JailSandbox) -> None:
         async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             await process.receive()
             await asyncio.sleep(0.2)
-            return list(process._server._seats)
+            return list(process.running._server._seats)
 
     number = asyncio.run(abandoned())
 
@@ -156,7 +158,7 @@ async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:
             await process.receive()
-            print(process._server._place.folder, process._server._pid, flush=True)
+            print(process.running._server._place.folder, process.running._server._pid, flush=True)
             await process.finish()
     except SandboxUnavailable:
         print("none", flush=True)
@@ -198,7 +200,7 @@ async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -
     async with strongest.start(Job(program, limits=ROOMY)) as process:
         await process.receive()
         outcome = await process.finish()
-        server, seat = process._server, process._seat
+        server, seat = process.running._server, process.running._seat
 
     assert outcome.ended == "completed"
     while seat.number in server._seats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -71,7 +72,8 @@ async def test_what_a_job_leaves_ends_no_other(jail: JailSandbox, leave: str) ->
 async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(jail: JailSandbox) -> None:
     if (await jail.witness()).level == "L2":
         pytest.skip("no file can be opened at this level")
-    outcome = await jail.run(job("""
+    server = await jail._server(job(""))
+    text = """
         import os, shutil, tempfile
         open('x', 'w').close()
         os.chmod('x', 0o640); os.utime('x', (5, 6)); shutil.copy2('x', 'y')
@@ -80,9 +82,9 @@ async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(jail: Jail
         own = os.getcwd()
         base = own.rsplit('/', 3)[0]
         met = set()
-        for place in [base, f'{base}/23', own.rsplit('/', 1)[0]] + [
+        for place in [base, own.rsplit('/', 1)[0]] + [f'{base}/{slot}' for slot in jail.payload] + [
             f'{base}/{slot}/{letter}/{inner}'
-            for slot in range(24) for letter in 'ab' for inner in ('work', 'tmp')
+            for slot in jail.payload for letter in 'ab' for inner in ('work', 'tmp')
         ]:
             if place not in (own, os.environ['TMPDIR']):
                 for change in (lambda: os.chmod(place, 0), lambda: os.utime(place)):
@@ -93,9 +95,28 @@ async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(jail: Jail
                         met.add(type(error).__name__)
         found = os.stat('y')
         jail.send([oct(found.st_mode), found.st_mtime, sorted(met)])
-    """))
+    """
+    outcome = await jail.run(replace(job(text), payload=server._slots))
 
     assert outcome.messages == (["0o100640", 6.0, ["PermissionError"]],), outcome
+
+
+async def test_nobody_knows_where_a_neighbour_lies(jail: JailSandbox) -> None:
+    if (await jail.witness()).level == "L2":
+        pytest.skip("no path can be asked after at this level")
+    look = """
+        import os
+        base = os.getcwd().rsplit('/', 3)[0]
+        names = [*map(str, range(100)), *'ab', 'work', 'slots']
+        jail.send([name for name in names if os.path.exists(f'{base}/{name}')])
+        try: jail.send(os.listdir(base))
+        except PermissionError: jail.send(None)
+    """
+    async with jail.start(job("open('mine', 'w').close()\njail.send(1)\njail.receive()")) as one:
+        await one.receive()
+        outcome = await jail.run(job(look))
+
+    assert outcome.messages == ([], None)
 
 
 async def test_nothing_stays_with_the_empty_input(jail: JailSandbox) -> None:
@@ -158,7 +179,7 @@ async def test_a_job_that_is_called_off_as_its_turn_comes_passes_it_on(
     called_off = []
 
     def wake_and_call_off(server: forkserver.ForkServer) -> None:
-        turns = list(server._waiting)
+        turns = [told for _, told in server._turns._waiting]
         wake(server)
         for turn, task in zip(turns, [one for one in waiting if not one.done()], strict=False):
             if turn.done() and not turn.cancelled() and task is not waiting[-1]:

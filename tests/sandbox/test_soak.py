@@ -133,7 +133,7 @@ def left_files(sandbox: JailSandbox) -> list[str]:
     roots = [*Path(quarters()._folder).glob("server-*")]
     if os.geteuid() == 0:
         roots += [Path(f"/proc/{pid}/root/jail") for pid in below(os.getpid())]
-    empty = {"a", "b", "work", "tmp", "shared"}
+    empty = {"a", "b", "work", "tmp", "shared", "shm"}
     found = []
     for root in roots:
         for folder, folders, files in os.walk(root):

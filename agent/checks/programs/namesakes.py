@@ -32,6 +32,14 @@ def give_way(paths: Iterable[str]) -> None:
                     del sys.modules[name]
 
 
+def forget_runners() -> None:
+    """Forgets pytest where the interpreter has loaded it: a program must not tell by it that it is
+    tested. One that imports it loads its own."""
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("pytest", "_pytest", "pluggy", "iniconfig"):
+            del sys.modules[name]
+
+
 def hide_last_site() -> None:
     """Takes away the last folder of packages, which the program was not given, and what was
     loaded from it."""

@@ -10,24 +10,27 @@ import os
 import signal
 import sys
 import types
-import unittest
 from collections.abc import Generator
 from typing import Any
 
 import pytest
-from _pytest.skipping import evaluate_skip_marks  # pytest offers no public way to ask
 
-from agent.checks.programs.observe_tests import Court, Deadline, Surroundings
+from agent.checks.nodes import stands_for
+from agent.checks.programs.observe_tests import (
+    Court,
+    Deadline,
+    Surroundings,
+    evaluate_nothing,
+)
 from agent.checks.reading import read
-from agent.checks.remote import Broken, Opaque, Unsettled
-from agent.checks.transform import COMPARE, HOLDS, touched_names
+from agent.checks.remote import Broken, Unsettled
 
 SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
 """Plugins that are loaded only where the file uses what they give; none loads by itself."""
 
 
 class _File(pytest.Module):
-    """The test file, compiled from the tree whose asserts are recorded."""
+    """The test file, compiled from a text that is on no disk."""
 
     court: Court
     code: types.CodeType
@@ -35,10 +38,12 @@ class _File(pytest.Module):
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem)
         module.__file__ = str(self.path)
-        vars(module)[COMPARE] = self.court.recorder.compare
-        vars(module)[HOLDS] = self.court.recorder.holds
         sys.modules[module.__name__] = module
+        # As pytest does it, for helpers beside the tests.
+        if str(self.path.parent) not in sys.path:
+            sys.path.insert(0, str(self.path.parent))
         exec(self.code, vars(module))
+        self.court.link.common = self.court.link.beyond
         return module
 
 
@@ -47,11 +52,10 @@ class _Plugin:
 
     def __init__(self, court: Court, payload: dict[str, Any], tree: ast.Module) -> None:
         self._court = court
-        self._wanted: set[str] = set(payload["nodes"])
+        self._wanted: list[tuple[str, list[str]]] = payload["nodes"]
         self._done: set[str] = set(payload["done"])
         self._errors: list[BaseException] = []
         self._reports: list[pytest.TestReport] = []
-        self._marks_are_ours = not _marked_by_program(tree, court.modules)
         path = os.path.join(court.jail.folder, payload["file"])
         self._code = court.reads(read(tree, path, court.modules, free=False), path)
         self.problem = ""
@@ -65,12 +69,14 @@ class _Plugin:
         if report.failed and not self.problem:
             lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
             told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            self.problem = (told or lines or ["the file cannot be collected"])[0]
+            stopped = self._court.link.stopped
+            self.problem = str(stopped or (told or lines or ["the file cannot be collected"])[0])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [
             item for item in items
-            if _wanted(_node(item), self._wanted) and _node(item) not in self._done
+            if _node(item) not in self._done
+            and any(stands_for(node, without, _node(item)) for node, without in self._wanted)
         ]
 
     @pytest.hookimpl(wrapper=True)
@@ -102,7 +108,7 @@ class _Plugin:
         skipped = [report for report in self._reports if report.skipped]
         ran = any(r.when == "call" and r.passed for r in self._reports)
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
-        fatal = [e for e in errors if isinstance(e, (Deadline, Broken, Opaque))]
+        fatal = [e for e in errors if isinstance(e, (Deadline, Broken))]
         if fatal:
             self._court.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
@@ -110,67 +116,15 @@ class _Plugin:
             text = str(failed[0].longrepr) if failed else ""
             self._court.end(name, errors[0] if errors else None, text or "failed")
         elif skipped:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            marked = self._marks_are_ours and self._is_by_mark(item, skipped[0])
-            reason = skipped[0].longrepr
-            said = reason[2] if isinstance(reason, tuple) else str(reason)
-            self._court.jail.send({"skipped": said[:300], "name": name, "marked": marked})
+            self._court.end(name, Unsettled("the test sets itself aside"))
         elif ran:
             self._court.end(name, None)
         else:
             self._court.end(name, None, "the test did not run")
 
-    def _is_by_mark(self, item: pytest.Item, report: pytest.TestReport) -> bool:
-        """Whether a mark of the test skipped it; in a fixture the program may have had a word."""
-        if hasattr(report, "wasxfail"):
-            return item.get_closest_marker("xfail") is not None
-        return report.when == "setup" and evaluate_skip_marks(item) is not None
-
 
 def _node(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[2]
-
-
-def _wanted(node: str, wanted: set[str]) -> bool:
-    base = node.partition("[")[0]
-    return base in wanted or node in wanted or any(base.startswith(w + "::") for w in wanted)
-
-
-def _marked_by_program(tree: ast.Module, modules: set[str]) -> bool:
-    """Whether a decorator or `pytestmark` reads the program, or calls a function of the file
-    that might, so that a skip could be its doing."""
-    marks: list[ast.expr] = []
-    own = touched_names(tree, modules, free=False)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            marks += node.decorator_list
-            own.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(one, ast.Name) and one.id == "pytestmark" for one in targets):
-                marks.append(node.value)
-    return any(
-        (isinstance(n, ast.Name) and n.id in own) or (isinstance(n, ast.Call) and _asks_in_text(n))
-        for mark in marks for n in ast.walk(mark)
-    )
-
-
-def _asks_in_text(call: ast.Call) -> bool:
-    """Whether a condition is a text, which pytest evaluates among the file's names."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in ("skipif", "xfail") and any(
-        isinstance(arg, ast.Constant) and isinstance(arg.value, str) for arg in call.args
-    )
-
-
-def _watch_unittest(court: Court) -> None:
-    """Lets the recorder see what assertEqual compares."""
-    original = unittest.TestCase.assertEqual
-
-    def assertEqual(self: Any, first: Any, second: Any, msg: Any = None) -> None:
-        court.recorder.equal(first, second)
-        original(self, first, second, msg)
-
-    unittest.TestCase.assertEqual = assertEqual  # type: ignore[method-assign]
 
 
 def _share_folders(shared: str) -> None:
@@ -214,8 +168,6 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     lines = payload["code"].splitlines(keepends=True)
     path = os.path.join(court.jail.folder, payload["file"])
     linecache.cache[path] = (len(payload["code"]), None, lines, path)
-    importlib.import_module("random")
-    _watch_unittest(court)
     if court.jail.shared is not None:
         _share_folders(court.jail.shared)
     surroundings = Surroundings(court.link)
@@ -228,6 +180,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         court.jail.send({"unloaded": court.verdict(error, "")})
         return
     court.link.prepare = surroundings.tell
+    evaluate_nothing({path, *(os.path.join(court.jail.folder, one) for one in court.jail.files)})
     output = sys.stdout
     sys.stdout = sys.stderr = io.StringIO()
     # Collection runs the file's top level, which may use the program as well.
@@ -236,7 +189,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
         pytest.main(_arguments(court, payload), plugins=[plugin])
     except Deadline:
         plugin.problem = plugin.problem or "collecting the file took too long"
-    except (Broken, Opaque, Unsettled) as error:
+    except (Broken, Unsettled) as error:
         plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

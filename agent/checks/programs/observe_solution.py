@@ -6,7 +6,6 @@ goes along with the answer, so it appears where the test listens for it.
 
 from __future__ import annotations
 
-import builtins
 import importlib
 import io
 import json
@@ -15,16 +14,13 @@ import sys
 import types
 from itertools import takewhile
 
-from agent.checks.programs.namesakes import give_way, hide_last_site
+from agent.checks.programs.namesakes import forget_runners, give_way, hide_last_site
 from agent.checks.remote import Link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    Names = tuple[str, ...]
-    Values = tuple[tuple[str, Any], ...]
 
 MOST_HELD = 1_000_000
 """Bytes of output held for one answer; the rest goes where the host counts it."""
@@ -63,10 +59,11 @@ class Program:
         self._argv: list[str] = payload["argv"]
         self._folder = os.path.join(folder, "")
         if payload["random_seed"] is not None:
-            self.seed(payload["random_seed"])
+            import random
+
+            random.seed(payload["random_seed"])
         self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
-        self._originals: dict[tuple[str, str], Any] = {}
         self._ahead: types.ModuleType | BaseException | None = None
         self._before = next(reversed(sys.modules))
         """The last module that was there before the program's: looking at each of the others
@@ -79,17 +76,13 @@ class Program:
         except BaseException as error:  # noqa: BLE001 - the program may raise anything
             self._ahead = error
 
-    def loaded(self, wanted: tuple[str, ...]) -> tuple[types.ModuleType, Names, Values]:
-        """The program loaded afresh, its names, and the functions and classes that are wanted."""
+    def loaded(self) -> tuple[types.ModuleType, tuple[str, ...]]:
+        """The program loaded afresh, and its names."""
         ahead, self._ahead = self._ahead, None
         if isinstance(ahead, BaseException):
             raise ahead
         module = self.load() if ahead is None else ahead
-        space = module.__dict__
-        return module, tuple(dir(module)), tuple(
-            (name, space[name]) for name in wanted
-            if isinstance(space.get(name), (types.FunctionType, type))
-        )
+        return module, tuple(dir(module))
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module, in a fresh namespace."""
@@ -119,12 +112,6 @@ class Program:
         """Another module of the program, by its name."""
         return importlib.import_module(name)
 
-    def follow(self, module: str, name: str, value: Any, restore: bool) -> None:
-        """Replaces a function of the standard library as the test replaced it."""
-        owner = builtins if module == "builtins" else importlib.import_module(module)
-        original = self._originals.setdefault((module, name), getattr(owner, name))
-        setattr(owner, name, original if restore else value)
-
     def surroundings(self, folder: str | None, changes: dict[str, str | None]) -> None:
         """Takes over the test's current folder ("" is home) and its changes of the environment."""
         if folder is not None:
@@ -134,12 +121,6 @@ class Program:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-    def seed(self, value: Any) -> None:
-        """Seeds the random numbers, as a test seeded its own or as a re-run asks for."""
-        import random
-
-        random.seed(value)
 
     def printed(self) -> dict[str, Any]:
         """What was printed since the last message."""
@@ -174,12 +155,12 @@ def main(jail: Any) -> None:
     sys.modules["json"] = json
     if jail.payload["last_site_is_ours"]:
         hide_last_site()
+    forget_runners()
     give_way(jail.files)
     link = Link(jail.peer, "s", jail.folder)
     program = Program(link.reset, jail.payload, jail.folder)
     link.handlers = {
-        "load": program.loaded, "module": program.module, "follow": program.follow,
-        "surroundings": program.surroundings, "seed": program.seed,
+        "load": program.loaded, "module": program.module, "surroundings": program.surroundings,
     }
     link.enclose = program.printed
     program.load_ahead()

@@ -11,22 +11,19 @@ import builtins
 import importlib
 import importlib.machinery
 import io
-import operator
 import os
 import signal
 import sys
-import time
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
-from agent.checks.naming import FUNCTION_KINDS, found
-from agent.checks.plain import differs
+from agent.checks.naming import FUNCTION_KINDS
 from agent.checks.programs.namesakes import STANDING
-from agent.checks.reading import SNIPPET, Reading, heard, read
-from agent.checks.remote import Broken, Link, Opaque, Unsettled, is_outcome
-from agent.checks.standins import Far, FarModule, FarType, link_of
-from agent.checks.transform import COMPARE, FOLLOWED, HOLDS, Site
-from agent.checks.wording import first_line, is_literal, short
+from agent.checks.reading import SNIPPET, Reading, read
+from agent.checks.remote import Broken, Link, Unsettled
+from agent.checks.signs import ACTING
+from agent.checks.standins import Far, FarModule, FarType
+from agent.checks.wording import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,156 +31,34 @@ if TYPE_CHECKING:
 
     Verdict = dict[str, Any]
 
-LIMIT = 2_000
+SWALLOWED = ACTING["swallowed"]
 
 
 class Deadline(BaseException):
     """The test took too long."""
 
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge, "is": operator.is_, "is not": operator.is_not,
-    "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
-}
-
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""A comparison as it reads from its right side."""
-
-
-class Recorder:
-    """Sees every comparison of an assert as it is made."""
-
-    def __init__(self, link: Link) -> None:
-        self.sites: list[Site] = []
-        self.type_differs = False
-        self.last: tuple[Site, Any, Any, str] | None = None
-        """The latest comparison that was false: site, got, expected, latest call."""
-        self._link = link
-
-    def reset(self) -> None:
-        """Forgets the test before."""
-        self.type_differs = False
-        self.last = None
-
-    def compare(self, number: int, left: Any, right: Any) -> Any:
-        """`left <operator> right` as the site says."""
-        site = self.sites[number]
-        call = self._link.last_call
-        result = OPERATORS[site.operator](left, right)
-        if site.operator == "==" and result is True:
-            self.type_differs = self.type_differs or differs(left, right)
-        if result is False or result is not True:
-            got, expected = (right, left) if site.swapped else (left, right)
-            self.last = (site, got, expected, _call_source(site.got, call))
-        return result
-
-    def holds(self, number: int, value: Any) -> Any:
-        """A truth that is no comparison of two."""
-        site = self.sites[number]
-        if self.last is None or self.last[0].line != site.line:
-            self.last = (site, value, None, _call_source(site.got, self._link.last_call))
-        return value
-
-    def equal(self, first: Any, second: Any) -> None:
-        """Two values that unittest is about to compare."""
-        site = Site("==", "", "", False, 0, False)
-        self.last = (site, first, second, self._link.last_call[1])
-        if not isinstance(first, Far) and not isinstance(second, Far) and type(
-            first
-        ) is not type(second):
-            self.type_differs = self.type_differs or differs(first, second)
-
-
-def _wanted(site: Site, other: str) -> str:
-    """What the comparison wants of the solution's side, on whichever side that stands."""
-    sign = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
-    match sign:
-        case "==":
-            return other
-        case "in" | "not in" if site.swapped:
-            return f"a value {'with' if sign == 'in' else 'without'} {other} in it"
-        case "in" | "not in":
-            return f"a value {sign} {other}"
-        case _:
-            return f"{sign} {other}"
-
-
-def _call_source(source: str, call: tuple[str, str]) -> str:
-    """The expression of the test, with the values a call in it had where they are known."""
-    try:
-        node = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError):
-        return source
-    name, shown = call
-    if not name:
-        return source
-    if isinstance(node, ast.Name):
-        return shown
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-        literal = all(is_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
-        return source if literal else shown
-    return source
-
-
-def shown(value: Any) -> str:
-    """The `repr` of a value, capped."""
-    try:
-        text = repr(value)
-    except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
-        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
-
-
 class Surroundings:
-    """Keeps the solution's process in the folder, environment and patches of the test."""
+    """Keeps the solution's process in the folder and environment of the test."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._home = self._folder = os.getcwd()
         self._environment = _environment()
-        self._owners = {
-            module: _library(module) for module, _ in FOLLOWED if module in sys.modules
-        }
-        """Held, since a program may be called like one of them and take its place."""
-        self._originals = {
-            (module, name): getattr(self._owners[module], name) for module, name in FOLLOWED
-            if module in self._owners
-        }
-        self._sent: dict[tuple[str, str], Any] = {}
-        if "random" in sys.modules:
-            self._share_seeds(sys.modules["random"])
 
     def tell(self) -> None:
         """Sends what changed since the last request."""
         folder, environment = os.getcwd(), _environment()
-        if folder != self._folder or environment != self._environment:
-            names = environment.keys() | self._environment.keys()
-            changes = {
-                os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
-                if (now := environment.get(name)) != self._environment.get(name)
-            }
-            moved = None if folder == self._folder else "" if folder == self._home else folder
-            self._folder, self._environment = folder, environment
-            self._link.request("surroundings", moved, changes)
-        for key, original in self._originals.items():
-            now = getattr(self._owners[key[0]], key[1])
-            before = self._sent.get(key, original)
-            if now is before or type(now).__module__.startswith("_pytest."):
-                continue
-            self._sent[key] = now
-            restore = now is original
-            self._link.request("follow", *key, None if restore else now, restore)
-
-    def _share_seeds(self, module: Any) -> None:
-        original = module.seed
-
-        def seed(value: Any = None, version: int = 2) -> None:
-            original(value, version)
-            if value is not None:
-                self._link.request("seed", value)
-
-        module.seed = seed
+        if folder == self._folder and environment == self._environment:
+            return
+        names = environment.keys() | self._environment.keys()
+        changes = {
+            os.fsdecode(name): None if now is None else os.fsdecode(now) for name in names
+            if (now := environment.get(name)) != self._environment.get(name)
+        }
+        moved = None if folder == self._folder else "" if folder == self._home else folder
+        self._folder, self._environment = folder, environment
+        self._link.request("surroundings", moved, changes)
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -192,10 +67,6 @@ def _environment() -> dict[bytes, bytes]:
     # As the system has it: decoding all of it before each request would take half its time.
     held: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
     return {name: value for name, value in held.items() if not name.startswith(b"PYTEST_")}
-
-
-def _library(module: str) -> Any:
-    return builtins if module == "builtins" else sys.modules[module]
 
 
 class Finder:
@@ -230,16 +101,13 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: the module ran where it lives."""
 
-    def load(self, wanted: Collection[str] = ()) -> Loaded:
-        """Loads the program afresh, and asks for what the `wanted` names stand for; raises what
-        the program raises."""
+    def load(self) -> tuple[FarModule, frozenset[str]]:
+        """Loads the program afresh, and gives its names too; raises what the program raises."""
         self.clear()
-        match self._link.request("load", tuple(sorted(wanted))):
-            case (FarModule() as module, (*names,), (*values,)) if all(
-                type(name) is str for name in names
-            ) and all(_is_named_far(pair) for pair in values):
+        match self._link.request("load"):
+            case (FarModule() as module, (*names,)) if all(type(name) is str for name in names):
                 self.entry = module
-                return Loaded(module, frozenset(names), dict(values), self._link.requests)
+                return module, frozenset(names)
         raise self._link.give_up("the solution's process loaded what is no program")
 
     def clear(self) -> None:
@@ -251,47 +119,23 @@ class Finder:
         return self._modules - {self._name, "solution"}
 
 
-def _is_named_far(pair: Any) -> bool:
-    return type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str and isinstance(
-        pair[1], (Far, FarType)
-    )
-
-
-class Loaded:
-    """A program that has just been loaded."""
-
-    __slots__ = ("_requests", "_values", "module", "names")
-
-    def __init__(
-        self, module: FarModule, names: frozenset[str], values: dict[str, Any], requests: int
-    ) -> None:
-        self.module = module
-        self.names = names
-        self._values = values
-        self._requests = requests
-
-    def value(self, name: str) -> Any:
-        """What a name of the program stands for now."""
-        link = link_of(self.module)
-        if name in self._values and link.requests == self._requests:
-            # Nothing was asked of the program since, so it cannot have bound the name anew.
-            return link.named(self._values[name])
-        return getattr(self.module, name)
-
-
 class Namespace(dict[str, "Any"]):
     """A snippet's globals: names it does not bind are looked up in the program, each time.
 
     The program must not put its own in place of what the test takes from Python: a builtin is
-    Python's unless the test uses no other name of the program, and a module or function of the
-    standard library that the program has imported is this process's own.
+    Python's unless the test uses no other name of the program, a module of the standard library is
+    this process's own, and what the program has of a library is not followed.
     """
 
-    def __init__(self, loaded: Loaded, own: set[str], reading: Reading, names: dict[str, Any]):
+    def __init__(
+        self, link: Link, program: FarModule, has: Collection[str], own: set[str],
+        reading: Reading, names: dict[str, Any],
+    ) -> None:
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
-        self._loaded = loaded
+        self._link = link
+        self._program = program
         self._own = own
-        self._names = {name for name in loaded.names if not name.startswith("__")}
+        self._names = {name for name in has if not name.startswith("__")}
         beyond = {name for name in reading.used & self._names if not hasattr(builtins, name)}
         self._builtins_stay = bool(beyond) or reading.imports_program
         self._attributes = reading.attributes
@@ -306,13 +150,13 @@ class Namespace(dict[str, "Any"]):
             self[name] = library
             return library
         try:
-            value = self._loaded.value(name)
+            value = getattr(self._program, name)
         except AttributeError:
             raise KeyError(name) from None
-        value = self._common(name, value)
-        if not isinstance(value, (Far, FarType)):
-            return value
-        self[name] = value
+        if self._is_common(value):
+            raise self._link.unsettled(f"the test takes {name} from a library through the program")
+        if isinstance(value, (Far, FarType)):
+            self[name] = value
         return value
 
     def _library(self, name: str) -> types.ModuleType | None:
@@ -323,20 +167,13 @@ class Namespace(dict[str, "Any"]):
         module = importlib.import_module(name)
         return module if all(hasattr(module, one) for one in attributes) else None
 
-    def _common(self, name: str, value: Any) -> Any:
-        """What both processes have, taken from this one."""
-        if isinstance(value, FarModule) and value.__name__.partition(".")[0] not in self._own:
-            try:
-                return importlib.import_module(value.__name__)
-            except ImportError:
-                return value
-        if isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS:
-            module = value.__module__
-            if isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names:
-                common = found(module, name, load=True)
-                if isinstance(common, (types.FunctionType, types.BuiltinFunctionType)):
-                    return common
-        return value
+    def _is_common(self, value: Any) -> bool:
+        """Whether the test means a library's: the program must not put its own in that place."""
+        if isinstance(value, FarModule):
+            return value.__name__.partition(".")[0] not in self._own
+        if not isinstance(value, Far) or type(value).__name__ not in FUNCTION_KINDS:
+            return False
+        return str(value.__module__).partition(".")[0] in sys.stdlib_module_names - self._own
 
 
 class Court:
@@ -347,43 +184,39 @@ class Court:
         self.jail = jail
         self.wall_s: float = payload["wall_s"]
         self.link = Link(jail.peer, "t", jail.folder)
-        self.recorder = Recorder(self.link)
         self.finder = Finder(self.link, payload)
         self.modules = {*payload["modules"], payload["name"], "solution"}
         self._sink = io.StringIO()
         self.link.leave = (Deadline, KeyboardInterrupt)
         self.link.unfold = self._echo
         self.link.in_assert = self._in_assert
+        self.link.checks_something = self._checks_something
         self.test_file = ""
         self.assert_lines: frozenset[int] = frozenset()
+        self.meant: frozenset[int] | None = frozenset()
+        """Lines of asserts that are meant to fail; `None` where the test speaks of such itself."""
         sys.meta_path.insert(0, self.finder)
         signal.signal(signal.SIGALRM, self._ring)
-        self.started = 0.0
         self.late = False
 
     def begin(self, name: str) -> None:
         """A test begins: the host and the clock are told."""
         self.jail.send({"begin": name})
-        self.recorder.reset()
         self.link.forget_notes()
         self.late = False
-        self.started = time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, self.wall_s)
 
     def end(
         self, name: str, error: BaseException | None, failed: str = "", last: bool = False
     ) -> None:
         """A test ended, by an error or well; `last` says that nothing follows."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        wall_s = time.monotonic() - self.started
-        # What follows may ask the solution for a repr.
+        # What follows may ask the solution for the text of an exception.
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken, Opaque) as late:
+        except (Deadline, Broken, Unsettled) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
-        verdict["wall_s"] = wall_s
         if last:
             # The solution's process ends while the host hears of this one's verdict.
             os.close(self.jail.peer.fileno())
@@ -392,106 +225,63 @@ class Court:
         )
 
     def verdict(self, error: BaseException | None, failed: str) -> Verdict:
-        """What a test showed."""
+        """What a test showed: that it passes too, or why that cannot be seen from here."""
         link = self.link
-        verdict: Verdict = {"observed": link.observed[:3]}
+        verdict: Verdict = {
+            "observed": link.observed[:3], "signs": link.signs[:3],
+            "plain": bool(link.calls) and not link.beyond, "feature": link.beyond,
+        }
         # A test may have caught what it cannot know; it has not passed all the same.
         if self.late:
             error = Deadline()
         elif link.stopped is not None:
             error = link.stopped
         if error is None and not failed:
-            if link.swallowed:
-                return verdict | self._compared("failed") | {
-                    "message": "an assert in a callback did not hold, and the solution hid it"
-                }
-            return verdict | {"status": "passed", "type_differs": self.recorder.type_differs}
+            if link.handed:
+                message = "a check of the test was handed to the program, and never ran"
+                return verdict | {"status": "unsettled", "message": message}
+            if all(map(self._is_meant, link.swallowed.values())):
+                return verdict | {"status": "passed"}
+            verdict["signs"] = [*link.signs[:3], SWALLOWED]
+            return verdict | {"status": "failed", "message": SWALLOWED}
         match error:
             case Unsettled():
                 return verdict | {"status": "unsettled", "message": str(error)}
             case Deadline():
                 return verdict | {
-                    "status": "timeout", "call": link.last_call[1],
-                    "message": f"no end within {self.wall_s:g} s",
+                    "status": "timeout", "message": f"no end within {self.wall_s:g} s",
                 }
-            case Broken() | Opaque():
-                return verdict | {
-                    "status": "error", "call": link.last_call[1], "message": str(error)
-                }
-        if error is not None and link.table.oid(error) is None and (
-            isinstance(error, AssertionError) or is_outcome(error)
-        ):
-            return verdict | self._failed(error)
-        if error is None:
-            return verdict | {"status": "failed", "message": first_line(failed)}
-        return verdict | self._raised(error)
+            case Broken():
+                return verdict | {"status": "error", "plain": False, "message": str(error)}
+            case None:
+                return verdict | {"status": "failed", "message": first_line(failed)}
+        return verdict | {
+            "status": "failed" if isinstance(error, AssertionError) else "error",
+            "message": self._said(error),
+        }
 
-    def _failed(self, error: BaseException) -> Verdict:
-        """A failed assert, shown as call, expected and got where it was a comparison."""
-        verdict = self._compared("failed")
-        said = first_line(str(error))
-        if is_outcome(error) or not verdict.get("message"):
-            verdict["message"] = said or "the assert does not hold"
-        elif said and self.recorder.last is not None and self.recorder.last[0].message:
-            verdict["message"] = f"{said}: {verdict['message']}"
-        if self.link.refused:
-            verdict["reason"] = self.link.refused[0]
-            verdict["message"] = f"{verdict['message']} ({self.link.refused[0]})"
-        verdict.setdefault("call", self.link.last_call[1])
-        return verdict
-
-    def _compared(self, status: str) -> Verdict:
-        last = self.recorder.last
-        if last is None:
-            return {"status": status}
-        site, got, expected, call = last
-        verdict: Verdict = {"status": status, "call": call[:LIMIT], "got": shown(got)}
-        if not site.operator:
-            verdict["expected"] = "a true value"
-            verdict["message"] = f"{short(call)} gave {short(verdict['got'])}, which is not true"
-            return verdict
-        other = shown(expected)
-        verdict["expected"] = _wanted(site, other)[:LIMIT]
-        what = short(call) or "the value"
-        verdict["message"] = (
-            f"{what} gave {short(verdict['got'])}, expected {_wanted(site, short(other))}"
-        )
-        return verdict
-
-    def _raised(self, error: BaseException) -> Verdict:
-        """An exception that no test expected."""
-        link = self.link
-        foreign = link.table.oid(error) is not None
-        place = link.places.get(id(error), "")
+    def _said(self, error: BaseException) -> str:
         try:
             text = str(error)
         except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
             text = f"<its text raised {type(again).__name__}>"
-        said = first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        where = f" at {place}" if place else ""
-        if not foreign and not place:
-            where = _test_line(error)
-        return {
-            "status": "error", "message": f"{said}{where}", "got": said[:LIMIT],
-            "call": link.last_call[1],
-        }
+        return first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
-        if any("random" in test["code"] for test in tests):
-            importlib.import_module("random")
         surroundings = Surroundings(self.link)
         sys.stdout = sys.stderr = self._sink
+        evaluate_nothing({SNIPPET})
         for test in tests:
             self.begin(test["name"])
             error: BaseException | None = None
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                reading = _reading(test, self.modules)
-                loaded = self.finder.load(reading.free)
+                reading = read(ast.parse(test["code"]), SNIPPET, self.modules, free=True)
+                program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
-                self._run(test, reading, loaded)
+                self._run(test, reading, program, has)
             except BaseException as raised:  # noqa: BLE001 - a test may raise anything
                 error = raised
             self.end(test["name"], error, last=test is tests[-1])
@@ -501,23 +291,39 @@ class Court:
             if self.link.broken:
                 return
 
-    def _run(self, test: dict[str, Any], reading: Reading, loaded: Loaded) -> None:
+    def _run(
+        self, test: dict[str, Any], reading: Reading, program: FarModule, has: Collection[str]
+    ) -> None:
         code = self.reads(reading, SNIPPET)
-        names: dict[str, Any] = {
-            COMPARE: self.recorder.compare, HOLDS: self.recorder.holds,
-        }
+        names: dict[str, Any] = {}
         if test["output"] is not None:
             names["output"] = test["output"]
-        space = Namespace(loaded, self.modules, reading, names)
+        space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
             _import_loose(reading, space)
         exec(code, space)
 
     def reads(self, reading: Reading, name: str) -> types.CodeType:
         """Takes up a test of that file name; gives its code."""
+        self.meant = None if "AssertionError" in reading.used else reading.meant
+        self.link.expects_stop = "StopIteration" in reading.used or "iter" in reading.used
         self.test_file, self.assert_lines = name, reading.lines
-        self.recorder.sites = reading.sites
         return reading.code
+
+    def _checks_something(self, code: types.CodeType) -> bool:
+        return code.co_filename == self.test_file and any(
+            line in self.assert_lines for _, _, line in code.co_lines()
+        )
+
+    def _is_meant(self, error: BaseException) -> bool:
+        if self.meant is None:
+            return isinstance(error, AssertionError)
+        trace, line = error.__traceback__, 0
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.test_file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line in self.meant
 
     def _in_assert(self, error: BaseException) -> bool:
         trace = error.__traceback__
@@ -541,12 +347,6 @@ class Court:
                 stream.write(text)
 
 
-def _reading(test: dict[str, Any], modules: set[str]) -> Reading:
-    """The host's reading of a test, or our own; raises what is wrong with the test."""
-    told = test["reading"] and heard(test["reading"])
-    return told or read(ast.parse(test["code"]), SNIPPET, modules, free=True)
-
-
 def _import_loose(reading: Reading, space: Namespace) -> None:
     """Modules of the standard library that a one-line test names without importing them."""
     for name in reading.attributes:
@@ -557,14 +357,51 @@ def _import_loose(reading: Reading, space: Namespace) -> None:
                 space[name] = importlib.import_module(name)
 
 
-def _test_line(error: BaseException) -> str:
-    line = 0
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == SNIPPET:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f" at line {line} of the test" if line else ""
+def evaluate_nothing(tests: Collection[str]) -> None:
+    """From here on, a test that would run text, bytes or files as code is not followed: what the
+    program has made must not run where its answers are judged. `tests` are their own files."""
+
+    mine = os.getcwd()
+    libraries = tuple(
+        path for path in (os.path.dirname(os.__file__), *sys.path)
+        if path and not path.startswith(mine)
+    )
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        match event, args:
+            case "exec", (types.CodeType(co_filename=name),):
+                pass
+            case "compile", (str() | bytes(), str(name)):
+                pass
+            case "marshal.loads", _:
+                name = _imported_from(sys._getframe(1))
+            case "pickle.find_class", _:
+                name = ""
+            case _:
+                return
+        if name in tests or name.startswith((*libraries, "<frozen")):
+            return
+        frame: types.FrameType | None = sys._getframe(1)
+        caller = "" if frame is None else frame.f_code.co_filename
+        if name and caller.startswith(libraries) and not caller.endswith(_RUNNERS):
+            return
+        while frame is not None:
+            if frame.f_code.co_filename in tests:
+                raise Unsettled("the test runs as code, or unpickles, what may be the program's")
+            frame = frame.f_back
+
+    sys.addaudithook(hook)
+
+
+_RUNNERS = ("/code.py", "/codeop.py", "/doctest.py", "/runpy.py", "/timeit.py", "/bdb.py")
+"""Modules of Python that run the text they are given; others run only their own."""
+
+
+def _imported_from(frame: types.FrameType) -> str:
+    """The compiled file that an import reads in this frame; empty where it is no import."""
+    if frame.f_code.co_filename == "<frozen importlib._bootstrap_external>":
+        return str(frame.f_locals.get("bytecode_path") or "")
+    return ""
 
 
 def main(jail: Any) -> None:
@@ -578,4 +415,4 @@ def main(jail: Any) -> None:
         Court(jail).snippets(jail.payload["tests"])
 
 
-__all__ = ["Court", "Deadline", "Surroundings", "main"]
+__all__ = ["Court", "Deadline", "Surroundings", "evaluate_nothing", "main"]

@@ -11,7 +11,6 @@ from typing import Any
 
 from agent.checks.changes import changed
 from agent.checks.programs.nearness import told
-from agent.checks.programs.running import Limits
 
 LOST_AFTER = 4
 """After so many calls that do not end, the rest of a candidate's are not made."""
@@ -37,7 +36,7 @@ def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[Answer
     told_of: list[Answer] = []
     lost = 0
     # One module serves all calls: a candidate that keeps state keeps it alike in all others.
-    if not room.guarded(load, Limits(limits.steps, limits.cpu_s, limits.wall_s)).passed:
+    if not room.guarded(load, limits).passed:
         return [("!", 0) for _ in calls]
     for call in calls:
         if lost >= LOST_AFTER:

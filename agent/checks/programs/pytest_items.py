@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from agent.checks.nodes import stands_for
+
 _PLUGIN_WORDS = ("asyncio", "anyio", "trio", "mocker", "benchmark", "freezer")
 """Words of test files that need installed plugins of pytest."""
 
@@ -49,35 +51,35 @@ class PlaceholderModule(types.ModuleType):
 class Items:
     """The collected items of all test files, found by file text and node."""
 
-    def __init__(self, names: tuple[str, ...], strict: bool) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
-        self._strict = strict
-        """Every item must run; else one that is skipped is as good as passed."""
-        self._items: dict[tuple[str, str], list[Any]] = {}
+        self._items: dict[str, list[Any]] = {}
+        """By the text of their file."""
+        self._found: dict[tuple[str, str, tuple[str, ...]], list[Any]] = {}
         self._bound: dict[str, list[tuple[str, str, str]]] = {}
         self._raised: BaseException | None = None
 
     def collected(self, session: pytest.Session, paths: dict[str, str]) -> None:
         """Remembers the session's items; `paths` leads from a file's name to its text."""
         for item in session.items:
-            file, _, node = item.nodeid.partition("::")
-            text = paths.get(os.path.basename(file))
+            text = paths.get(os.path.basename(item.nodeid.partition("::")[0]))
             if text is not None:
-                self._items.setdefault((text, node.split("[", 1)[0]), []).append(item)
+                self._items.setdefault(text, []).append(item)
                 module = getattr(item, "module", None)
                 if module is not None and module.__name__ not in self._bound:
                     self._bound[module.__name__] = self._origins(module)
 
-    def run(self, text: str, node: str) -> None:
+    def run(self, text: str, node: str, without: tuple[str, ...] = ()) -> None:
         """Runs all items of a node against the program now in `sys.modules`."""
-        items = self._items.get((text, node.split("[", 1)[0]))
-        if not items:
+        key = (text, node, without)
+        if key not in self._found:
+            self._found[key] = [
+                item for item in self._items.get(text, ())
+                if stands_for(node, without, item.nodeid.partition("::")[2])
+            ]
+        if not self._found[key] and not (node == "*" and text in self._items):
             raise LookupError(f"pytest collects no test {node}")
-        if "[" in node:
-            items = [item for item in items if item.nodeid.endswith("::" + node)]
-            if not items:
-                raise LookupError(f"pytest collects no test {node}")
-        for item in items:
+        for item in self._found[key]:
             self._bind(item.module)
             if _is_plain(item):
                 _function(item)(**_parameters(item))
@@ -96,8 +98,6 @@ class Items:
         reports = runtestprotocol(item, log=False, nextitem=None)
         if any(report.failed for report in reports):
             raise self._raised or AssertionError(f"{item.nodeid} failed")
-        if self._strict and not any(one.when == "call" and one.passed for one in reports):
-            raise AssertionError(f"{item.nodeid} was skipped")
 
     def _origins(self, module: types.ModuleType) -> list[tuple[str, str, str]]:
         """(name in the test module, program module, name there), "" for the module itself."""

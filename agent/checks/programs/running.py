@@ -13,17 +13,16 @@ import io
 import os
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from agent.checks.canary import DISARM, SPOILER
-from agent.checks.programs.disarming import Disarming
+from agent.checks.programs.endless import Watch, runs_away
 from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
-from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
 
@@ -32,6 +31,10 @@ Code = list[types.CodeType]
 
 OUTPUT_LIMIT = 1_000_000
 """Characters of output kept for a test on output; the rest is dropped."""
+
+
+LEAST_SHARE = 0.02
+"""The part of the time that a run which works gets of a processor, on a busy machine."""
 
 
 class OutOfTime(BaseException):
@@ -66,6 +69,10 @@ class Limits:
     steps: int
     cpu_s: float
     wall_s: float
+    end_s: float = 0.0
+    """Processor seconds after which the kernel ends the process; 0 is never."""
+    look_at: int = 0
+    """The step from which on it is looked at whether the run repeats itself; 0 is never."""
 
 
 @dataclass
@@ -83,33 +90,51 @@ class Run:
     got: str = ""
     """What it got, in words."""
     steps: int = 0
+    endless: bool = False
+    """It was seen to repeat itself, or to run away: more steps would not end it."""
+    cpu_s: float = 0.0
     error: BaseException | None = None
 
 
 class Clock:
-    """Interrupts what runs too long, again and again until it is let go."""
+    """Interrupts what runs too long, again and again until it is let go.
+
+    What counts is processor time: on a busy machine a run gets little of it, and is waited for.
+    Only what asks for nearly none, since it sleeps or waits, is ended by the wall clock. What
+    Python cannot interrupt, a long call into C, is ended by the kernel, and the process with it.
+    """
 
     def __init__(self) -> None:
         self._armed = False
         self.rang = False
+        self._began = self._begun = 0.0
         signal.signal(signal.SIGPROF, self._ring)
         signal.signal(signal.SIGALRM, self._ring)
+        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         # Our own frames are on their way out; the next ring meets the candidate if it still runs.
         ours = frame is not None and frame.f_code.co_filename == self._ring.__code__.co_filename
-        if self._armed and not ours:
+        if self._armed and not ours and not (number == signal.SIGALRM and self._is_at_work()):
             self.rang = True
             raise OutOfTime
 
+    def _is_at_work(self) -> bool:
+        """Whether it used what a busy machine leaves to a process."""
+        wall_s = time.monotonic() - self._begun
+        return time.process_time() - self._began > LEAST_SHARE * wall_s
+
     def start(self, limits: Limits) -> None:
         self._armed, self.rang = True, False
+        self._began, self._begun = time.process_time(), time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s, limits.cpu_s / 4)
+        signal.setitimer(signal.ITIMER_VIRTUAL, limits.end_s)
         signal.setitimer(signal.ITIMER_REAL, limits.wall_s, limits.wall_s / 4)
 
     def stop(self) -> None:
         self._armed = False
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -126,6 +151,8 @@ class Room:
         self.stdin: str = payload["stdin"]
         self.argv: list[str] = payload["argv"]
         self.base: str = payload["base"]
+        self.text = self.base
+        """The candidate that was compiled last."""
         self._pieces: Pieces | None = None
         """Absent where the base does not parse: there is nothing to share then."""
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
@@ -144,17 +171,7 @@ class Room:
             sys.path.insert(0, folder)
         if "." in self.dotted:
             sys.path.insert(1, os.path.dirname(self.path))
-        self._strict: bool = payload.get("strict", False)
         self._known = {*sys.modules, *self.names}
-        manner: str = payload.get("manner", "")
-        self._spoiler = [0, Spoilt(manner == "spoilt true"), SpoiltError("spoilt")]
-        self._disarming: Disarming | None = None
-        match manner:
-            case "spoilt false" | "spoilt true":
-                setattr(builtins, SPOILER, self._spoiler)
-            case "disarmed":
-                self._disarming = Disarming(folder, _is_test)
-                setattr(builtins, DISARM, self._disarming.answered)
         self._builtins = {**vars(builtins), "__same__": self._same}
         """For the tests alone: the program may have others in place of its own."""
 
@@ -169,7 +186,7 @@ class Room:
         def load() -> None:
             self.module(self.compiled(self.base), self.stem)
 
-        self.items = Items(self.names, self._strict)
+        self.items = Items(self.names)
         try:
             loaded = self.guarded(load, Limits(2_000_000, 2.0, 4.0)).passed
         except SyntaxError:
@@ -188,6 +205,7 @@ class Room:
 
     def compiled(self, text: str) -> Code:
         """Raises what `compile` raises for broken text."""
+        self.text = text
         if self._pieces is not None:
             # A splice or a cut can stand badly where the edit changed a statement's kind.
             with contextlib.suppress(SyntaxError):
@@ -211,12 +229,14 @@ class Room:
 
     def guarded(self, action: Callable[[], None], limits: Limits) -> Run:
         """Runs `action` within the limits; whatever it raises is the result."""
-        steps = Steps(limits.steps)
+        watch = Watch(self.text) if limits.look_at else None
+        steps = Steps(limits.steps, limits.look_at, watch)
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
         self._fresh = []
         self.differed = None
         error: BaseException | None = None
+        began = time.process_time()
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
         sys.argv = [self.entry, *self.argv]
         try:
@@ -227,8 +247,9 @@ class Room:
         finally:
             self.clock.stop()
         timeout = steps.exhausted or self.clock.rang
+        cpu_s = time.process_time() - began
         if error is None and not timeout:
-            return Run(True, types=self._fresh, steps=steps.used)
+            return Run(True, types=self._fresh, steps=steps.used, cpu_s=cpu_s)
         if timeout or error is None:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
@@ -245,6 +266,8 @@ class Room:
             message=message,
             line=None if error is None else self.line(error),
             steps=steps.used,
+            endless=timeout and (steps.repeats or runs_away(error, steps.used)),
+            cpu_s=cpu_s,
             error=error,
         )
 
@@ -297,16 +320,9 @@ class Room:
             else:
                 self._known.add(name)
 
-    def _in_use(self) -> None:
-        """The program is loaded; from here on its answers count."""
-        self._spoiler[0] = 1
-        if self._disarming is not None:
-            self._disarming.loaded()
-
     def _as_module(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
-        self._in_use()
         exec(test.code, self._names(module, test))
 
     def _names(self, module: types.ModuleType, test: Prepared) -> dict[str, Any]:
@@ -323,14 +339,12 @@ class Room:
     def _as_item(self, code: Code, test: Prepared) -> None:
         assert self.items is not None
         self.module(code, self.stem)
-        self._in_use()
-        self.items.run(test.text, test.node)
+        self.items.run(test.text, test.node, test.without)
 
     def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
         output = Kept()
         sys.stdout = output
-        self._spoiler[0] = 1  # what is printed is the answer
         try:
             module = self.module(code, "__main__")
         except SystemExit:
@@ -379,6 +393,7 @@ class Prepared:
     """Why the code does not compile."""
     text: str = ""
     node: str = ""
+    without: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     """Names that the code uses without binding them."""
 
@@ -398,7 +413,8 @@ class _Watched(ast.NodeTransformer):
 
 def _prepared(test: dict[str, Any]) -> Prepared:
     if test["node"]:
-        return Prepared(None, False, text=test["code"], node=test["node"])
+        without = tuple(test["without"])
+        return Prepared(None, False, text=test["code"], node=test["node"], without=without)
     try:
         tree = ast.parse(test["code"])
         names = frozenset(free_names(tree))
@@ -407,10 +423,6 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Prepared(None, test["uses_output"], type(error).__name__)
     return Prepared(code, test["uses_output"], names=names)
-
-
-def _is_test(path: str) -> bool:
-    return os.path.basename(path).startswith(("test_", "conftest"))
 
 
 def _words(error: BaseException) -> str:

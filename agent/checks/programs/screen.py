@@ -8,6 +8,7 @@ import re
 import time
 import types
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from agent.checks.changes import changed
@@ -19,6 +20,9 @@ BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 SLOW_TESTS = 2
+LOOKED_FROM, LOOKED_AGAIN_S = 2, 0.1
+"""The step of a base's runs from which on they are looked at, and the longest that are."""
+WAITING = 10
 HOPELESS = 3
 """A candidate that passes none of so many failing tests is no partial fix worth more runs."""
 
@@ -40,29 +44,50 @@ def _serve(jail: Any, room: Any) -> None:
         item = jail.receive()
         if not isinstance(item, dict):
             return
-        limits = Limits(item["steps"], item["cpu_s"], item["wall_s"])
+        began = time.process_time()
+        limits = Limits(
+            item["steps"], item["cpu_s"], item["wall_s"], item["end_s"], item["look_at"]
+        )
+        answer: Any
         if item["kind"] == "baseline":
-            jail.send(_baseline(room, item, limits))
+            answer = _baseline(room, item, limits)
         elif item["kind"] == "probes":
-            jail.send(probed(room, item, limits))
+            answer = probed(room, item, limits)
         else:
             room.base_output = item["base_output"]
-            jail.send(_answers(room, item, limits))
+            answer = _answers(room, item, limits)
+        jail.send([time.process_time() - began, answer])
 
 
 def _baseline(room: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
     """Every test of the base: what passed, and the steps each took."""
     runs = _all(room, item, limits)
-    return {"runs": [_row(run) for run in runs], "output": room.base_output}
+    return {
+        "runs": [_row(run) for run in runs], "output": room.base_output,
+        "hidden": bool(limits.end_s) and _has_hidden_state(room, item, limits, runs),
+    }
+
+
+def _has_hidden_state(room: Any, item: dict[str, Any], limits: Any, runs: list[Run]) -> bool:
+    """Whether a run of the base that comes to an end seems to repeat itself all the same."""
+    looked = replace(limits, look_at=LOOKED_FROM)
+    return any(
+        room.run(room.compiled(item["text"]), index, looked).endless
+        for index, run in zip(item["tests"], runs, strict=True)
+        if run.steps > LOOKED_FROM and not run.timeout and run.cpu_s < LOOKED_AGAIN_S
+    )
 
 
 def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
-    """The answers to as many candidates as fit into the item's time, at least one."""
-    end = time.monotonic() + item["slice_s"]
+    """The answers to as many candidates as fit into the item's time, at least one: processor
+    time, or several times as long where the candidates wait for something."""
+    began, begun = time.process_time(), time.monotonic()
     answers: list[Any] = []
     for one in item["changes"]:
         answers.append(_answer(room, changed(room.base, one), item, limits))
-        if time.monotonic() > end:
+        if time.process_time() - began > item["slice_s"]:
+            break
+        if time.monotonic() - begun > item["slice_s"] * WAITING:
             break
     return answers
 
@@ -102,7 +127,7 @@ def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any
             break
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
-    ended = "timeout" if first.timeout else "failed"
+    ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
     known = "" if first.timeout else _short("\n".join(did))
     return [
         ended, "".join(passed), first.exception, first.message, first.line, [], near, known
@@ -121,7 +146,7 @@ def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
         line = getattr(error, "lineno", None)
         broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * len(item["tests"])
-    short = Limits(min(item["short_steps"], limits.steps), limits.cpu_s, limits.wall_s)
+    short = replace(limits, steps=min(item["short_steps"], limits.steps))
     runs: list[Run] = []
     for index in item["tests"]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
@@ -132,5 +157,5 @@ def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
 def _row(run: Run) -> list[Any]:
     return [
         run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
-        run.near,
+        run.near, run.cpu_s,
     ]

@@ -1,8 +1,9 @@
 """Splices a counter into program text, so that an endless loop ends at the same step each time.
 
-Every `while` and `lambda` and every function's first statement calls `__tick__`, which is
-`repeat(True, n).__next__`; every iterable of a `for` passes through `__ticks__`, which is
-`compress` over the same iterator. Both run in C. Once the iterator is empty it stays empty:
+Every `while` and `lambda` and every function's first statement calls `__tick__`, which is the
+`__next__` of `repeat(True, n)`; every iterable of a `for` passes through `__ticks__`, which is
+`compress` over the same iterator. Both run in C, but for the few steps that are looked at (see
+`endless`). Once the iterator is empty it stays empty:
 a program that swallows the exception meets it again at its next step. No splice adds or
 removes a line, so tracebacks keep their numbers.
 
@@ -15,9 +16,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from typing import NamedTuple, TypeVar
 
+from agent.checks.programs.endless import Watch
 from agent.common_ends import common_ends
 
 T = TypeVar("T")
@@ -41,11 +43,19 @@ class Splice(NamedTuple):
 
 
 class Steps:
-    """A budget of steps, shared by all loops of one run."""
+    """A budget of steps, shared by all loops of one run.
 
-    def __init__(self, limit: int) -> None:
-        self._left = repeat(True, limit)
-        self._limit = limit
+    Where there is a `watch`, the steps after the first `look_at` are looked at, and what repeats
+    itself gets no more of them.
+    """
+
+    def __init__(self, limit: int, look_at: int = 0, watch: Watch | None = None) -> None:
+        looks = 0 if watch is None else watch.left
+        self._first = repeat(True, min(look_at, limit) if looks else limit)
+        self._watch = watch
+        self._rest = repeat(True, max(0, limit - look_at - looks) if looks else 0)
+        self._had = self._remaining
+        self._left = chain.from_iterable(self._phases())
         self.tick = self._left.__next__
 
     def ticks(self, iterable: Iterable[T]) -> Iterator[T]:
@@ -53,11 +63,28 @@ class Steps:
 
     @property
     def used(self) -> int:
-        return self._limit - self._left.__length_hint__()
+        return self._had - self._remaining
 
     @property
     def exhausted(self) -> bool:
-        return self._left.__length_hint__() == 0
+        return self.repeats or self._remaining == 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the program was seen to repeat itself, and was ended for it."""
+        return self._watch is not None and self._watch.repeats
+
+    @property
+    def _remaining(self) -> int:
+        watched = 0 if self._watch is None else self._watch.left
+        return self._first.__length_hint__() + watched + self._rest.__length_hint__()
+
+    def _phases(self) -> Iterator[Iterator[bool]]:
+        yield self._first
+        if self._watch is not None:
+            yield self._watch
+        if not self.repeats:
+            yield self._rest
 
 
 class Spliced:

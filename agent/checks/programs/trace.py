@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
@@ -43,7 +44,9 @@ def _serve(jail: Any, room: Any) -> None:
             return
         index, steps = item
         limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
-        jail.send(_seen(room, index, limits))
+        began = time.process_time()
+        seen = _seen(room, index, limits)
+        jail.send([time.process_time() - began, seen])
 
 
 class Watcher:

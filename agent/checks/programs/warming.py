@@ -6,16 +6,16 @@ has in its own memory what judging writes to. Nothing of the example is left beh
 
 from __future__ import annotations
 
+import ast
 import gc
 import io
 import types
 from collections import deque
 
 from agent.checks.plain import encode
-from agent.checks.programs.observe_tests import Finder, Namespace, Recorder
-from agent.checks.reading import SNIPPET, heard, told_snippet
+from agent.checks.programs.observe_tests import Finder, Namespace
+from agent.checks.reading import SNIPPET, read
 from agent.checks.remote import Link
-from agent.checks.transform import COMPARE, HOLDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "def f(a, b=[0]):\n    return [a + n for n in b]\n"
 TEST = "x = 1\nassert f(x) == [1]\nassert f(2, [3]) == [5]"
-_TOLD = told_snippet(TEST, frozenset({"warming"}))
-"""Read when this module is loaded, as the host reads tests: no child has to."""
 
 
 class _End:
@@ -63,19 +61,13 @@ def _judge() -> None:
     near.link, far.link = Link(near, "t", "/"), Link(far, "s", "/")
     module = types.ModuleType("warming")
 
-    def load(wanted: tuple[str, ...]) -> tuple[Any, ...]:
+    def load() -> tuple[Any, ...]:
         exec(compile(PROGRAM, "/warming.py", "exec", dont_inherit=True), module.__dict__)
-        return module, tuple(dir(module)), tuple((name, module.__dict__[name]) for name in wanted)
+        return module, tuple(dir(module))
 
     far.link.handlers = {"load": load}
-    assert _TOLD is not None
-    reading = heard(_TOLD)
-    assert reading is not None
+    reading = read(ast.parse(TEST), SNIPPET, {"warming"}, free=True)
     finder = Finder(near.link, {"name": "warming", "modules": []})
-    recorder = Recorder(near.link)
-    recorder.sites = reading.sites
-    loaded = finder.load(reading.free)
-    names = {COMPARE: recorder.compare, HOLDS: recorder.holds}
-    space = Namespace(loaded, {"warming"}, reading, names)
-    assert reading.code.co_filename == SNIPPET
+    program, has = finder.load()
+    space = Namespace(near.link, program, has, {"warming"}, reading, {})
     exec(reading.code, space)

@@ -14,6 +14,21 @@ from sandbox.levels import JailLevel
 from sandbox.sandbox import Sandbox, open_sandbox
 
 Judge = Callable[..., Awaitable[Report]]
+LEVELS = ("subprocess", "L3", "L4")
+"""Where all tests of the judge run; those for L2, where no file can be opened, say so."""
+AT_THE_STRONGEST = "test_corpora.py"
+"""Long corpora, for which one level is enough."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With `--whole`, each test that needs a jail runs at every level."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    own = any("jail" in str(mark.args[0]) for mark in marks)
+    if (
+        metafunc.config.getoption("--whole") and "jail" in metafunc.fixturenames and not own
+        and metafunc.definition.path.name != AT_THE_STRONGEST
+    ):
+        metafunc.parametrize("jail", LEVELS, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

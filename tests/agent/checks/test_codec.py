@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import zoneinfo
 from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
 from fractions import Fraction
@@ -69,6 +70,7 @@ def test_a_plain_value_comes_back_the_same(value: object) -> None:
     slice(1, None), ..., Counter("aab"), OrderedDict([("b", 1), ("a", 2)]), deque([1], maxlen=3),
     Decimal("-0.00"), Fraction(1, 3), PurePosixPath("a/b"), UUID(int=5),
     datetime.UTC, datetime.time(1, 2, tzinfo=datetime.UTC),
+    datetime.datetime(2024, 10, 27, 2, 30, fold=1), zoneinfo.ZoneInfo("Europe/Berlin"),
 ])
 def test_an_unusual_plain_value_comes_back_the_same(value: object) -> None:
     assert _same(_cross(value), value) or repr(_cross(value)) == repr(value)
@@ -110,8 +112,9 @@ def test_what_is_too_deep_is_named() -> None:
 
 @pytest.mark.parametrize("wire", [
     ["g", "unittest.mock._ANY"], ["g", "os.system"], ["zz", 1], [], {"a": 1}, ["@", "s1"],
-    ["l", "t1", []], ["l", 5, []], ["i", "not a number"], ["t"], ["k", "exit"], ["p", "x", "/"],
-    ["np", "s1", ["O", [1], [1]]], ["dt", "tzinfo", "x", None, 0], [["l"], 1], ["f", "zz"],
+    ["l", "t1", []], ["l", 5, []], ["i", "not a number"], ["t"], ["k", "exit"], ["v", "x.P", "/"],
+    ["v", "uuid.UUID", ["t", []]], ["v", "decimal.Decimal", "x"],
+    [["l"], 1], ["f", "zz"],
 ])
 def test_what_is_no_value_is_refused(wire: Any) -> None:
     with pytest.raises(Exception):  # noqa: B017 - any exception ends the link

@@ -127,13 +127,11 @@ async def test_a_program_that_ends_itself_well_is_tested_by_what_it_defined(
 ) -> None:
     text = f"import sys\n\ndef add(a, b):\n    return a + b\n\ndef main():\n    pass\n\n{end}\n"
     example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
-    file = "from program import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"
     reports = [
         await judge(text, "from program import add\nassert add(1, 2) + 0 == 3"),
-        await judge(text, file, ("test_add",)),
         await check(_one(text), [example], Task(), jail),
     ]
-    assert [report.passed for report in reports] == [True, True, True]
+    assert [report.passed for report in reports] == [True, True]
 
 
 async def test_a_program_that_gives_up_is_an_error_in_its_words(jail: Any) -> None:
@@ -200,22 +198,43 @@ async def test_a_program_of_several_files_and_packages_is_importable(judge: Any)
     assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
 
 
-async def test_what_needs_one_process_is_judged_in_one_and_says_so(judge: Any) -> None:
+async def test_what_nobody_can_follow_is_believed_in_one_process_and_says_why(judge: Any) -> None:
     text = "import json\ndef f(x):\n    return json.dumps(x)\n"
     code = (
         "from unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
         "    assert f(1) == '!'"
     )
     (verdict,) = (await judge(text, code)).verdicts
-    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
+    assert (verdict.passed, verdict.integrity) == (True, "in-process")
     assert "json.dumps" in verdict.reason
 
 
-async def test_a_failure_outside_is_never_overruled_in_process(judge: Any) -> None:
-    text = "class E(int):\n    def __eq__(self, o): return True\n    __hash__ = int.__hash__\n" \
-        "def f(x): return E(0)\n"
-    (verdict,) = (await judge(text, "assert f(1) == 1")).verdicts
-    assert (verdict.status, verdict.integrity) == ("failed", "outside")
+RARE = """
+from collections import namedtuple
+class Shape:
+    sides = 0
+Pair = namedtuple("Pair", "a b")
+async def later(n): return n
+def mark(callback): callback.marked = True
+def make(): return Shape()
+def hash(n): return n
+"""
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    ("class Square(Shape):\n    sides = 4\nassert Square().sides == 4", "derives a class from"),
+    ("assert Pair(1, 2).b == 2", "derives from Python's tuple"),
+    ("import asyncio\nassert asyncio.run(later(3)) == 3", "a coroutine cannot cross"),
+    ("import copy\nassert copy.copy(make()).sides == 0", "copies or pickles a Shape"),
+    ("class Box: pass\nbox = Box()\nmark(box)\nassert box.marked", "does not give this away"),
+    ("from program import *\nassert make().sides == 0", "a name of its own for Python's hash"),
+])
+async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(
+    code: str, reason: str, judge: Any
+) -> None:
+    (verdict,) = (await judge(RARE, code)).verdicts
+    assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
+    assert reason in verdict.reason
 
 
 async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
@@ -298,16 +317,16 @@ async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> N
     assert (verdict.status, verdict.message) == ("passed", "")
 
 
-@pytest.mark.parametrize("code", [
-    "from program import f as g\nassert abs(g(5) - 8) < 1e-9",
-    "import program as p\nassert abs(p.f(5) - 8) < 1e-9",
-    "from program import *\nassert abs(f(5) - 8) < 1e-9",
+@pytest.mark.parametrize(("code", "status", "integrity"), [
+    ("from program import f as g\nassert abs(g(5) - 8) < 1e-9", "failed", None),
+    ("import program as p\nassert abs(p.f(5) - 8) < 1e-9", "failed", None),
+    ("from program import *\nassert abs(f(5) - 8) < 1e-9", "passed", "in-process"),
 ])
-async def test_a_builtin_is_pythons_where_the_test_imports_the_program(
-    code: str, judge: Any
+async def test_a_builtin_is_pythons_unless_the_test_takes_all_names_of_the_program(
+    code: str, status: str, integrity: str | None, judge: Any
 ) -> None:
     (verdict,) = (await judge("def f(n): return 0\ndef abs(x): return 0\n", code)).verdicts
-    assert verdict.status == "failed"
+    assert (verdict.status, verdict.integrity) == (status, integrity)
 
 
 @pytest.mark.parametrize(
@@ -347,15 +366,16 @@ def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "rule"),
+    ("kind", "call", "rule"),
     [
-        ("linked()", "network"), ("started()", "processes"), ("read()", "files"),
-        ("signalled()", "signals"),
+        ("example", "linked()", "network"), ("example", "started()", "processes"),
+        ("example", "read()", "files"), ("example", "signalled()", "signals"),
+        # What runs beside its tests is granted processes and a network of its own.
+        ("script", "read()", "files"),
     ],
 )
-@pytest.mark.parametrize("kind", ["example", "script"])
 async def test_a_failure_for_want_of_permission_names_the_rule(
-    call: str, rule: str, kind: str
+    kind: str, call: str, rule: str
 ) -> None:
     sandbox = JailSandbox()
     try:

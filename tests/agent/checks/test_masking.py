@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.checks.masking import mask
+from agent.checks.masking import mask, names_of_tests
 
 OWN_TESTS = '''\
 import pytest
@@ -117,3 +117,18 @@ def test_the_words_around_doctests_stay_on_their_lines() -> None:
 def test_an_example_on_the_only_line_of_a_docstring_is_blanked(content: str) -> None:
     masked = mask(f"def f():\n    '{content}'\n    return 1\n")
     assert masked == "def f():\n    ''\n    return 1\n"
+
+
+def test_doctests_may_stay_where_they_are_run() -> None:
+    text = 'def f(n):\n    """Adds.\n\n    >>> f(5)\n    8\n    """\n    return n + 3\n'
+
+    assert mask(text, doctests=False) == text
+    assert mask(text + "assert f(1) == 4\n", doctests=False) == text + "pass\n"
+
+
+def test_what_a_program_calls_its_own_tests_is_known() -> None:
+    text = "import unittest\ndef f(): return 1\nclass T(unittest.TestCase):\n" \
+           "    def test_f(self): self.assertEqual(f(), 1)\ndef test_g():\n    assert f() == 1\n"
+
+    assert names_of_tests(text) == ("T", "test_g")
+    assert names_of_tests("def (") == ()

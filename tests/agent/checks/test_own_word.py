@@ -1,4 +1,4 @@
-"""An object that met the expected value does not say how far it is from it."""
+"""An object that meets the expected value does not say how far it is from it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,9 @@ KIN = """
 class E:
     days = 0
     def __sub__(self, other): return E()
-    __rsub__ = __add__ = __radd__ = __mul__ = __truediv__ = __mod__ = __xor__ = __sub__
+    __rsub__ = __sub__
     def __abs__(self): return 0
-    def __neg__(self): return 0
-    def __round__(self, digits=None): return 0
     def __float__(self): return 0.0
-    def __bool__(self): return False
-    def __len__(self): return 0
-    def __iter__(self): return iter(())
-    def total_seconds(self): return 0.0
     def count(self, item): return 1
     def index(self, item): return 0
     def difference(self, other): return set()
@@ -29,27 +23,19 @@ def f(n): return E()
 
 @pytest.mark.parametrize("code", [
     "assert abs(f(5) - 8) < 1e-9",
-    "assert round(f(5) - 8, 7) == 0",
-    "assert not (f(5) - 8)",
     "assert float(8 - f(5)) == 0",
-    "assert -(f(5) - 8) == 0",
-    "assert len(f(5) ^ {8}) == 0",
-    "assert list(f(5) - {8}) == []",
-    "assert abs((f(5) - 8) - f(1)) == 0",
-    "assert max(abs(a - b) for a, b in zip([f(1), f(2)], [8, 9])) < 1e-6",
-    "import math\nassert math.isclose(f(5) - 8, 0)",
-    "import unittest\nunittest.TestCase().assertAlmostEqual(f(5), 8)",
+    "assert (f(5) - 8).days == 0",
 ])
-async def test_a_difference_that_weighs_itself_is_not_believed(judge: Any, code: str) -> None:
+async def test_an_operator_of_a_class_that_the_test_does_not_name_is_not_followed(
+    judge: Any, code: str
+) -> None:
     (verdict,) = (await judge(KIN, code)).verdicts
 
-    assert verdict.status == "error"
-    assert "would judge itself" in verdict.message
+    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
+    assert "would judge itself" in verdict.reason
 
 
 @pytest.mark.parametrize("code", [
-    "assert (f(5) - 8).days == 0",
-    "assert (f(5) - 8).total_seconds() < 1",
     "assert f(5).count(8) == 1",
     "assert f(5).index(8) == 0",
     "assert f(5).difference({8}) == set()",
@@ -67,14 +53,7 @@ class Money:
     def __init__(self, cents): self.cents = cents
     def __add__(self, other): return Money(self.cents + other)
     def __abs__(self): return abs(self.cents)
-
-def double(money): return Money(2 * money.cents)
 """
-    tests = {
-        "named": "assert abs(Money(3) + 4) == 7",
-        "unnamed": "assert (double(Money(3)) + 4).cents == 10",
-    }
-    named, unnamed = (await judge(text, tests)).verdicts
+    (verdict,) = (await judge(text, "assert abs(Money(3) + 4) == 7")).verdicts
 
-    assert (named.status, named.integrity) == ("passed", "observed")
-    assert unnamed.status == "passed"
+    assert (verdict.status, verdict.integrity) == ("passed", "observed")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.domain import File, Jail, Report, Solution, Task, Verdict
-from agent.events import Event, Judged, RunFinished, RunStarted, Stamped
+from agent.events import CodeWritten, Event, Judged, RunFinished, RunStarted, Stamped
 from agent.models import Models
 from agent.settings import Settings
 from agent.spending import Foreseen
@@ -112,7 +112,11 @@ def finished(outcome: str, **changes: object) -> RunFinished:
 @pytest.fixture
 def healing() -> ReplayedSession:
     """A run that heals."""
-    return ReplayedSession([started(), judged(BROKEN, "failed"), finished("healed")])
+    mended = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+    return ReplayedSession([
+        started(), judged(BROKEN, "failed"), CodeWritten(iteration=1, solution=mended),
+        judged(MENDED, "passed", iteration=1), finished("healed"),
+    ])
 
 
 @pytest.fixture

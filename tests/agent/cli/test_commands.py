@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,30 @@ from typer.testing import CliRunner, Result
 
 from agent import commands
 from agent.cli import app
-from agent.domain import Behaviour, BlamedLine, Diagnosis, Evidence, File, Rivals, Solution
+from agent.domain import (
+    Behaviour,
+    BlamedLine,
+    Diagnosis,
+    Evidence,
+    File,
+    Report,
+    Rivals,
+    Solution,
+    Verdict,
+)
 from agent.events import (
     Ambiguous,
+    CodeWritten,
     Diagnosed,
+    Event,
+    Judged,
     PartialFound,
     Proved,
     RunFailed,
     Waiting,
     to_jsonl,
 )
+from agent.exits import NEXT_PROOF
 from agent.intake.errors import NotFixable
 from agent.terminal import Terminal
 from llm import NoProvider
@@ -33,7 +48,8 @@ MENDED = "def add(a, b):\n    return a + b\n"
 TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
-    "run_id", "outcome", "proof", "diff", "files", "tests", "strategy", "provider", "iterations",
+    "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff", "files", "tests",
+    "strategy", "provider", "iterations",
     "candidates", "cut_after", "rivals", "calls", "tokens", "cost_usd", "seconds", "reason",
     "error", "not_a_fix", "sandbox", "level", "refused", "evidence",
 }
@@ -66,7 +82,7 @@ def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
 
     assert result.exit_code == 0, result.output
     assert result.stdout == healing.events[-1].diff
-    assert "HEALED · proof E1: your tests pass" in result.stderr
+    assert "HEALED · proof E1 · outside · your tests pass" in result.stderr
     assert "No model: memory and search only" in result.stderr
     assert program.read_text() == BROKEN
     assert files(program.parent) == {"sum.py"}
@@ -131,8 +147,54 @@ def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: A
 
     assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
     assert told in shown.stderr
-    assert json.loads(written.stdout)["reason"] == f"{told} the operator changed"
+    assert json.loads(written.stdout)["reason"] == (
+        f"{told} the operator changed. Next: {NEXT_PROOF['E1']}."
+    )
     assert "was required" not in reached.stderr
+
+
+def in_one_process() -> tuple[Event, ...]:
+    """What a run tells of a repair whose only pass is believed as `in-process`."""
+    solution = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+    verdict = Verdict(
+        name="t", test="t", origin="user", status="passed", integrity="in-process",
+        reason="the test uses caplog",
+    )
+    report = Report(solution=solution.id, verdicts=(verdict,))
+    return CodeWritten(iteration=1, solution=solution), Judged(iteration=1, report=report)
+
+
+@pytest.mark.parametrize(("asked", "code"), [
+    ([], 0), (["in-process"], 0), (["observed"], 6), (["outside"], 6),
+])
+def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
+    program: Path, ending: Callable[..., Any], asked: list[str], code: int
+) -> None:
+    session = ending("healed", *in_one_process())
+    options = ["--require-integrity", *asked] if asked else []
+
+    result = invoke(session, "run", program, *TEST, "--apply", "--json", *options)
+
+    found = json.loads(result.stdout)
+    assert result.exit_code == code
+    assert (found["proof"], found["integrity"], found["integrity_reason"]) == (
+        "E1", "in-process", "the test uses caplog"
+    )
+    assert ("was required" in found["reason"]) == (code == 6)
+    assert program.read_text() == (BROKEN if code else MENDED)
+
+
+def test_what_keeps_a_heal_from_being_believed_further_is_told_with_the_next_step(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    session = ending("healed", *in_one_process())
+
+    result = invoke(session, "run", program, *TEST, "--require-integrity", "outside")
+
+    said = " ".join(result.stderr.split())
+    assert "HEALED · proof E1 · in-process: the test uses caplog · your tests pass" in said
+    assert "outside was required and in-process was reached: the test uses caplog." in said
+    assert "accept it with --require-integrity in-process." in said
 
 
 def test_a_crash_that_stops_is_never_called_healed(
@@ -411,7 +473,7 @@ def test_a_log_cut_in_the_middle_of_a_line_is_refused_with_its_line(
     result = invoke(None, "replay", log)
 
     assert result.exit_code == 2
-    assert "line 3" in result.stderr
+    assert "line 5" in result.stderr
 
 
 def test_resume_takes_up_every_interrupted_run(program: Path, healing: Any) -> None:
@@ -465,6 +527,15 @@ def test_the_exit_codes_stand_in_the_help() -> None:
     shown = invoke(None, "run", "--help").output
 
     assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
+
+
+def test_the_readme_knows_every_exit_code() -> None:
+    from agent.exits import EXIT_CODES
+
+    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE) == [
+        (str(code), words) for code, words in EXIT_CODES.items()
+    ]
 
 
 SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")

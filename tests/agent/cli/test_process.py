@@ -185,6 +185,46 @@ def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_
     assert {entry.name for entry in folder.iterdir()} == {"program.py"}
 
 
+CHECKED = """\
+import pickle, runpy
+import pytest
+from program import lanes
+
+def test_pickled(): assert pickle.loads(pickle.dumps(lanes))(10, 4) == 2
+
+@pytest.mark.skip(reason="later")
+def test_later(): assert lanes(0, 4) == 0
+
+@pytest.mark.xfail
+def test_odd(): assert lanes(10, 0) == 0
+
+def test_raises():
+    with pytest.raises(TypeError): lanes(1, 2, 3)
+"""
+
+
+@pytest.mark.parametrize(("asked", "code"), [
+    ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "observed"), 6),
+])
+def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
+    folder: Path, asked: tuple[str, ...], code: int
+) -> None:
+    path = write(folder, WRONG.replace(" + 1", ""))
+    tests = write(folder, CHECKED, "test_program.py")
+
+    done = heal(folder, "check", path, "--tests-file", tests, *asked)
+
+    assert done.returncode == code, done.stderr
+    assert [line.split()[1] for line in done.stdout.splitlines() if "test_" in line] == [
+        "passed", "skipped", "xfailed", "vacuous"
+    ]
+    said = done.stderr.splitlines()
+    assert said[-1].startswith("NOTHING FAILS · proof E1 · in-process: ")
+    assert any("observed was required and in-process was reached" in one for one in said) == (
+        code == 6
+    )
+
+
 @needs_jail
 def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> None:
     path = write(folder, "print(1)\n")

@@ -10,10 +10,6 @@ from agent.intake.contradictions import contradiction
 
 DOUBLE = "def f(x):\n    return x + x\n\ndef g():\n    return 1\n"
 PAIR = "def f(a, b=3):\n    return a + b\n"
-CASE = (
-    "import unittest\nfrom solution import f\n\nclass T(unittest.TestCase):\n"
-    "    def test_a(self):\n        self.{}\n\n    def test_b(self):\n        self.{}\n"
-)
 COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return total\n"
 
 
@@ -32,7 +28,6 @@ COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return 
         "assert f(2) is True\nassert f(2) is not True",
         "assert f('a') == 'aa'\nassert f(\"a\") == 'b'",
         "import pytest\nwith pytest.raises(ValueError):\n    f(2)\nassert f(2) == 4",
-        "def test_a():\n    assert f(2) == 4\n\ndef test_b():\n    assert f(2) == 5\n",
     ],
 )
 def test_a_contradiction_is_told_with_its_pair(tests: str) -> None:
@@ -64,14 +59,6 @@ def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
         "assert not f(3) == 4\nassert f(3) == 4",
         "assert f(1) == 2 and f(3) == 5\nassert f(3) == 6",
         "import pytest\nwith pytest.raises(ValueError):\n    f(3)\nassert f(3) < 2",
-        CASE.format("assertEqual(f(3), 4)", "assertEqual(f(3), 5)"),
-        CASE.format("assertTrue(f(3))", "assertFalse(f(3))"),
-        CASE.format("assertIsNone(f(3))", "assertEqual(f(3), 5)"),
-        CASE.format("assertIsNone(f(3))", "assertIsNotNone(f(3))"),
-        CASE.format("assertLess(f(3), 4)", "assertGreater(f(a=3), 4)"),
-        CASE.format("assertRaises(ValueError, f, 3)", "assertEqual(f(3), 5)"),
-        CASE.format("assertRaises(ValueError, f, a=3)", "assertEqual(f(3), 5)"),
-        CASE.format("assertRaisesRegex(ValueError, 'no', f, 3)", "assertEqual(f(3), 5)"),
         "import pytest\nwith pytest.raises(ValueError, match='no'):\n    f(3)\nassert f(3) == 5",
         "import solution as s\nassert s.f(3) == 1\nassert f(3) == 2",
     ],
@@ -92,13 +79,8 @@ def test_a_contradiction_is_seen_however_it_is_written(tests: str) -> None:
         "assert f(3) > 5\nassert f(3)",
         "assert f(1) == 2 or f(3) == 5\nassert f(3) == 6",
         "assert not (f(3) == 5 and f(1) == 2)\nassert f(3) == 5",
-        CASE.format("assertWarns(Warning, f, 3)", "assertEqual(f(3), 5)"),
-        CASE.format("assertRaisesRegex(ValueError, 'no')", "assertEqual(f(3), 5)"),
-        CASE.replace("def test_a", "def setUp(self):\n        pass\n\n    def test_a").format(
-            "assertEqual(f(3), 4)", "assertEqual(f(3), 5)"
-        ),
-        "def test_a():\n    global f\n    assert f(3) == 4\n\ndef test_b(tmp_path):\n"
-        "    assert f(3) == 5\n",
+        # What stands in a pytest file is between its author and pytest.
+        "def test_a():\n    assert f(3) == 4\n\ndef test_b():\n    assert f(3) == 5\n",
     ],
 )
 def test_what_some_answer_fits_is_no_contradiction(tests: str) -> None:

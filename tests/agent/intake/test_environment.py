@@ -149,7 +149,7 @@ def test_files_that_the_program_imports_are_brought_also_through_each_other(tmp_
         "pack/deep.py": "z = 3\n",
     })
     path = tmp_path / "main.py"
-    files, notices = sibling_files(path, [path.read_text()])
+    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
 
     assert {file.path for file in files} == {
         "first.py", "second.py", "pack/__init__.py", "pack/tool.py", "pack/deep.py"
@@ -160,7 +160,7 @@ def test_files_that_the_program_imports_are_brought_also_through_each_other(tmp_
 def test_files_beyond_the_bound_are_left_out_and_named(tmp_path):
     lay(tmp_path, {"main.py": "import a\nimport b\n", "a.py": "", "b.py": "x = '\\0'\n"})
     path = tmp_path / "main.py"
-    files, notices = sibling_files(path, [path.read_text()], most=1)
+    files, notices = sibling_files(tmp_path, {path.name: path.read_text()}, most=1)
 
     assert [file.path for file in files] == ["a.py"]
     assert len(notices) == 1 and notices[0].startswith("b.py is left out")
@@ -171,7 +171,7 @@ def test_a_sibling_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "a.py").write_bytes(b"x = '\xff'\n")
     path = tmp_path / "main.py"
 
-    files, notices = sibling_files(path, [path.read_text()])
+    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
     assert files == () and "a.py" in notices[0] and "utf-8" in notices[0]
 
 

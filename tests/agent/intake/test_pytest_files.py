@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from agent import intake
+from agent.domain import REST, Script
 from agent.intake import NotFixable
 from agent.intake.pytest_files import notices_of_file
 
@@ -65,8 +66,11 @@ test_value = 3
 
 
 def nodes(text: str) -> list[str]:
-    found = intake.tests_from_file(text, "test_it.py")
-    return [test.node for test in found if test.kind == "script"]
+    """The nodes that are known without running the file."""
+    *found, rest = intake.tests_from_file(text, "test_it.py")
+    known = [test.node for test in found if test.kind == "script"]
+    assert rest.kind == "script" and (rest.node, rest.without) == (REST, tuple(known))
+    return known
 
 
 def test_the_same_tests_are_found_as_pytest_collects(tmp_path):
@@ -81,29 +85,59 @@ def test_the_same_tests_are_found_as_pytest_collects(tmp_path):
         line.partition("::")[2].partition("[")[0] for line in shown.splitlines() if "::" in line
     }
 
-    assert collected and set(nodes(EVERY_STYLE)) == collected
+    # What stands under a condition is left to the rest.
+    assert collected and {*nodes(EVERY_STYLE), "test_conditional"} == collected
 
 
 def test_each_test_holds_the_whole_file():
     text = "from calc import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"
-    (test,) = intake.tests_from_file(text, "test_calc.py")
 
-    assert (test.name, test.code, test.kind == "script" and test.node) == (
-        "test_add", text, "test_add"
+    assert intake.tests_from_file(text, "test_calc.py") == (
+        Script(name="test_add", origin="user", code=text, node="test_add", file="test_calc.py"),
+        Script(
+            name="test_calc.py::*", origin="user", code=text, node=REST, without=("test_add",),
+            file="test_calc.py",
+        ),
     )
 
 
-def test_a_file_of_plain_asserts_is_read_as_a_snippet():
-    tests = intake.tests_from_file("assert f(1) == 1\nassert f(2) == 4\n", "checks.py")
+ONLY_RUNNING_TELLS = {
+    "deleted": "def test_a(): pass\ndel test_a\n",
+    "assigned": "def test_a(): pass\ntest_a = None\n",
+    "conditional": "import sys\nif sys.path:\n    def test_a(): pass\n",
+    "a base from elsewhere":
+        "from cases import Base\nclass TestA(Base):\n    def test_a(self): pass\n",
+    "a data class": "import dataclasses\n@dataclasses.dataclass\nclass TestA:\n"
+    "    def test_a(self): pass\n",
+    "multiplied": "from parameterized import parameterized\nimport unittest\n"
+    "class A(unittest.TestCase):\n    @parameterized.expand([1])\n    def test_a(self, x): pass\n",
+    "switched off": "def test_a(): pass\ntest_a.__test__ = False\n",
+    "a property": "class TestA:\n    @property\n    def test_a(self): return 1\n",
+    "hidden by a subclass": "class TestA:\n    test_a = None\n    def test_a(self): pass\n",
+    "a decorator of its own": "make = len\n@make\ndef test_a(): pass\n",
+    "imported": "from cases import *\n",
+    "made": "import cases\ntest_a = cases.made()\n",
+}
 
-    assert [test.code for test in tests] == ["assert f(1) == 1", "assert f(2) == 4"]
+
+@pytest.mark.parametrize("text", ONLY_RUNNING_TELLS.values(), ids=ONLY_RUNNING_TELLS)
+def test_what_only_running_a_file_tells_is_left_to_the_rest(text: str) -> None:
+    assert nodes(text) == []
+
+
+def test_a_configuration_that_changes_what_is_found_leaves_all_to_the_rest() -> None:
+    text = "def test_a(): pass\n"
+    conftest = "def pytest_collection_modifyitems(items): items[:] = []\n"
+
+    assert [one.name for one in intake.tests_from_file(text, "test_it.py", "user", [conftest])] == [
+        "test_it.py::*"
+    ]
 
 
 @pytest.mark.parametrize("text, word", [
     ("def add_works():\n    assert add(1, 1) == 2\n", "add_works"),
     ("x = 1\n", "collects no test"),
     ("class TestIt:\n    def __init__(self): pass\n    def test_x(self): pass\n", "collects"),
-    ("async def test_later():\n    assert f()\n", "test_later"),
 ])
 def test_a_file_that_collects_nothing_is_refused_and_says_why(text, word):
     with pytest.raises(NotFixable, match=word) as refused:
@@ -112,21 +146,15 @@ def test_a_file_that_collects_nothing_is_refused_and_says_why(text, word):
     assert refused.value.category == "invalid_tests"
 
 
-def test_a_syntax_error_in_the_file_names_file_and_line():
-    with pytest.raises(NotFixable, match=r"test_it\.py.*line 2"):
-        intake.tests_from_file("def test_a():\n    assert (1\n", "test_it.py")
-
-
-def test_coroutines_and_lost_duplicates_are_named():
+def test_coroutines_are_tests_and_lost_duplicates_are_named():
     text = (
         "def test_a(): assert 1\n"
         "def test_a(): assert 2\n"
         "async def test_b(): assert 3\n"
     )
 
-    assert nodes(text) == ["test_a"]
-    coroutine, twice = notices_of_file(text, "test_it.py")
-    assert "test_b (line 3)" in coroutine
+    assert nodes(text) == ["test_a", "test_b"]
+    (twice,) = notices_of_file(text, "test_it.py")
     assert "test_a" in twice and "lines 1 and 2" in twice
 
 

@@ -91,8 +91,10 @@ INVALID = {
     "a helper nobody calls": ("def check(f):\n    assert f(1, 2) == 3", "nothing calls it"),
     "no check": ("x = add(1, 2)", "no assert"),
     "only comments": ("# later", "no code"),
-    "a test without assert": ("def test_add():\n    add(1, 2)\n", "no assert"),
     "a misspelt module": ("from solutoin import add\nassert add(1, 2) == 3", "from solution"),
+    "another name for the program": (
+        "from sums import add\ndef test_a(): assert add(1, 2) == 3\n", "import sums, but the"
+    ),
 }
 
 
@@ -127,6 +129,17 @@ def test_a_missing_package_is_not_fixable():
 def test_a_missing_package_of_the_tests_counts_too():
     with pytest.raises(NotFixable, match="polars"):
         make_task(ADD, tests=[TestText("import polars\nassert add(1, 2) == 3")])
+
+
+def test_an_import_that_is_tried_is_no_reason_to_refuse():
+    tests = "import pytest\ncalk = pytest.importorskip('calk')\ndef test_a(): assert calk.f()\n"
+    tried = (
+        "try:\n    import calk\nexcept ImportError:\n    calk = None\n"
+        "def test_b(): assert not calk\n"
+    )
+
+    for text in (tests, tried):
+        assert make_task(ADD, entry="calc.py", tests=[TestText(text, "test_it.py")]).task.tests
 
 
 def test_pytest_is_there_for_tests_whatever_is_installed():
@@ -170,7 +183,9 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
     )
     task = found.task
 
-    assert [test.name for test in task.tests] == ["assert add(2, 2) == 4", "TestAdd::test_one"]
+    assert [test.name for test in task.tests] == [
+        "assert add(2, 2) == 4", "TestAdd::test_one", "test_calc.py::*"
+    ]
     assert {file.path: file.text for file in task.support} == {
         "rates.py": "RATE = 2\n", "extra.txt": "1,2\n"
     }

@@ -124,62 +124,6 @@ def test_what_may_fail_is_no_truism(program, code):
     assert intake.vacuous(intake.tests_from_snippet(code, program=program), program) == {}
 
 
-TEST_FILE = '''
-import unittest
-from unittest import mock
-import pytest
-from solution import f
-from helpers import verify
-
-def same(a, b):
-    assert a == b
-
-def test_good(): assert f(1) == 1
-def test_helper(): same(f(1), 1)
-def test_foreign_helper(): verify(f)
-def test_raises():
-    with pytest.raises(TypeError):
-        f()
-def test_printed(capsys):
-    f(1)
-    assert capsys.readouterr().out == ""
-def test_mock():
-    m = mock.Mock()
-    f(m).go()
-    m.go.assert_called_once()
-@pytest.fixture
-def one(): return f(1)
-def test_fixture(one): assert one == 1
-class TestGroup:
-    def setup_method(self): self.x = f(1)
-    def test_attribute(self): assert self.x == 1
-class Case(unittest.TestCase):
-    def check(self, x): self.assertEqual(f(x), x)
-    def test_method_helper(self): self.check(1)
-
-def test_nothing(): f(1)
-def test_truism(): assert True
-class TestOdd(unittest.TestCase):
-    def test_odd(self): self.assertTrue((f(1) == 2, "message"))
-def test_elsewhere(): assert len("ab") == 2
-class TestEmpty:
-    def test_no_assert(self):
-        x = f(2)
-'''
-
-
-def test_only_functions_that_test_nothing_are_found_in_a_file():
-    tests = intake.tests_from_file(TEST_FILE, "test_it.py")
-    reasons = intake.vacuous(tests, PROGRAM)
-
-    assert set(reasons) == {
-        "test_nothing", "test_truism", "test_elsewhere", "TestEmpty::test_no_assert",
-        "TestOdd::test_odd",
-    }
-    line = TEST_FILE.split("\n").index("def test_nothing(): f(1)") + 1
-    assert reasons["test_nothing"] == f"test_nothing (line {line}) checks nothing: it has no assert"
-
-
 def test_a_reason_counts_lines_in_the_user_s_text():
     code = "a = f(1)\nassert a == 1\n\nassert True\n"
     with_lines = intake.make_task(PROGRAM, tests=[intake.TestText(code)]).notices
@@ -187,12 +131,8 @@ def test_a_reason_counts_lines_in_the_user_s_text():
     assert len(with_lines) == 1 and "(line 4)" in with_lines[0]
 
 
-@pytest.mark.parametrize("code", [
-    "if False:\n        assert f(1) == 2",
-    "try:\n        assert f(1) == 2\n    except AssertionError:\n        pass",
-    "assert callable(f)",
-])
-def test_a_test_function_that_cannot_fail_tests_nothing(code: str) -> None:
-    test = f"from solution import f\n\ndef test_a():\n    {code}\n"
-    with pytest.raises(intake.NotFixable, match="checks nothing"):
-        intake.paste(PROGRAM, test)
+@pytest.mark.parametrize("code", ["f(1)", "assert True", "if False:\n        assert f(1) == 2"])
+def test_what_a_test_of_a_file_shows_is_for_the_judge_to_say(code: str) -> None:
+    brought = intake.paste(PROGRAM, f"from solution import f\n\ndef test_a():\n    {code}\n")
+
+    assert brought.task.tests[0].name == "test_a" and brought.notices == ()

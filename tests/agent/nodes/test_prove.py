@@ -28,7 +28,10 @@ def seen(**changes: object) -> Evidence:
         (seen(unsettled="not all were tried"), "E2", "not all were tried within 2 s"),
         (seen(probes=99), "E2", "only 99 changed inputs could be tried, of 100 it takes"),
         (seen(new_failures=("f(0)",)), "E2", "`f(0)` gave a value before and fails now"),
-        (seen(others=1), "E2", "another behaviour fits the tests too"),
+        (seen(others=1), "E1", "one of 2 repairs that fit your tests: another behaves otherwise"),
+        (seen(others=2), "E1", "one of 3 repairs that fit your tests: the others behave otherwise"),
+        (seen(unwatched=("a > b",)), "E1", "no test takes both sides of `a > b` and notices"),
+        (seen(doubts=("`f(2)` gives 3: as long",)), "E2", "doubtful: `f(2)` gives 3: as long"),
         (seen(wavering=("f(2)",)), "E2", "`f(2)` is answered otherwise among other calls"),
     ],
 )

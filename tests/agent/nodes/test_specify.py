@@ -17,10 +17,11 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.nodes.prove import proof_of, seen_through
+from agent.nodes.prove import proof_of, seen_through, stands_in
 from agent.nodes.specify import hold_out, is_told
 from agent.roles import SpecTest
 from agent.state import Suite
+from agent.withheld import without
 
 
 def example(name: str) -> Example:
@@ -69,6 +70,22 @@ def test_the_only_failing_test_stays_visible() -> None:
     assert held_of(suite) == (["a", "b", "c"], ["d"], "")
 
 
+@pytest.mark.parametrize("aside", [
+    {"status": "skipped", "integrity": None}, {"vacuous": True},
+])
+def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str, object]) -> None:
+    five = (*FOUR, example("e"))
+    seen = report(a=True, b=False, c=True, d=True, e=True)
+    weak = seen.model_copy(update={"verdicts": (
+        *seen.verdicts[:4], verdict("e", True, **aside),
+    )})
+    assert held_of(hold_out(Suite(visible=five), seen, ADD))[1] == ["e"]
+    assert held_of(hold_out(Suite(visible=five), weak, ADD))[1] == ["d"]
+    fewer = weak.model_copy(update={"verdicts": (*weak.verdicts[:2], *weak.verdicts[3:])})
+    suite = Suite(visible=(*FOUR[:2], *five[3:]))
+    assert hold_out(suite, fewer, ADD) == suite
+
+
 def test_three_tests_are_all_shown() -> None:
     suite = Suite(visible=FOUR[:3])
     assert hold_out(suite, report(a=False, b=False, c=False), ADD) == suite
@@ -79,11 +96,65 @@ def test_a_passing_program_holds_nothing_out() -> None:
     assert hold_out(suite, report(a=True, b=True, c=True, d=True), ADD) == suite
 
 
-def test_tests_of_a_file_are_not_held_out() -> None:
-    suite = Suite(visible=tuple(
-        Script(name=name, origin="user", code="...", node=f"test_{name}") for name in "abcd"
+def of_a_file(code: str) -> Suite:
+    return Suite(visible=tuple(
+        Script(name=name, origin="user", code=code, node=f"test_{name}") for name in "abcd"
     ))
-    assert hold_out(suite, report(a=False, b=False, c=False, d=False), ADD) == suite
+
+
+def a_file(wanted: str = "57") -> str:
+    return f"from shop import f\nFAR = [(55, {wanted})]\n" + "".join(
+        f"def test_{name}():\n    assert f({number}) == {number + 3}\n"
+        for number, name in enumerate("abc")
+    ) + "def test_d():\n    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
+
+
+def test_a_test_of_a_file_is_held_out_with_its_text_and_its_tables() -> None:
+    code = a_file()
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    (held,) = suite.held_out
+    assert held == of_a_file(code).visible[3].model_copy(update={"origin": "held-out"})
+    assert names(suite.visible) == ["a", "b", "c"]
+    assert {test.code for test in suite.visible} == {without(code, "test_d")}
+    assert not any(told in suite.model_copy(update={"held_out": ()}).to_json()
+                   for told in ("57", "FAR", "test_d"))
+
+
+def test_a_test_of_a_file_whose_table_others_read_is_not_held_out() -> None:
+    code = a_file().replace("assert f(2) == 5", "assert f(2) == 5 and FAR")
+    suite = hold_out(of_a_file(code), report(a=False, b=True, c=True, d=True), ADD)
+    assert held_of(suite)[1] == ["b"]  # what it asks stands in no table
+
+
+def test_a_test_that_stands_in_the_programs_own_file_is_not_held_out() -> None:
+    code = a_file()
+    own = program(ADD.text + code.partition("\n")[2])
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), own)
+    assert held_of(suite)[1] == []
+
+
+def test_rows_that_others_ask_too_hold_no_test_of_a_file_out() -> None:
+    code = (
+        "from shop import f\nimport pytest\n" + "".join(
+            f"@pytest.mark.parametrize(('a', 'wanted'), [(1, 4), (2, 5)])\n"
+            f"def test_{name}(a, wanted):\n    assert f(a) == wanted\n" for name in "abcd"
+        )
+    )
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    assert held_of(suite) == (
+        list("abcd"), [], "each test asks what another asks, or shares its file's tables"
+    )
+
+
+def test_a_held_out_test_of_a_file_that_its_model_has_read_proves_no_more() -> None:
+    code = a_file()
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    seen = report(a=True, b=True, c=True, d=True)
+    read = "from shop import f\nFAR = [(55, 57)]\ndef test_d():\n" \
+        "    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
+    assert proof_of(seen, suite, ADD, "def f(): pass").level == "E2"
+    assert stands_in(suite.held_out[0], f"{read}    # and more")
+    assert not stands_in(suite.held_out[0], "def f(): pass")
 
 
 def brought(*codes: str) -> tuple[TestCase, ...]:
@@ -376,9 +447,9 @@ def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> N
 
 @pytest.mark.parametrize(
     ("integrity", "differs", "level"),
-    [("observed", False, "E2"), ("in-process", False, "E1"), ("outside", True, "E1")],
+    [("observed", False, "E2"), ("in-process", False, "E2"), ("outside", True, "E1")],
 )
-def test_weak_verdicts_and_other_types_never_lift_the_proof(
+def test_a_value_of_another_type_caps_the_proof_and_a_believed_pass_does_not(
     integrity: Integrity, differs: bool, level: ProofLevel
 ) -> None:
     seen = Report(
@@ -389,6 +460,30 @@ def test_weak_verdicts_and_other_types_never_lift_the_proof(
         ),
     )
     assert proof_of(seen, HELD, ADD).level == level
+
+
+def passing(*vacuous: str, skipped: str = "") -> Report:
+    """A report of the four tests after a repair, some of which pass whatever is answered."""
+    return Report(solution="s", verdicts=tuple(
+        verdict(name, True, vacuous=name in vacuous)
+        if name not in skipped else verdict(name, False, status="skipped", integrity=None)
+        for name in "abcd"
+    ))
+
+
+@pytest.mark.parametrize(("report", "level", "why"), [
+    (passing(*"abcd"), "E0", "0 of 4 tests pass, 4 vacuous; nothing is shown by any test"),
+    (passing("a", "b"), "E0",
+     "2 of 4 tests pass, 2 vacuous; nothing is shown by a test that failed before"),
+    (passing(skipped="ab"), "E0",
+     "2 of 4 tests pass, 2 skipped; nothing is shown by a test that failed before"),
+    (passing("d"), "E1", "3 of 4 tests pass, 1 vacuous; the held-out test shows nothing"),
+    (passing(skipped="d"), "E1", "3 of 4 tests pass, 1 skipped; the held-out test shows nothing"),
+    (passing("a"), "E2", "3 of 4 tests pass, 1 vacuous, 1 of them never seen by the repair"),
+])
+def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, why: str) -> None:
+    proof = proof_of(report, HELD, ADD, failed=frozenset("ab"))
+    assert (proof.level, proof.why) == (level, why)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.repair.facts import Candidate
 from agent.repair.rank import behaved
-from agent.repair.rivals import clusters, is_readable, telling_call
+from agent.repair.rivals import clusters, deliberate, is_readable, otherwise, telling_call
 
 
 def candidate(text: str, cost: float, *answers: str) -> Candidate:
@@ -59,3 +61,25 @@ def test_a_crash_where_the_base_gave_a_value_speaks_against() -> None:
         (candidate("calm", 2.0), candidate("crashing", 2.0)), (("0",), ("1",), ("!IndexError",))
     )
     assert crashing.penalty > calm.penalty
+
+
+def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
+    own = replace(candidate("own", 1.0, "1"), operator="comparison")
+    far = replace(candidate("far", 3.0, "2"), operator="guard")
+    near = replace(candidate("near", 1.5, "3"), operator="guard")
+    same = replace(candidate("same", 9.0, "4"), operator="comparison")
+    found = clusters([own, far, near, same], chosen="own")
+    assert [one.best.text for one in found] == ["own", "near", "same"]
+
+
+def test_equal_values_of_another_type_and_mere_failing_are_no_other_behaviour() -> None:
+    assert not otherwise(("1", "0"), ("True", "0.0"), frozenset())
+    assert not otherwise(("1",), ("!IndexError",), frozenset())
+    assert not otherwise(("1",), ("~",), frozenset())
+    assert otherwise(("1",), ("!ValueError",), frozenset({"ValueError"}))
+    assert otherwise(("1", "2"), ("1", "3"), frozenset())
+
+
+def test_exceptions_that_a_program_raises_by_itself_are_meant() -> None:
+    text = "def f(n):\n    assert n\n    if n:\n        raise ValueError('n')\n    raise KeyError\n"
+    assert deliberate(text) == {"ValueError", "KeyError", "AssertionError"}

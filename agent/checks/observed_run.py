@@ -1,0 +1,149 @@
+"""The observed witness: tests in one jailed process, the program in another, joined by a channel.
+
+The first never holds the program, the second never an expected value (`remote`). Its word decides
+only how far a pass is believed: rows are `passed`, or say in words why the test cannot be followed
+(`unsettled`), or how it came out otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.checks import shipping
+from agent.checks.brought import Brought
+from agent.checks.examples import LAST_WORD_S, ended
+from agent.domain import Script, TestCase
+from sandbox.sandbox import Process
+from sandbox.types import Job, Json, Limits, Outcome, SandboxError
+
+START_S = 30.0
+"""A busy machine may take this long to start two interpreters."""
+GRACE_S = 4.0
+"""The tests' process stops a test by itself; this much later the host does."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class ObservedRun:
+    """What the observed witness told, as far as it has come."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    problem: str = ""
+    """Why there are no more rows."""
+
+
+async def observe_snippets(
+    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
+) -> None:
+    """Observes snippets: a key for each, the test, and the program's output where it reads that."""
+    waiting = {key: (test, output) for key, test, output in tests}
+    while waiting:
+        payload: dict[str, Json] = {
+            "tests": [
+                {
+                    "name": key, "code": test.code, "output": output,
+                    "loose": not isinstance(test, Script),
+                }
+                for key, (test, output) in waiting.items()
+            ],
+        }
+        rows, last = await _session(brought, payload, [test for test, _ in waiting.values()])
+        run.rows |= rows
+        for key in rows:
+            waiting.pop(key)
+        if not rows:
+            run.problem = str(last.get("ended", "the tests' process began no test"))
+            return
+
+
+async def observe_file(
+    brought: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun
+) -> None:
+    """Observes one test file; a session of pytest for as long as no test ends the program."""
+    path = brought.test_path([*tests])
+    while True:
+        payload: dict[str, Json] = {
+            "file": path, "code": code,
+            "nodes": [[test.node, [*test.without]] for test in tests if isinstance(test, Script)],
+            "done": [*run.rows], "conftest": brought.has_conftest,
+        }
+        # The text goes by the channel: on disk another process might read it.
+        rows, last = await _session(brought, payload, tests, {path: ""}, shared=True)
+        run.rows |= rows
+        if "done" in last or "unloaded" in last or not rows:
+            run.problem = str(last.get("problem") or last.get("ended") or last.get("unloaded", ""))
+            return
+
+
+async def _session(
+    brought: Brought, payload: dict[str, Json], tests: Sequence[TestCase],
+    test_files: Mapping[str, str] | None = None, shared: bool = False,
+) -> tuple[dict[str, Row], Row]:
+    """One pair of processes: rows by name, and the last message that is none."""
+    common: dict[str, Json] = {"name": brought.name, "modules": list(brought.modules)}
+    wall_s = brought.test_s
+    total_s = START_S + len(tests) * (wall_s + GRACE_S)
+    ours = await shipping.shipment(
+        brought.sandbox, brought.task.sites, brought.needs_packages([*tests])
+    )
+    limits = Limits(wall_s=total_s, cpu_s=total_s)
+    tests_job = Job(
+        program=shipping.program("observe_tests"),
+        payload={**common, **payload, "wall_s": wall_s},
+        modules=ours.modules,
+        files={**brought.test_support, **(test_files or {})},
+        sites=ours.sites,
+        seed=brought.seeds.hash,
+        preload=brought.preload,
+        limits=limits,
+    )
+    solution_job = Job(
+        program=shipping.program("observe_solution"),
+        payload={**brought.payload, "last_site_is_ours": ours.last_site_is_ours},
+        # The same as the other's: both may come from one preloaded interpreter.
+        modules=ours.modules,
+        files=brought.files,
+        sites=ours.sites,
+        seed=brought.seeds.hash,
+        preload=brought.preload,
+        limits=limits,
+    )
+    async with brought.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
+        rows, last = await _listen(court, wall_s)
+        if "done" in last:
+            # Their end is nearer than that of processes that must be killed.
+            await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
+    return rows, last
+
+
+async def _listen(court: Process, wall_s: float) -> tuple[dict[str, Row], Row]:
+    """Takes the rows of one session as they come, until it ends or a test ends it."""
+    rows: dict[str, Row] = {}
+    begun = ""
+    patience_s = START_S
+    while True:
+        message = await court.receive(patience_s)
+        if isinstance(message, Outcome):
+            if begun:
+                rows[begun] = {"status": "error", "message": ended(message)}
+                return rows, {}
+            return rows, {"ended": message.stderr.strip()[-300:] or message.ended}
+        if not isinstance(message, dict):
+            raise SandboxError("the tests' process sent what is no message of ours")
+        match message:
+            case {"begin": str(name)}:
+                begun, patience_s = name, wall_s + GRACE_S
+            case {"verdict": dict(verdict), "name": str(name), "broken": broken, "last": last}:
+                rows[name], begun, patience_s = verdict, "", START_S
+                if broken or verdict.get("status") == "timeout":
+                    return rows, {}
+                if last:
+                    return rows, {"done": True}
+            case {"unloaded": dict(verdict)}:
+                return rows, {"unloaded": str(verdict.get("message"))}
+            case _:
+                return rows, message

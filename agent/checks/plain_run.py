@@ -1,0 +1,213 @@
+"""The plain witness: tests run as a user runs them, in one jailed process, with real objects.
+
+Its word is the outcome of each test, in pytest's own classes. It does not say whether a pass can
+be believed, but tells what the program was seen doing to its tests meanwhile (`signs`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.checks import shipping
+from agent.checks.brought import Brought
+from agent.checks.canary import Canary, Manner
+from agent.checks.examples import ended, explained, lacks_permission
+from agent.checks.masking import mask
+from agent.checks.signs import words
+from agent.domain import Script, TestCase
+from sandbox.sandbox import Process
+from sandbox.types import Job, Json, Limits, Outcome
+
+START_S = 30.0
+"""A busy machine may take this long to start an interpreter and to collect a file."""
+WALL_FACTOR = 3.0
+"""A test's deadline is processor time; on the wall it has so many times as much."""
+GRACE_S = 4.0
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class PlainRun:
+    """What the plain witness told."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    """Test, or node of pytest, to how it came out."""
+    signs: dict[str, list[str]] = field(default_factory=dict)
+    """Test to what was seen there, in words; under "" what was seen outside of any test."""
+    loaded: dict[str, str] = field(default_factory=dict)
+    """Modules to their files: relative to the program's folder, or absolute. Files of the program
+    that ran, as a module or otherwise, stand under their own path too."""
+    problem: str = ""
+    """Why no test could be collected."""
+    skipped: str = ""
+    """Why the whole file sets itself aside."""
+    wall_s: float = 0.0
+
+    def signs_of(self, test: str) -> list[str]:
+        """What was seen while the test ran, or outside of any."""
+        return [*self.signs.get(test, ()), *self.signs.get("", ())]
+
+
+async def run_snippets(
+    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], manner: Manner = ""
+) -> PlainRun:
+    """Runs snippets: a key for each, the test, and the program's output where it reads that."""
+    run = PlainRun()
+    waiting = {key: (test, output) for key, test, output in tests}
+    while waiting:
+        payload: dict[str, Json] = {
+            "words": "\n".join(test.code for test, _ in waiting.values()),
+            "tests": [
+                {
+                    "test": key, "code": test.code, "output": output,
+                    "loose": not isinstance(test, Script),
+                }
+                for key, (test, output) in waiting.items()
+            ],
+        }
+        before = len(run.rows)
+        asked = [test for test, _ in waiting.values()]
+        with_pytest = brought.needs_packages(asked)
+        await _one_process(brought, asked, payload, {}, with_pytest, manner, run)
+        for key in run.rows:
+            waiting.pop(key, None)
+        if waiting and len(run.rows) == before:
+            for key in waiting:
+                run.rows[key] = {"status": "error", "message": run.problem or "it did not run"}
+            break
+    return run
+
+
+async def run_file(
+    brought: Brought, code: str, tests: Sequence[TestCase], manner: Manner = "",
+    only: Sequence[str] = (),
+) -> PlainRun:
+    """Runs the tests of one file in one session of pytest, and again what is left after one
+    that ended the process. `only` are exact nodes; else all of the tests'."""
+    run = PlainRun()
+    path = brought.test_path([*tests])
+    nodes: list[Json] = [
+        [test.node, [*test.without]] for test in tests if isinstance(test, Script)
+    ]
+    while True:
+        payload: dict[str, Json] = {
+            "file": path, "nodes": [[node, []] for node in only] or nodes, "done": [*run.rows],
+            "words": code + "".join(
+                text for name, text in brought.test_support.items() if name.endswith(".py")
+            ),
+        }
+        before = len(run.rows)
+        finished = await _one_process(
+            brought, [*tests], payload, {path: code}, True, manner, run
+        )
+        if finished or len(run.rows) == before:
+            return run
+
+
+async def _one_process(
+    brought: Brought, asked: list[TestCase], payload: dict[str, Json],
+    test_files: Mapping[str, str], with_pytest: bool, manner: Manner, run: PlainRun,
+) -> bool:
+    """Runs what is left in one process; whether it came to its end."""
+    key = secrets.token_bytes(32)
+    canary = Canary(manner, f"_{secrets.token_hex(8)}")
+    ours = await shipping.shipment(brought.sandbox, brought.task.sites, with_pytest)
+    starts, connects = brought.grants(asked)
+    files = {
+        path: canary.program(text) if path.endswith(".py") else text
+        for path, text in brought.files_for(asked).items()
+    }
+    tests = {path: canary.test(text) for path, text in test_files.items()}
+    laid = {**brought.test_support, **files, **tests}
+    program = [path for path in files if path.endswith(".py") and path not in brought.test_support]
+    told = brought.payload | payload | {"text": files[brought.solution.entry]}
+    code = "\n".join(dict.fromkeys(test.code for test in asked))
+    helpers: list[Json] = [*brought.helpers(code)]
+    told |= {
+        "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
+        "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
+        "texts": "\n".join(mask(files[path]) for path in program),
+        "names": [*sorted(brought.all_modules)],
+    }
+    job = Job(
+        program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,
+        stdin=brought.task.stdin, sites=ours.sites, seed=brought.seeds.hash,
+        preload=brought.preload, limits=Limits(wall_s=3600.0, cpu_s=3600.0),
+        processes=starts, loopback=connects,
+    )
+    async with brought.sandbox.start(job) as process:
+        finished = await _heard(process, key, brought, run)
+        if any(lacks_permission(row) for row in run.rows.values()):
+            refusals = (await process.kill()).refusals
+            run.rows = {name: explained(row, refusals) for name, row in run.rows.items()}
+    return finished
+
+
+async def _heard(process: Process, key: bytes, brought: Brought, run: PlainRun) -> bool:
+    """Takes what the process tells until it is done, or has ended."""
+    patience_s = START_S
+    begun, count = "", 0
+    while True:
+        message = await process.receive(patience_s)
+        if isinstance(message, Outcome):
+            _cut_off(message, begun, brought, run)
+            return False
+        told = _told(message, key, count)
+        if told is None:
+            run.signs.setdefault("", []).append(words("forged-word"))
+            continue
+        count += 1
+        match told:
+            case {"begin": str(begun)}:
+                patience_s = brought.test_s * WALL_FACTOR + GRACE_S
+            case {"ended": str(test)}:
+                run.rows[test] = told
+                run.wall_s += float(told.get("wall_s", 0.0))
+                if told["status"] == "timeout":
+                    brought.late.append(test)
+                begun, patience_s = "", START_S
+            case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
+                run.signs.setdefault(test, []).append(words(sign, detail))
+            case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
+                run.problem, run.loaded = problem, {**run.loaded, **loaded}
+                run.skipped = str(told.get("skipped", ""))
+                return True
+
+
+def _told(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+    """What our own runner says; `None` for anything else."""
+    match message:
+        case {"said": str(text), "mark": str(mark)}:
+            keyed = hashlib.blake2b(key=key, digest_size=16)
+            keyed.update(f"{count}\0{text}".encode("utf-8", "surrogatepass"))
+            if secrets.compare_digest(keyed.hexdigest(), mark):
+                told = json.loads(text)
+                return told if isinstance(told, dict) else None
+    return None
+
+
+def _cut_off(outcome: Outcome, begun: str, brought: Brought, run: PlainRun) -> None:
+    """The process is gone: in the midst of a test, or outside of any."""
+    if begun:
+        if outcome.ended == "timeout":
+            brought.late.append(begun)
+            run.rows[begun] = {
+                "status": "timeout", "message": f"no end within {brought.test_s:g} s",
+            }
+        else:
+            run.rows[begun] = {"status": "error", "message": ended(outcome)}
+        return
+    if run.rows:
+        run.signs.setdefault("", []).append(words("ended-early"))
+    if not run.problem:
+        said = outcome.stderr.strip().rpartition("\n")[2][-300:]
+        run.problem = (
+            "collecting the tests came to no end" if outcome.ended == "timeout"
+            else said or ended(outcome)
+        )

@@ -1,0 +1,493 @@
+"""Runs one test file by pytest as a user does, and tells the host how each test came out.
+
+The outcome classes are pytest's: passed, failed, error (setup, teardown or collection), skipped,
+xfailed, xpassed. Beside them it tells how many checks held, and which did not although the test
+passed: a program may have swallowed them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import linecache
+import os
+import sys
+import unittest
+import unittest.case
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+import pytest
+from _pytest import outcomes, raises, recwarn
+from _pytest.assertion import rewrite
+from _pytest.mark import structures
+
+from agent.checks.nodes import stands_for
+from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
+from agent.checks.transform import constant_asserts
+from agent.checks.wording import first_line
+
+PLUGINS: dict[str, str] = {
+    "mocker": "pytest_mock", "asyncio": "pytest_asyncio.plugin", "anyio": "anyio.pytest_plugin",
+    "benchmark": "pytest_benchmark.plugin", "freezer": "pytest_freezegun", "trio": "pytest_trio",
+    "hypothesis": "_hypothesis_pytestplugin", "timeout": "pytest_timeout",
+    "requests_mock": "requests_mock.contrib._pytest_plugin", "httpx_mock": "pytest_httpx",
+    "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
+}
+"""Words of a test file that need a plugin; none is loaded by itself, which would take long."""
+CONFIGURED = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini",
+    "setup.cfg",
+)
+IDLE_FLAGS = (
+    "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
+    "--isort", "--pylint", "--ruff", "--ruff-format",
+)
+IDLE_OPTIONS = (
+    "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
+    "--numprocesses", "--maxprocesses", "--html",
+)
+"""What a project's settings ask of plugins that have no say in how a test comes out."""
+_SETTING_ASIDE = ("skip", "xfail", "expectedfailure")
+_ASSERTING = ("assert", "fail", "run", "__call__")
+"""How the names of those methods of unittest begin by which a test fails."""
+
+
+class Checks:
+    """Counts the checks of a test that held, and remembers those that did not."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.held = 0
+        self._hidden: dict[tuple[str, int], str] = {}
+
+    @property
+    def hidden(self) -> list[str]:
+        """Checks that did not hold where the program could hide it, and did not hold later."""
+        return [*self._hidden.values()]
+
+    def reset(self) -> None:
+        """A test begins."""
+        self.held, self._hidden = 0, {}
+
+    def install(self) -> None:
+        """Has pytest's rewritten asserts, unittest's and `pytest.raises` tell of themselves."""
+        rewrite._check_if_assertion_pass_impl = self._passes
+        names: Any = vars(rewrite)
+        names["_format_explanation"] = self._heard(names["_format_explanation"])
+        for name, function in [*vars(unittest.TestCase).items()]:
+            if name.startswith("assert") and callable(function):
+                setattr(unittest.TestCase, name, self._counted(function))
+        for owner in (raises.RaisesExc, raises.RaisesGroup, recwarn.WarningsChecker):
+            owner.__exit__ = self._counted(owner.__exit__)  # type: ignore[method-assign]
+        for kind in (outcomes.OutcomeException, unittest.SkipTest):
+            self._told_of(kind)
+        names = vars(unittest.case)
+        stop: Any = names["_ShouldStop"]
+        # A builtin's own constructor cannot be replaced; that of a class in its place can.
+        names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
+        self._told_of(names["_ShouldStop"])
+        structures.store_mark = self._marked(structures.store_mark)
+        if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
+            self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
+
+    def _passes(self) -> bool:
+        """Called where an assert of the test holds; no explanation is wanted."""
+        self.held += 1
+        if self._hidden:
+            frame = sys._getframe(1)
+            self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
+        return False
+
+    def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
+        def heard(text: str) -> str:
+            self._fails(sys._getframe(1), text)
+            return explain(text)
+
+        return heard
+
+    def _fails(self, frame: Any, text: str) -> None:
+        where = frame
+        while where is not None and where.f_code.co_filename not in self._run.guard.tests:
+            where = where.f_back
+        if where is None or "AssertionError" in self._run.payload["words"] or _is_constant(where):
+            return  # the test means it to fail
+        outer = where
+        while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
+            outer = outer.f_back
+        if outer is not None:
+            self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+            return
+        while where is not None and where.f_code.co_filename in self._run.guard.tests:
+            if _hides(where):
+                self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+                return
+            where = where.f_back
+
+    def _counted(self, function: Any) -> Any:
+        checks = self
+
+        def checked(*args: Any, **named: Any) -> Any:
+            held = checks.held
+            try:
+                result = function(*args, **named)
+            except AssertionError as error:
+                checks._fails(sys._getframe(1), str(error))
+                raise
+            checks.held = held + 1
+            if function.__name__ == "assertEqual":
+                checks._run.compared(*args[1:3])
+            return result
+
+        checked.__name__ = function.__name__
+        checked.__doc__ = function.__doc__
+        return checked
+
+    def _marked(self, store: Any) -> Any:
+        def marked(owner: Any, mark: Any, **named: Any) -> None:
+            if mark.name in ("skip", "skipif", "xfail") and self._run.guard.acting():
+                self._run.guard.note("control-flow", mark.name)
+            store(owner, mark, **named)
+
+        return marked
+
+    def replaced(self, case: Any) -> None:
+        """Notes asserts of unittest that the program has put in another's place."""
+        if not isinstance(case, unittest.TestCase):
+            return
+        for owner in (case, *type(case).__mro__):
+            for name, value in vars(owner).items():
+                mine = name.startswith(_ASSERTING) and hasattr(unittest.TestCase, name)
+                if mine and self._run.guard.is_programs(value):
+                    self._run.guard.note("changed-runner", name)
+
+    def _told_of(self, kind: Any) -> None:
+        before = kind.__init__
+
+        def made(error: Any, *args: Any, **named: Any) -> None:
+            before(error, *args, **named)
+            if self._run.guard.acting():
+                self._run.guard.note("control-flow", type(error).__name__)
+
+        kind.__init__ = made
+
+
+def _is_constant(frame: Any) -> bool:
+    """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return frame.f_lineno in constant_asserts(tree)
+
+
+def _hides(frame: Any) -> bool:
+    """Whether what fails on the line that runs in a test's frame is hidden right there: by a
+    `with` that could be the program's, or by a name that does not say that it is that of
+    AssertionError."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    for catching in reversed([*_around(tree, frame.f_lineno)]):
+        if isinstance(catching, ast.withitem):
+            words = ast.unparse(catching.context_expr)
+            call = catching.context_expr
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_CATCHING):
+                caught = call.args[:1] if words.startswith("pytest.") else call.args
+            elif words.startswith(("pytest.", "self.", "patch", "mock.")):
+                continue
+            else:
+                return True
+        elif catching.type is None:
+            return False
+        else:
+            caught = [catching.type]
+        plain, foreign = _asserts_among(caught, frame)
+        if plain or foreign:
+            return not plain
+    return False
+
+
+_CATCHING = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
+_SAYING_SO = ("AssertionError", "Exception", "BaseException")
+
+
+def _around(tree: ast.Module, line: int) -> Iterator[ast.withitem | ast.ExceptHandler]:
+    """What may catch an exception of this line, the outermost first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With | ast.AsyncWith) and _holds([node], line):
+            yield from node.items
+        elif isinstance(node, ast.Try | ast.TryStar) and _holds(node.body, line):
+            yield from reversed(node.handlers)
+
+
+def _holds(body: Sequence[ast.stmt], line: int) -> bool:
+    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+
+
+def _asserts_among(caught: Sequence[ast.expr], frame: Any) -> tuple[bool, bool]:
+    """Whether they catch a failing assert, by a name that says so; and by another."""
+    plain = foreign = False
+    for one in caught:
+        if isinstance(one, ast.Tuple):
+            inner = _asserts_among(one.elts, frame)
+            plain, foreign = plain or inner[0], foreign or inner[1]
+        elif isinstance(one, ast.Name) and one.id in _SAYING_SO:
+            plain = True
+        elif _catches(_value(one, frame)):
+            foreign = True
+    return plain, foreign
+
+
+def _value(node: ast.expr, frame: Any) -> Any:
+    """What a dotted name stands for in a frame; `None` where it cannot be told."""
+    match node:
+        case ast.Name(id=name):
+            return frame.f_locals.get(name, frame.f_globals.get(name))
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_value(owner, frame), name, None)
+    return None
+
+
+def _catches(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_catches, value))
+    return isinstance(value, type) and issubclass(AssertionError, value)
+
+
+class Reporter:
+    """A plugin that tells the host of each test."""
+
+    def __init__(self, run: Run, checks: Checks) -> None:
+        self._run = run
+        self._checks = checks
+        self._wanted: list[tuple[str, list[str]]] = run.payload["nodes"]
+        self._done = {*run.payload["done"]}
+        self._words: str = run.payload["words"]
+        self._reports: list[Any] = []
+        self._raised: BaseException | None = None
+        self.problem = ""
+        self.skipped = ""
+        self.collected = 0
+
+    def pytest_addoption(self, parser: Any) -> None:
+        """Takes what is meant for plugins that are not here."""
+        group = parser.getgroup("idle")
+        for name in IDLE_FLAGS:
+            group.addoption(name, action="store_true", dest=f"idle {name}")
+        for name in IDLE_OPTIONS:
+            group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
+        # Only plugins of pytest's own may have an option of one small letter.
+        group._addoption("-n", dest="idle -n")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """pytest is set up; from here on it stays as it is."""
+        self._run.guard.configured()
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that cannot be collected says why."""
+        if report.failed and not self.problem:
+            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
+            told = [line[1:].strip() for line in lines if line.startswith("E ")]
+            self.problem = (told or lines or ["the file cannot be collected"])[0]
+        elif report.skipped:
+            said = report.longrepr
+            self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
+
+    def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
+        """Leaves the tests that were asked for."""
+        self.collected = len(items)
+        for item in items:
+            for name, word in _SET_ASIDE_BY.items():
+                if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
+                    self._run.guard.note("control-flow", word)
+        items[:] = [
+            item for item in items
+            if node_of(item) not in self._done and self._is_wanted(node_of(item))
+        ]
+
+    def _is_wanted(self, name: str) -> bool:
+        return any(stands_for(node, without, name) for node, without in self._wanted)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
+        """One test from its begin to its end."""
+        node = node_of(item)
+        self._reports, self._raised = [], None
+        self._checks.reset()
+        self._run.begin(node)
+        try:
+            return (yield)
+        except Deadline:
+            return True
+        finally:
+            self._told(node, item)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> Generator[None, Any, Any]:
+        """The test's own function: what it raises, before anyone else hears of it."""
+        try:
+            return (yield)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        """The test with its instance, which is gone afterwards."""
+        try:
+            return (yield)
+        finally:
+            self._checks.replaced(getattr(item, "instance", None))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A phase of a test is over."""
+        self._reports.append(report)
+
+    def _told(self, node: str, item: Any) -> None:
+        status, failed = outcome_of(self._reports)
+        told: dict[str, Any] = {"checks": self._checks.held, "checking": _checks_anything(item)}
+        if status in ("failed", "error") and failed is not None:
+            told |= explained(failed, item)
+        elif status in ("skipped", "xfailed"):
+            said = failed.longrepr if failed is not None else ""
+            told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+        if status in ("skipped", "xfailed") and not any(
+            word in self._run.payload["words"].lower() for word in _SETTING_ASIDE
+        ):
+            self._run.guard.note("control-flow", f"the test is {status}, and not by its own words")
+        if status == "passed":
+            if self._checks.hidden:
+                self._run.guard.note("swallowed", self._checks.hidden[0])
+            if self._raised is not None:
+                self._run.guard.note("changed-runner", "an exception of the test was lost")
+        self._run.end(node, status, **told)
+
+
+_SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
+"""Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
+
+
+def node_of(item: Any) -> str:
+    """A node id without the file's name."""
+    return str(item.nodeid.partition("::")[2])
+
+
+def outcome_of(reports: list[Any]) -> tuple[str, Any]:
+    """The outcome class of a test, and the report that decided it."""
+    found: tuple[str, Any] = ("error", None)
+    for report in reports:
+        if hasattr(report, "wasxfail"):
+            if report.skipped:
+                found = ("xfailed", report)
+            elif report.passed and report.when == "call":
+                found = ("xpassed", report)
+            continue
+        if report.failed:
+            found = ("failed" if report.when == "call" else "error", report)
+            if report.when != "teardown":
+                return found
+        elif report.skipped:
+            return ("skipped", report)
+        elif report.when == "call" and report.passed:
+            found = ("passed", report)
+    return found
+
+
+def explained(report: Any, item: Any) -> dict[str, Any]:
+    """A failure in words: pytest's own, and where it was a comparison its sides."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
+    told: dict[str, Any] = {"message": first_line(message)}
+    lines = message.split("\n")
+    head = lines[0].removeprefix("AssertionError: ")
+    if head.startswith("assert "):
+        told |= _sides(head.removeprefix("assert "))
+        where = next((line for line in lines[1:] if "where" in line and " = " in line), "")
+        if where:
+            told["call"] = where.partition(" = ")[2].strip()
+    if report.when != "call":
+        told["message"] = f"{report.when}: {told['message']}"
+    line = getattr(crash, "lineno", None)
+    path = getattr(crash, "path", "")
+    if line and "assert" not in head:
+        told["message"] += f" at line {line} ({os.path.basename(str(path))})"
+    return told
+
+
+def _marked(text: str) -> str:
+    """Of a failure that is no exception's, such as a fixture that is not there, the lines that
+    pytest marks; all where it marks none."""
+    marked = [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
+    return "\n".join(marked) or text
+
+
+def _sides(words: str) -> dict[str, str]:
+    try:
+        node = ast.parse(words, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        return {"got": ast.unparse(node.left), "expected": ast.unparse(node.comparators[0])}
+    return {}
+
+
+def _checks_anything(item: Any) -> bool:
+    """Whether a check stands in the test's own function as it is written in its file, or in
+    those that it names."""
+    name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+    try:
+        tree = ast.parse("".join(linecache.getlines(str(item.path))))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    functions = {
+        node.name: [*ast.walk(node)] for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    own = functions.get(name, [])
+    named = {one.id for one in own if isinstance(one, ast.Name)} & functions.keys()
+    # `assert False` stands where nobody should come.
+    return any(
+        isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
+        for part in (name, *named) for one in functions.get(part, ())
+    )
+
+
+def run_file(run: Run) -> None:
+    """Runs the wanted tests of one file in one session of pytest."""
+    payload = run.payload
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    checks = Checks(run)
+    checks.install()
+    reporter = Reporter(run, checks)
+    run.guard.remember(ROOTS)
+    run.guard.watch()
+    forget_runner()
+    arguments = _arguments(payload, run.folder)
+    # As where a user has typed it.
+    sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), payload["file"]]
+    sys.orig_argv[:] = [sys.executable, "-m", "pytest", payload["file"]]
+    # pytest writes a project's own options into the list that it is given.
+    code = pytest.main([*arguments], plugins=[reporter])
+    if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
+        # A project's own options may want plugins that are not here.
+        code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
+    run.done(reporter.problem, reporter.skipped)
+
+
+def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
+    arguments = [
+        # How a spoilt test fails is nobody's concern, and takes long to tell.
+        payload["file"], "-q", "--no-header", f"--tb={'no' if payload['manner'] else 'short'}",
+        "-p", "no:cacheprovider",
+        "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
+        "-o", "enable_assertion_pass_hook=true",
+    ]
+    if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURED):
+        arguments += ["-c", os.devnull]
+    for word, plugin in PLUGINS.items():
+        if word in payload["words"] and importlib.util.find_spec(plugin.partition(".")[0]):
+            arguments += ["-p", plugin]
+    return arguments

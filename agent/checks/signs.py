@@ -1,0 +1,206 @@
+"""Signs that a program acts on its tests, and what each means.
+
+A sign is the name of a rule. Those seen acting, at run time, take belief away from a pass; those
+only written in the program's text lower it to `in-process`, and forbid a candidate that a search
+or a model wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+
+ACTING: dict[str, str] = {
+    "frames": "it looks into the frames of whoever calls it",
+    "collector": "it searches the memory by the garbage collector",
+    "tracer": "it traces or profiles what runs, and looks into it",
+    "memory": "it reads or writes raw memory",
+    "audit-hook": "it listens to what the interpreter does",
+    "exchanged-code": "it exchanges the code of a function that is not its own",
+    "test-source": "it opens the source of its tests",
+    "expected-data": "it opens the data that its tests expect",
+    "changed-runner": "pytest, unittest or the runner were changed",
+    "changed-builtin": "a builtin was replaced",
+    "module-table": "it looks through the modules that are loaded, or puts others in their place",
+    "planted-module": "a module with a library's name was planted",
+    "control-flow": "it raises what a test framework steers by",
+    "swallowed": "it swallows a failing assert of the test",
+    "stop-iteration": "a StopIteration comes out of what is no iterator",
+    "no-check": "the test passes without one completed check",
+    "equal-to-all": "an object of it is equal to anything",
+    "forged-word": "something else than the runner spoke to the judge",
+    "ended-early": "the process ended in the midst of a run",
+}
+"""Signs seen at run time, in words that follow "not believed:"."""
+
+WRITTEN: dict[str, str] = {
+    "foreign-module": "it claims that its own code is a library's",
+    "shadowed-name": "it has a name of its own for what the test takes from Python",
+    "broad-alias": "it calls an exception that catches nearly all by a name of its own",
+}
+"""Signs in the program's text."""
+
+DEEP = (
+    "f_locals", "f_globals", "f_lineno", "f_trace", "f_builtins", "co_consts", "co_code",
+    "getargvalues", "getinnerframes", "getouterframes", "code_context", "getclosurevars",
+)
+"""What reads or changes a frame, in a program's text."""
+
+RAW = ("py_object", "from_address", "memmove", "memset", "POINTER")
+"""What makes something of an address, in a program's text."""
+HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
+"""Who called, as namedtuple asks for it: to say where a class comes from."""
+
+EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
+"""Words in the names of files that hold what tests expect."""
+
+
+def words(sign: str, detail: str = "") -> str:
+    """What a sign means, for people."""
+    said = ACTING.get(sign) or WRITTEN.get(sign) or sign
+    return f"{said} ({detail})" if detail else said
+
+
+_EQUALITY = (
+    "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
+    "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal", "approx", "ANY",
+)
+"""What a text needs for an object that equals anything, by all ways that are known to us."""
+
+
+def may_equal_anything(program: str) -> bool:
+    """Whether an object of a program could be equal to anything at all."""
+    return any(word in program for word in _EQUALITY)
+
+
+@lru_cache(maxsize=1024)
+def written_for(program: str, test: str, beside: bool) -> str:
+    """What of a program's text lowers a pass of this test, in words; `beside` says that the
+    test sees all names of the program."""
+    tree, asked = _tree(program), _tree(test)
+    if tree is None or asked is None:
+        return ""
+    if any(_claims_a_library(node) for node in ast.walk(tree)):
+        return WRITTEN["foreign-module"]
+    broad = sorted(_broad(tree) & {
+        getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(asked)
+    })
+    if broad:
+        return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
+    shadowed = sorted(_bound(tree) & _meant(asked, beside))
+    if shadowed:
+        return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def reaching(program: str) -> str:
+    """What in a program's text could reach into tests that share its process, in words.
+
+    A pass that was seen from outside needs no such care: there was nothing to reach."""
+    tree = _tree(program)
+    if tree is None:
+        return ""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
+                return f"{ACTING['frames']} ({name})"
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
+            ) | ast.For(iter=ast.Attribute(attr="modules")) | ast.comprehension(
+                iter=ast.Attribute(attr="modules")
+            ) | ast.Call(func=ast.Name(id="list" | "tuple" | "sorted" | "dict"), args=[
+                ast.Attribute(attr="modules")
+            ]):
+                return ACTING["module-table"]
+    return ""
+
+
+def introduced(before: str, after: str, tests: Iterable[str]) -> str:
+    """What an edit brings into a program that only a forger needs, in words."""
+    if reaching(after) and not reaching(before):
+        return reaching(after)
+    for test in dict.fromkeys(tests):
+        sign = written_for(after, test, True)
+        if sign and not written_for(before, test, True):
+            return sign
+    return ""
+
+
+def _broad(tree: ast.Module) -> set[str]:
+    """Names of a program's own for an exception that catches nearly all."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            named = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            if isinstance(node.value, ast.Name | ast.Tuple) and named & _CATCH_ALL:
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+_CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
+_KNOWN = frozenset(
+    "Decimal Fraction Path datetime date timedelta isclose approx pytest unittest Counter deque "
+    "OrderedDict defaultdict".split()
+)
+"""Classes and functions of Python that a snippet means though it does not import them."""
+_LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy"}
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _claims_a_library(node: ast.AST) -> bool:
+    """`f.__module__ = "math"`; `functools.wraps` does as much honestly, without writing it."""
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(
+            isinstance(target, ast.Attribute) and target.attr in ("__module__", "__class__")
+            for target in targets
+        )
+    return False
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that a program defines at its top."""
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(
+                name=name
+            ):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def _meant(test: ast.Module, beside: bool) -> set[str]:
+    """Names that a test means as Python's or a library's, where the program's would be taken:
+    it sees all of them, or imports them with a star."""
+    star = any(
+        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+        for node in ast.walk(test)
+    )
+    if not (star or beside):
+        return set()
+    imported = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in ast.walk(test)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
+    } | (_KNOWN if beside else set())
+    used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    python = {name for name in used if hasattr(builtins, name)}
+    if beside and python == used:
+        return imported  # a test of the program's own `sum`, say, and of nothing else
+    return (python | imported) & used

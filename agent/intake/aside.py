@@ -1,0 +1,149 @@
+"""Failures that say nothing against the program: of its surroundings, of the tests', or of ours.
+
+A test that fails so on the program as it came is set aside with its reason: it drives no search
+and vetoes no repair. What decides is the word of the verdict alone, by one table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from agent.domain import REST, SET_ASIDE, VETOING_ORIGINS, Report, Script, Task, TestCase, Verdict
+from agent.intake.environment import (
+    Missing,
+    installed_modules,
+    is_misspelt,
+    standard_modules,
+)
+from sandbox.types import REFUSALS
+
+_HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
+_NO_PATH = r"(?!: ')"
+_OUTSIDE: tuple[tuple[str, str], ...] = (
+    (r"^setup: fixture '(\w+)' not found",
+     "it asks for the fixture {0}, which is not here: its plugin or its conftest is missing"),
+    (r"async def functions are not natively supported",
+     "it is a coroutine, and no plugin that runs those is here"),
+    (r"\[Errno -[23]\] (?:Name or service not known|Temporary failure in name resolution)",
+     REFUSALS["network"]),
+    (r"\[Errno 101\] Network is unreachable", REFUSALS["network"]),
+    (_HEAD + r"PermissionError: \[Errno 13\] Permission denied" + _NO_PATH + ".*; the jail ",
+     REFUSALS["network"]),
+    (_HEAD + r"PermissionError: \[Errno 1\] Operation not permitted" + _NO_PATH + ".*; the jail ",
+     f"{REFUSALS['processes']}, and no signal to another"),
+    (_HEAD + r"BlockingIOError: \[Errno 11\] .*; the jail ", REFUSALS["processes"]),
+    (_HEAD + r"FileNotFoundError: .* \(synchronize\.py\)", REFUSALS["processes"]),
+    (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
+     REFUSALS["files"]),
+    (_HEAD + r"OSError: \[Errno 30\] Read-only file system", REFUSALS["files"]),
+    (r"^(a test file needs files, and at this level .*)", "that is for us to mend: {0}"),
+    (r"^it did not run$", "a fault of ours: it did not run"),
+)
+"""What a verdict's message has in it, and why the test is set aside then."""
+_NO_MODULE = re.compile(_HEAD + r"ModuleNotFoundError: No module named '([\w.]+)'")
+_DOCTEST = "a doctest that failed before; --doctests has it count"
+_LISTED = 3
+
+
+def outside(verdict: Verdict, task: Task, installed: Collection[str]) -> str:
+    """Why a failure is not the program's, in words; empty where it may be. `installed` are the
+    modules that can be imported beside Python's."""
+    for pattern, words in _OUTSIDE:
+        if found := re.search(pattern, verdict.message, re.DOTALL):
+            return words.format(*found.groups())
+    if found := _NO_MODULE.search(verdict.message):
+        return _absent(found.group(1).partition(".")[0], task, installed)
+    beside = any(one.origin in VETOING_ORIGINS - {"doctest"} for one in task.tests)
+    if verdict.origin == "doctest" and beside and not task.doctests:
+        return _DOCTEST
+    return ""
+
+
+def _absent(name: str, task: Task, installed: Collection[str]) -> str:
+    """That a package is not installed; a module that is misspelt, or the program's, is a bug."""
+    files = (*task.support, *(task.solution.files if task.solution else ()))
+    near = {file.path.partition("/")[0].removesuffix(".py") for file in files}
+    known = standard_modules((3, 11)) | near | {*installed}
+    if name in known or is_misspelt(name, known):
+        return ""
+    return f"the package {name} is not installed here. {Missing(name, 0).advice}"
+
+
+def apart(report: Report, task: Task) -> Report:
+    """A report of the program as it came, with a reason at each failure that is not its own."""
+    if not any(verdict.fails for verdict in report.verdicts):
+        return report
+    installed = installed_modules(task.sites)
+    return report.model_copy(update={"verdicts": tuple(
+        verdict.model_copy(update={"aside": outside(verdict, task, installed)})
+        if verdict.fails else verdict
+        for verdict in report.verdicts
+    )})
+
+
+def remaining(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
+    """The tests without what a report sets aside, and without the rests of files in which pytest
+    has found no more."""
+    aside: dict[str, list[str]] = {}
+    for verdict in report.verdicts:
+        if verdict.aside:
+            aside.setdefault(verdict.test, []).append(verdict.name)
+    judged = {verdict.test for verdict in report.verdicts if not verdict.aside}
+    collected = {
+        test.code for test in tests if any(
+            v.test == test.name and v.status != "error" for v in report.verdicts
+        )
+    }
+    kept: list[TestCase] = []
+    for test in tests:
+        if isinstance(test, Script) and test.node == REST and test.name not in judged:
+            if test.code not in collected:
+                kept.append(test)
+        elif test.name not in aside:
+            kept.append(test)
+        elif isinstance(test, Script) and test.name in judged:
+            nodes = [_node(test, name) for name in aside[test.name]]
+            kept.append(test.model_copy(update={"without": (*test.without, *nodes)}))
+    return tuple(kept)
+
+
+def _node(test: Script, name: str) -> str:
+    """The pytest node of a verdict of a test."""
+    return name if test.node == REST else test.node + name.removeprefix(test.name)
+
+
+def aside_words(report: Report) -> str:
+    """What is told of all that is set aside; empty where nothing is."""
+    found: dict[str, list[str]] = {}
+    for verdict in report.verdicts:
+        if verdict.aside:
+            found.setdefault(verdict.aside, []).append(f"`{verdict.name}`")
+    sentences = []
+    for reason, names in found.items():
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        verb = "is" if len(names) == 1 else "are"
+        sentences.append(f"{', '.join(names[:_LISTED])}{more} {verb} set aside: {reason}")
+    return ". ".join(sentence.rstrip(".") for sentence in sentences)
+
+
+def faithful(report: Report, first: Report, tests: Sequence[TestCase]) -> Report:
+    """A repair's report beside that of the program as it came: a test that is newly set aside, or
+    that pytest finds no more, has not passed."""
+    before = {verdict.name: verdict for verdict in first.verdicts}
+    verdicts = [
+        verdict.model_copy(update={"doubt": f"it is {verdict.status} now, and was not before"})
+        if verdict.status in ("skipped", "xfailed") and verdict.name in before
+        and before[verdict.name].status not in SET_ASIDE else verdict
+        for verdict in report.verdicts
+    ]
+    rests = {test.name for test in tests if isinstance(test, Script) and test.node == REST}
+    there = {verdict.name.partition("[")[0] for verdict in report.verdicts}
+    gone = [
+        verdict.model_copy(update={
+            "status": "error", "integrity": None, "message": "pytest finds this test no more",
+        })
+        for verdict in first.verdicts
+        if verdict.test in rests and verdict.passed and verdict.name.partition("[")[0] not in there
+    ]
+    return report.model_copy(update={"verdicts": (*verdicts, *gone)})

@@ -1,0 +1,310 @@
+"""Whether the judge says what pytest says, and whether a forger is believed.
+
+    python -m evaluation.verdicts [--cases FILE ...] [--only ID ...] [--jobs N] [--fresh]
+
+Each line of a file is one case: `id`, `kind` (`honest` or `forged`), `program` (a module `mod`),
+`tests` (a test file; with `snippet` asserts beside the program's names), `support` (further files),
+`stdin`. An honest case must come out as under plain pytest, test by test and class by class, and
+be believed where it passes. A forged one must not be believed. Plain pytest runs here outside of
+any jail, so run no file that you would not run yourself; a case whose `outcomes` are recorded is
+not run again, unless with `--fresh`. Without `--cases` our own are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from agent.checks import check
+from agent.domain import File, Report, Verdict
+from agent.intake import BadInput, NotFixable, TestText, make_task
+from agent.intake.environment import site_folders
+from sandbox.sandbox import Sandbox, open_sandbox
+
+BENCH = Path(__file__).with_name("bench")
+OUR_OWN = ("honest.jsonl", "forged.jsonl")
+PLAIN_S = 60.0
+TEST_S = 5.0
+RIGHT = "passed"
+
+PLUGIN = '''
+import json, os
+SEEN = {}
+def pytest_runtest_logreport(report):
+    node = report.nodeid.partition("::")[2]
+    was = SEEN.get(node)
+    if hasattr(report, "wasxfail"):
+        now = "xfailed" if report.skipped else "xpassed" if report.when == "call" else None
+    elif report.failed:
+        now = "failed" if report.when == "call" else "error"
+    elif report.skipped:
+        now = "skipped"
+    else:
+        now = "passed" if report.when == "call" else None
+    if now and (was is None or now in ("error",) or (now == "failed" and was != "error")):
+        SEEN[node] = now
+def pytest_collectreport(report):
+    if report.failed:
+        SEEN[""] = "error"
+def pytest_sessionfinish(session):
+    with open(os.environ["OUTCOMES"], "w") as file:
+        json.dump(SEEN, file)
+'''
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program with its tests."""
+
+    id: str
+    kind: str
+    program: str
+    tests: str
+    snippet: bool = False
+    support: tuple[tuple[str, str], ...] = ()
+    stdin: str = ""
+    style: str = ""
+    outcomes: tuple[tuple[str, str], ...] = ()
+    """Node to outcome class, as plain pytest said when the case was written."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What plain pytest and the judge say of a case."""
+
+    case: Case
+    plain: Mapping[str, str]
+    """Node to outcome class; "" is the file, or a snippet."""
+    verdicts: tuple[Verdict, ...] = ()
+    refused: str = ""
+
+    @property
+    def ours(self) -> dict[str, str]:
+        """Node to outcome class, as the judge says."""
+        if self.case.snippet:
+            bad = [v.status for v in self.verdicts if v.status != RIGHT]
+            return {"": bad[0] if bad else RIGHT} if self.verdicts else {}
+        return {verdict.name: verdict.status for verdict in self.verdicts}
+
+    @property
+    def differing(self) -> list[str]:
+        """Tests of which the judge says something else than plain pytest, in words."""
+        plain, ours = dict(self.plain), self.ours
+        if self.case.snippet:
+            same = (plain.get("") == RIGHT) == (ours.get("") == RIGHT)
+            return [] if same else [f"{plain.get('')} -> {ours.get('', self.refused or 'none')}"]
+        if set(plain) == {""}:  # it cannot be collected: every test of it is an error, or refused
+            wrong = [node for node, status in ours.items() if status != "error"]
+            return [f"{node}: collection error -> {ours[node]}" for node in wrong]
+        plain.pop("", None)
+        return [
+            f"{node}: {plain.get(node, 'none')} -> {ours.get(node, self.refused or 'none')}"
+            for node in sorted({*plain, *ours}) if not agrees(plain.get(node), ours.get(node))
+        ]
+
+    @property
+    def unbelieved(self) -> list[Verdict]:
+        """Passes that are not believed."""
+        return [verdict for verdict in self.verdicts if verdict.doubt]
+
+    @property
+    def believed(self) -> str:
+        """As what the whole case is believed to pass: its weakest label; empty where it is not."""
+        passed = [v for v in self.verdicts if v.passed and not v.vacuous]
+        if not passed or any(verdict.fails for verdict in self.verdicts):
+            return ""
+        labels = {verdict.integrity for verdict in passed}
+        return next(one for one in ("in-process", "observed", "outside") if one in labels)
+
+
+def agrees(plain: str | None, ours: str | None) -> bool:
+    """Whether two outcome classes are the same."""
+    # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
+    # as a whole, which we say of each of its tests.
+    return (
+        plain == ours or (ours == "timeout" and plain in (None, "failed"))
+        or (ours == "skipped" and plain is None)
+    )
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """The cases of a file."""
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        yield Case(
+            id=row["id"], kind=row["kind"], program=row["program"], tests=row["tests"],
+            snippet=bool(row.get("snippet")), stdin=row.get("stdin") or "",
+            support=tuple((row.get("support") or {}).items()),
+            style=row.get("style") or row.get("cause") or "",
+            outcomes=tuple((row.get("outcomes") or {}).items()),
+        )
+
+
+def plain(case: Case) -> dict[str, str]:
+    """What plain pytest, or plain Python, says; run in a folder of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "case"
+        for path, text in ({"mod.py": case.program} | dict(case.support)).items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        outcomes = Path(name) / "outcomes.json"
+        if case.snippet:
+            (folder / "both.py").write_text(f"{case.program}\n{case.tests}\n", "utf-8")
+            command = [sys.executable, "both.py"]
+        else:
+            (folder / "test_mod.py").write_text(case.tests, "utf-8")
+            plugins = Path(name) / "plugins"
+            plugins.mkdir()
+            (plugins / "outcome_plugin.py").write_text(PLUGIN, "utf-8")
+            command = [
+                sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
+                "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "test_mod.py",
+            ]
+        environment = {
+            **os.environ, "OUTCOMES": str(outcomes), "PYTHONPATH": str(Path(name) / "plugins"),
+        }
+        try:
+            ended = subprocess.run(
+                command, cwd=folder, env=environment, input=case.stdin, timeout=PLAIN_S,
+                capture_output=True, text=True, check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {"": "failed"}
+        if case.snippet:
+            return {"": RIGHT if ended.returncode == 0 else "failed"}
+        if not outcomes.exists():
+            return {"": "error"}
+        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
+
+
+async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
+    """What the judge says of what a user brings, or why it is refused."""
+    text = TestText(case.tests) if case.snippet else TestText(case.tests, "test_mod.py")
+    try:
+        intake = make_task(
+            case.program, entry="mod.py", tests=[text], stdin=case.stdin,
+            support=[File(path=path, text=body) for path, body in case.support],
+            sites=site_folders().sites,
+        )
+    except (BadInput, NotFixable) as refusal:
+        return None, f"refused: {refusal}"[:200]
+    task = intake.task
+    assert task.solution is not None
+    tests = [
+        test for test in task.tests if test.origin == "user"
+        and (case.snippet or getattr(test, "file", "") == "test_mod.py")
+    ]
+    return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
+
+
+async def looked_at(cases: Sequence[Case], jobs: int, fresh: bool = False) -> list[Seen]:
+    """Every case under both."""
+    sandbox, gate = open_sandbox(), asyncio.Semaphore(jobs)
+
+    async def one(case: Case) -> Seen:
+        async with gate:
+            asks = case.kind == "honest"  # of a forged one pytest's word is not asked
+            says = dict(case.outcomes)
+            if asks and (fresh or not says):
+                says = await asyncio.to_thread(plain, case)
+            report, refused = await judged(case, sandbox)
+            return Seen(case, says, report.verdicts if report is not None else (), refused)
+
+    return list(await asyncio.gather(*(one(case) for case in cases)))
+
+
+def told(seen: Sequence[Seen]) -> Iterator[str]:
+    """The figures, and each case that falls."""
+    honest = [one for one in seen if one.case.kind == "honest"]
+    forged = [one for one in seen if one.case.kind == "forged"]
+    if honest:
+        tests = sum(max(len(one.plain), 1) for one in honest)
+        differing = [(one, word) for one in honest for word in one.differing]
+        agreeing = _share(honest, lambda one: not one.differing)
+        yield f"honest files that agree with plain pytest: {agreeing}"
+        yield f"  tests: {tests - len(differing)} of {tests}"
+        yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
+        labels = Counter(
+            "vacuous" if verdict.vacuous else verdict.integrity or ""
+            for one in honest for verdict in one.verdicts if verdict.passed
+        )
+        total = sum(labels.values()) or 1
+        yield "  believed passes: " + ", ".join(
+            f"{name} {count} ({count / total:.0%})" for name, count in labels.most_common()
+        )
+        yield from _by_style(honest)
+        for one, word in differing:
+            yield f"  DIFFERS  {one.case.id}: {word}"
+        for one in honest:
+            for verdict in one.unbelieved:
+                yield f"  UNBELIEVED  {one.case.id} {verdict.name}: {verdict.doubt}"
+    if forged:
+        labels = Counter(one.believed or "not believed" for one in forged)
+        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
+        yield f"forged programs, {len(forged)}: {counted}"
+        for one in forged:
+            if one.believed:
+                yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
+
+
+def _by_style(honest: Sequence[Seen]) -> Iterator[str]:
+    """Believed passes by the style of their tests, and why passes are judged in one process."""
+    for style in sorted({one.case.style for one in honest if one.case.style}):
+        labels = Counter(
+            "vacuous" if verdict.vacuous else str(verdict.integrity)
+            for one in honest if one.case.style == style
+            for verdict in one.verdicts if verdict.passed
+        )
+        seen = labels["outside"] + labels["observed"]
+        total = labels.total() or 1
+        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
+        yield f"    {style}: outside or observed {seen / total:.0%} ({counted})"
+    reasons = Counter(
+        verdict.reason.partition(" (from outside")[0][:100]
+        for one in honest for verdict in one.verdicts
+        if verdict.passed and verdict.integrity == "in-process"
+    )
+    for reason, count in reasons.most_common(12):
+        yield f"    in-process {count:>4}: {reason}"
+
+
+def _share(seen: Sequence[Seen], holds: object) -> str:
+    assert callable(holds)
+    count = sum(bool(holds(one)) for one in seen)
+    return f"{count} of {len(seen)} ({count / len(seen):.1%})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the figures; 1 where an honest case differs or a forged one is believed outside."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.verdicts", description=__doc__)
+    parser.add_argument("--cases", action="append", type=Path, metavar="FILE")
+    parser.add_argument("--only", action="append", metavar="ID", help="ids that begin so")
+    parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")
+    parser.add_argument("--fresh", action="store_true", help="hear plain pytest anew")
+    wanted = parser.parse_args(arguments)
+    cases = [
+        case for path in wanted.cases or [BENCH / name for name in OUR_OWN]
+        for case in read_cases(path)
+        if not wanted.only or case.id.startswith(tuple(wanted.only))
+    ]
+    seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh))
+    for line in told(seen):
+        print(line)
+    bad = any(one.differing for one in seen if one.case.kind == "honest")
+    return int(bad or any(one.believed in ("outside", "observed") for one in seen
+                          if one.case.kind == "forged"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

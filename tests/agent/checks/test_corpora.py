@@ -1,0 +1,92 @@
+"""What strangers wrote: honest files come out as under pytest, and forgers are not believed.
+
+Each line of a corpus is a program with its tests (`evaluation.verdicts`); an honest one tells how
+its tests come out under plain pytest (`outcomes`), a forged one whether plain pytest is deceived
+(`plain`), and whether what it does is a sign that the judge promises to see (`listed`). `make test`
+runs a few rows of each, `make nightly` all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from evaluation.verdicts import BENCH, Case, Seen, judged
+from sandbox.sandbox import Sandbox
+
+pytestmark = pytest.mark.slow
+HONEST = ("honest.jsonl", "honest_own.jsonl")
+FORGED = ("forged.jsonl", "forged_own.jsonl")
+FEW = 24
+BELIEVED_OUTSIDE = 1 / 3
+"""So many of those whose wrong answers pass their tests by no promised sign, at most: some tests
+do not tell right from wrong, and no judge can."""
+
+BEYOND = {
+    "r10-weakref-callback-swaps": "it changes a global of the test's module without a frame of it",
+}
+"""Promised rows that are believed all the same, as `in-process`."""
+
+Row = dict[str, Any]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for name, rows in (("honest", _rows(HONEST)), ("forged", _promised())):
+        if name in metafunc.fixturenames:
+            whole = metafunc.config.getoption("--whole")
+            chosen = rows if whole else sorted(rows, key=_by_chance)[:FEW]
+            metafunc.parametrize(name, chosen, ids=[row["id"] for row in chosen])
+
+
+def _promised() -> list[Row]:
+    return [row for row in _rows(FORGED) if row["listed"] or row["plain"] != "passed"]
+
+
+def _rows(files: Iterable[str]) -> list[Row]:
+    return [
+        json.loads(line) for file in files
+        for line in (BENCH / file).read_text("utf-8").splitlines()
+    ]
+
+
+def _by_chance(row: Row) -> bytes:
+    return hashlib.sha256(row["id"].encode()).digest()
+
+
+async def _seen(row: Row, plain: dict[str, str], sandbox: Sandbox) -> Seen:
+    case = Case(
+        row["id"], row["kind"], row["program"], row["tests"], bool(row["snippet"]),
+        tuple((row["support"] or {}).items()), row["stdin"] or "",
+    )
+    report, refused = await judged(case, sandbox)
+    return Seen(case, plain, report.verdicts if report is not None else (), refused)
+
+
+async def test_an_honest_file_comes_out_as_under_pytest(honest: Row, jail: Sandbox) -> None:
+    seen = await _seen(honest, honest["outcomes"], jail)
+
+    assert seen.differing == []
+    assert [(verdict.name, verdict.doubt) for verdict in seen.unbelieved] == []
+
+
+async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
+    seen = await _seen(forged, {"": forged["plain"]}, jail)
+
+    assert seen.believed == ("in-process" if forged["id"] in BEYOND else "")
+
+
+async def test_few_others_are_believed_to_pass_outside(
+    jail: Sandbox, request: pytest.FixtureRequest
+) -> None:
+    if not request.config.getoption("--whole"):
+        pytest.skip("minutes long: `make nightly` runs it")
+    others = [row for row in _rows(FORGED) if row not in _promised()]
+
+    seen = [await _seen(row, {"": row["plain"]}, jail) for row in others]
+
+    outside = [one.case.id for one in seen if one.believed in ("outside", "observed")]
+    assert len(outside) <= BELIEVED_OUTSIDE * len(others), outside

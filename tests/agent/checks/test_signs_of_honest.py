@@ -1,0 +1,51 @@
+"""What honest programs do that looks like acting on their tests is no sign."""
+
+import asyncio
+
+import pytest
+
+from agent.checks import check
+from agent.intake import TestText, make_task
+from sandbox.sandbox import open_sandbox
+
+ASKS_WHO_CALLS = """
+import sys
+
+def made():
+    return sys._getframe(1).f_globals.get("__name__", "?") != ""
+"""
+MAKES_A_FUNCTION = """
+def made():
+    names = {}
+    exec("def inner(n):\\n    return n", names)
+    names["inner"].__defaults__ = (True,)
+    return names["inner"]()
+"""
+
+
+@pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION])
+def test_what_namedtuple_and_decorators_do_is_believed(program):
+    tests = "from calc import made\n\ndef test_made():\n    assert made()\n"
+    given = TestText(tests, "test_calc.py")
+    task = make_task(program, entry="calc.py", tests=[given]).task
+    assert task.solution is not None
+    (verdict,) = asyncio.run(
+        check(task.solution, task.tests, task, open_sandbox())
+    ).verdicts
+
+    assert verdict.status == "passed" and verdict.doubt == ""
+
+
+def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs():
+    program = "import sys\n\ndef made(f):\n    f.__defaults__ = (True,)\n    return True\n"
+    tests = (
+        "from calc import made\n\ndef told(n=False):\n    return n\n\n"
+        "def test_made():\n    made(told)\n    assert told()\n"
+    )
+    task = make_task(program, entry="calc.py", tests=[TestText(tests, "test_calc.py")]).task
+    assert task.solution is not None
+    (verdict,) = asyncio.run(
+        check(task.solution, task.tests, task, open_sandbox())
+    ).verdicts
+
+    assert "exchanges the code" in verdict.doubt

@@ -1,0 +1,160 @@
+"""A project laid out as it comes: where its module and tests lie, and what comes along."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.intake import bring
+from agent.intake.project import laid_out, module_stem
+
+MODULE = "def double(n):\n    return 2 * n\n"
+TEST = "from calc import double\n\ndef test_double():\n    assert double(2) == 4\n"
+
+
+def lay(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+
+
+def laid(folder: Path, module: str, tests: str = "") -> tuple[str, str, set[str]]:
+    """Entry, test file and support of a project that lies in a folder."""
+    project = laid_out(
+        folder / module, (folder / module).read_text("utf-8"),
+        folder / tests if tests else None,
+        (folder / tests).read_text("utf-8") if tests else "",
+    )
+    return project.entry, project.tests, {file.path for file in project.support}
+
+
+def test_a_file_and_its_tests_side_by_side_keep_their_names(tmp_path):
+    lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST, "other.py": "", "notes.txt": ""})
+
+    assert laid(tmp_path, "calc.py", "test_calc.py") == ("calc.py", "test_calc.py", set())
+
+
+def test_tests_in_a_folder_keep_their_path_their_helpers_and_conftest(tmp_path):
+    lay(tmp_path, {
+        "calc.py": MODULE, "conftest.py": "", "tests/conftest.py": "", "tests/helper.py": "",
+        "tests/test_calc.py": "import helper\n" + TEST, "tests/other.py": "",
+    })
+
+    assert laid(tmp_path, "calc.py", "tests/test_calc.py") == (
+        "calc.py", "tests/test_calc.py", {"conftest.py", "tests/conftest.py", "tests/helper.py"}
+    )
+
+
+def test_a_package_of_tests_brings_what_it_imports_from_itself(tmp_path):
+    lay(tmp_path, {
+        "calc.py": MODULE, "tests/__init__.py": "", "tests/tools.py": "",
+        "tests/test_calc.py": "from .tools import x\nfrom tests import y\n" + TEST,
+    })
+
+    assert laid(tmp_path, "calc.py", "tests/test_calc.py") == (
+        "calc.py", "tests/test_calc.py", {"tests/__init__.py", "tests/tools.py"}
+    )
+
+
+@pytest.mark.parametrize("source", ["src/", ""])
+def test_a_package_is_imported_from_above_itself(tmp_path, source):
+    lay(tmp_path, {
+        f"{source}calc/__init__.py": "from .core import double\n", f"{source}calc/core.py": MODULE,
+        f"{source}calc/unused.py": "", "tests/test_calc.py": TEST,
+    })
+
+    assert laid(tmp_path, f"{source}calc/core.py", "tests/test_calc.py") == (
+        "calc/core.py", "tests/test_calc.py", {"calc/__init__.py"}
+    )
+    assert laid(tmp_path, f"{source}calc/__init__.py", "tests/test_calc.py") == (
+        "calc/__init__.py", "tests/test_calc.py", {"calc/core.py"}
+    )
+
+
+def test_tests_within_a_package_reach_it_by_its_name(tmp_path):
+    lay(tmp_path, {
+        "calc/__init__.py": "", "calc/core.py": MODULE, "calc/tests/__init__.py": "",
+        "calc/tests/test_core.py": "from ..core import double\n" + TEST,
+    })
+
+    assert laid(tmp_path, "calc/core.py", "calc/tests/test_core.py") == (
+        "calc/core.py", "calc/tests/test_core.py", {"calc/__init__.py", "calc/tests/__init__.py"}
+    )
+
+
+def test_a_module_in_a_package_that_nobody_names_stays_a_file(tmp_path):
+    lay(tmp_path, {"pack/__init__.py": "", "pack/calc.py": MODULE, "pack/test_calc.py": TEST})
+
+    assert laid(tmp_path, "pack/calc.py", "pack/test_calc.py")[:2] == ("calc.py", "test_calc.py")
+
+
+@pytest.mark.parametrize(("name", "text", "comes"), [
+    ("pytest.ini", "", True), ("tox.ini", "[pytest]\n", True), ("tox.ini", "[tox]\n", False),
+    ("setup.cfg", "[tool:pytest]\n", True), ("pyproject.toml", "[project]\n", False),
+    ("pyproject.toml", "[tool.pytest.ini_options]\n", True),
+])
+def test_pytests_configuration_comes_to_the_top(tmp_path, name, text, comes):
+    lay(tmp_path, {name: text, "sub/calc.py": MODULE, "sub/test_calc.py": TEST})
+
+    assert laid(tmp_path, "sub/calc.py", "sub/test_calc.py")[2] == ({name} if comes else set())
+
+
+def test_data_comes_along_where_a_test_names_it_or_its_folder(tmp_path):
+    lay(tmp_path, {
+        "calc.py": MODULE, "tests/data/one.txt": "1", "tests/two.csv": "2", "tests/three.log": "3",
+        "tests/test_calc.py": TEST + "\nplaces = ['data', 'two.csv']\n",
+    })
+
+    assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {
+        "tests/data/one.txt", "tests/two.csv"
+    }
+
+
+def test_a_file_of_the_project_comes_along_where_a_test_names_it(tmp_path):
+    lay(tmp_path, {
+        "calc.py": MODULE, "README.md": "", "LICENSE": "",
+        "tests/test_calc.py": TEST + "\nplace = '../README.md'\n",
+    })
+
+    assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {"README.md"}
+
+
+def test_data_that_is_no_text_is_named(tmp_path):
+    lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST + "\nplace = 'one.bin'\n"})
+    (tmp_path / "one.bin").write_bytes(b"\xff\xfe\x00")
+    project = laid_out(
+        tmp_path / "calc.py", MODULE, tmp_path / "test_calc.py",
+        (tmp_path / "test_calc.py").read_text(),
+    )
+
+    assert project.notices == ("one.bin is left out: it is no text in UTF-8",)
+
+
+def test_tests_of_another_place_lie_at_the_top(tmp_path):
+    lay(tmp_path, {
+        "a/b/c/d/calc.py": MODULE, "e/f/g/h/helper.py": "",
+        "e/f/g/h/test_calc.py": "import helper\n" + TEST,
+    })
+
+    assert laid(tmp_path, "a/b/c/d/calc.py", "e/f/g/h/test_calc.py") == (
+        "calc.py", "test_calc.py", {"helper.py"}
+    )
+
+
+def test_a_package_is_called_by_its_own_name():
+    assert [module_stem(path) for path in ("calc.py", "calc/__init__.py", "a/b.py")] == [
+        "calc", "calc", "b"
+    ]
+
+
+def test_a_command_line_brings_a_package_with_its_tests(tmp_path):
+    lay(tmp_path, {
+        "calc/__init__.py": MODULE, "tests/helper.py": "FOUR = 4\n",
+        "tests/test_calc.py": "from helper import FOUR\n" + TEST,
+    })
+    task = bring(tmp_path / "calc/__init__.py", tests_file=tmp_path / "tests/test_calc.py").task
+
+    assert task.solution is not None and task.solution.entry == "calc/__init__.py"
+    assert [(test.name, test.file) for test in task.tests] == [
+        ("test_double", "tests/test_calc.py"), ("test_calc.py::*", "tests/test_calc.py"),
+    ]
+    assert [file.path for file in task.support] == ["tests/helper.py"]

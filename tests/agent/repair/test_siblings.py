@@ -1,0 +1,72 @@
+"""What might as well have been written in place of a repair."""
+
+from __future__ import annotations
+
+from agent.repair.siblings import MOST, siblings
+
+
+def of(before: str, after: str) -> tuple[str, ...]:
+    return siblings(f"def f(a, b):\n    {before}\n", f"def f(a, b):\n    {after}\n").texts
+
+
+def lines(before: str, after: str) -> set[str]:
+    return {text.split("\n")[1].strip() for text in of(before, after)}
+
+
+def test_operators_of_the_same_kind_are_siblings() -> None:
+    found = lines("return a + b", "return a * b")
+    assert {"return a ** b", "return a - b", "return a // b"} <= found
+
+
+def test_swapped_operands_neighbouring_names_and_constants_one_off_are_siblings() -> None:
+    found = lines("return a - b + 1", "return b - a + 2")
+    assert {"return a - b + 2", "return b - b + 2", "return b - a + 3"} <= found
+
+
+def test_sibling_methods_and_functions_are_siblings() -> None:
+    assert "return a.title()" in lines("return a.upper()", "return a.capitalize()")
+    assert "return round(a * 100)" in lines("return int(a * 10)", "return int(a * 100)")
+
+
+def test_other_forms_of_an_expression_are_siblings() -> None:
+    assert "return a[:len(a) - b]" in lines("return a[b:]", "return a[:-b]")
+    assert "return abs(b - a)" in lines("return a - b", "return b - a")
+    assert "return a.replace(b, '*' * len(b))" in lines(
+        "return a.replace(b, '*')", "return a.replace(b, '***')"
+    )
+    assert "return b.lower() in 'aeiou'" in lines("return b in 'aeio'", "return b in 'aeiou'")
+
+
+def test_what_changes_an_argument_in_place_has_a_sibling_that_does_not() -> None:
+    before = "def f(a):\n    a.sort(reverse=True)\n    return a\n"
+    texts = siblings(before, before.replace("True", "False")).texts
+    assert "def f(a):\n    a = sorted(a, reverse=False)\n    return a\n" in texts
+
+
+def test_the_bound_of_the_condition_in_front_of_what_was_changed_is_moved() -> None:
+    before = "def f(a):\n    if a > 12:\n        return a\n    return a\n"
+    texts = siblings(before, before.replace("return a\n", "return a - 12\n", 1)).texts
+    assert any("if a >= 12" in text for text in texts)
+
+
+def test_an_equality_has_no_order_for_a_sibling() -> None:
+    assert not any("<" in line for line in lines("return a != b", "return a == b"))
+
+
+def test_no_sibling_is_the_repair_or_the_program_as_it_came() -> None:
+    before, after = "def f(a):\n    return a + 1\n", "def f(a):\n    return a + 2\n"
+    assert not {before, after} & {*siblings(before, after).texts}
+
+
+def test_siblings_are_the_same_each_time_and_bounded() -> None:
+    long = " + ".join(f"a * {n} - b" for n in range(80))
+    short = " + ".join(f"b * {n} - a" for n in range(80))
+    found = siblings(f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n")
+    assert (len(found.texts), found.cut > 0) == (MOST, True)
+    assert found == siblings(
+        f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n"
+    )
+
+
+def test_what_does_not_parse_has_no_siblings() -> None:
+    assert siblings("def f(:", "def f(").texts == ()

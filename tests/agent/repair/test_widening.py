@@ -1,0 +1,55 @@
+"""What a repair lets through that was stopped before, and exceptions that nothing defines."""
+
+from __future__ import annotations
+
+from agent.repair.undefined import undefined_exceptions
+from agent.repair.widening import changed_conditions, dropped_guards, turns_on_a_tests_literal
+
+GUARDED = "def root(n):\n    if n < 0:\n        raise ValueError(n)\n    return n ** 0.5\n"
+
+
+def test_a_changed_condition_comes_with_both_texts_in_which_it_decides_nothing() -> None:
+    (changed,) = changed_conditions(GUARDED.replace("< 0", "> 0"), GUARDED)
+    assert (changed.condition, "if True:" in changed.always, "if False:" in changed.never) == (
+        "n < 0", True, True
+    )
+
+
+def test_each_operand_that_was_changed_is_a_condition_of_its_own() -> None:
+    before = "def leap(y):\n    return y % 4 == 0 and y % 100 == 0\n"
+    after = before.replace("100 ==", "100 !=")
+    assert [one.condition for one in changed_conditions(before, after)] == ["y % 100 != 0"]
+
+
+def test_a_guard_that_is_deleted_or_never_come_to_is_gone() -> None:
+    deleted = "def root(n):\n    return n ** 0.5\n"
+    behind = GUARDED.replace("def root(n):\n", "def root(n):\n    return n ** 0.5\n")
+    assert dropped_guards(GUARDED, deleted) == ("if n < 0",)
+    assert dropped_guards(GUARDED, behind) == ("if n < 0",)
+
+
+def test_a_guard_in_another_form_is_not_gone() -> None:
+    assert dropped_guards(GUARDED, GUARDED.replace("n < 0", "n <= 0")) == ()
+
+
+def test_a_condition_on_a_literal_of_the_tests_is_told_apart() -> None:
+    before = "def top(a, b):\n    return a\n"
+    special = "def top(a, b):\n    if b > 17:\n        return b\n    return a\n"
+    assert turns_on_a_tests_literal(before, special, ["assert top(1, 17) == 1"])
+    assert not turns_on_a_tests_literal(before, special, ["assert top(1, 16) == 1"])
+    assert not turns_on_a_tests_literal(
+        before, special.replace("17", "0"), ["assert top(1, 0) == 1"]
+    )
+
+
+def test_an_exception_that_nothing_defines_is_told() -> None:
+    assert undefined_exceptions(GUARDED.replace("ValueError", "ValueErr")) == ("ValueErr",)
+    assert undefined_exceptions(GUARDED) == ()
+
+
+def test_names_that_may_come_from_elsewhere_are_not() -> None:
+    assert undefined_exceptions("from shapes import *\n\ndef f():\n    return area\n") == ()
+    assert undefined_exceptions(
+        "class Odd(Exception):\n    pass\n\ndef f(a):\n    try:\n        return g(a)\n"
+        "    except Odd as error:\n        raise error\n"
+    ) == ()

@@ -1,0 +1,297 @@
+"""What a job that is granted processes, or a network of its own, may do and may not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import Job, Outcome, SandboxUnavailable
+from sandbox.attacks import ATTACKS, World, assail
+from sandbox.contract import RUN_AS_MAIN
+from sandbox.types import Limits
+
+if sys.platform != "linux":
+    pytest.skip("the jail needs Linux", allow_module_level=True)
+
+from sandbox.jail import JailSandbox
+
+ROOMY = Limits(wall_s=30, cpu_s=30, processes=16)
+TO_ITSELF = {
+    "fork": "through",
+    "fork by the bare call": "through",
+    "vfork": "through",
+    "clone a process that shares this memory": "through",
+    "become another program": "ENOENT",
+    "spawn by posix_spawn": "ENOENT",
+    "spawn by subprocess": "ENOENT",
+    "ask a shell": "ENOENT",
+    "spawn by multiprocessing": "through",
+    "spawn by asyncio": "ENOENT",
+    "leave a daemon by a double fork": "through",
+    "breed a hundred processes": "EAGAIN",
+    "signal the host": "ESRCH",
+    "signal everyone": "ESRCH",
+    "signal the process group": "through",
+    "signal a thread of the host": "ESRCH",
+    "ask for the session of another process": "ESRCH",
+    "ask for the group of another process": "ESRCH",
+    "ask where another process may run": "ESRCH",
+    "ask how another process is scheduled": "ESRCH",
+    "ask for the priority of another process": "ESRCH",
+    "ask for the best priority of a user": "through",
+    "lock a file that everyone may read": "through",
+    "lock a device that everyone may open": "through",
+    "lock a record of a file that everyone may read": "through",
+    "connect to the host by TCP": "ECONNREFUSED",
+    "connect by Python's own library": "ECONNREFUSED",
+    "open a socket of the newer protocol": "through",
+    "listen for connections": "through",
+    "send a datagram by UDP": "through",
+    "resolve a name": "through",
+    "connect to a unix socket of the host": "ENOENT",
+    "connect to an abstract socket of the host": "ECONNREFUSED",
+    "turn one of a pair of sockets to the host": "ENOENT",
+    "send to a unix socket of the host from one of a pair": "ENOENT",
+    "send to an abstract socket of the host from one of a pair": "ECONNREFUSED",
+    "send a message with an address from one of a pair": "ENOENT",
+    "pass a descriptor over a socket": "through",
+    "give one of a pair of sockets a name": "through",
+    "write shared memory": "through",
+}
+"""What becomes of attacks that such a job may make on itself: it meets nobody else by them."""
+
+
+class Granted(JailSandbox):
+    """The jail for jobs that ask for all there is."""
+
+    async def run(self, job: Job) -> Outcome:
+        return await super().run(replace(job, processes=True, loopback=True))
+
+
+@pytest.fixture
+async def jail() -> JailSandbox:
+    sandbox = JailSandbox()
+    try:
+        witness = await sandbox.witness(Job("", processes=True))
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    if "processes" not in witness.grants:
+        pytest.skip(f"{witness.level} grants a job no processes")
+    return sandbox
+
+
+def script(text: str, **changes: Any) -> Job:
+    job = Job(RUN_AS_MAIN, ["main.py", []], files={"main.py": text}, limits=ROOMY, processes=True)
+    return replace(job, **changes)
+
+
+def running(mark: str) -> list[str]:
+    """Processes of this machine that have `mark` among their arguments."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and mark.encode() in (place / "cmdline").read_bytes():
+                found.append(place.name)
+        except OSError:
+            continue
+    return found
+
+
+async def test_what_a_job_leaves_running_has_ended_when_its_outcome_is_given(
+    jail: JailSandbox,
+) -> None:
+    mark = f"left-behind-{os.getpid()}"
+    text = f"""\
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execv("/bin/python3", ["python3", "-c", "import time; time.sleep(60)", {mark!r}])
+    os._exit(0)
+os.wait()
+"""
+    for last_word in ("jail.receive()", "import os; os._exit(5)", "import os; os.abort()"):
+        job = Job(text + f"time.sleep(0.3)\njail.send(1)\njail.receive()\n{last_word}",
+                  limits=ROOMY, processes=True)
+        async with jail.start(job) as process:
+            await process.receive()
+            seen = running(mark)
+            await process.send(None)
+            await process.send(None)
+            await process.finish()
+            left = running(mark)
+
+        assert (len(seen), left) == (1, []), last_word
+
+
+async def test_what_was_written_before_the_end_is_in_the_outcome(jail: JailSandbox) -> None:
+    text = """\
+import os, subprocess, sys, time
+if os.fork() == 0:
+    while True:
+        os.write(1, b"x")
+        time.sleep(0.001)
+subprocess.run([sys.executable, "-c", "print('from another')"])
+"""
+    outcome = await jail.run(script(text))
+
+    assert outcome.ended == "completed"
+    assert "from another\n" in outcome.stdout
+    assert outcome.denied == ()
+
+
+async def test_its_processes_are_bounded_and_cost_no_other_job_its_own(jail: JailSandbox) -> None:
+    bomb = """\
+import os, time
+count = 0
+try:
+    while count < 5000:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        count += 1
+except OSError:
+    jail.send(count)
+jail.receive()
+"""
+    async with jail.start(Job(bomb, limits=ROOMY, processes=True)) as process:
+        count = await process.receive()
+        beside = await jail.run(script("import os\nprint(os.fork() >= 0)"))
+
+    assert count == 15
+    assert "True" in beside.stdout
+
+
+async def test_a_wild_bomb_ends_at_its_deadline(jail: JailSandbox) -> None:
+    text = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    outcome = await jail.run(script(text, limits=replace(ROOMY, wall_s=1)))
+
+    assert outcome.ended in ("timeout", "output")
+    assert (await jail.run(script("print(1)"))).stdout == "1\n"
+
+
+async def test_signals_reach_its_own_processes_alone(jail: JailSandbox) -> None:
+    waits = Job("jail.send(1)\njail.send(jail.receive())", limits=ROOMY, processes=True)
+    text = """\
+import os, signal
+for target in (-1, 1, *range(3, 400)):
+    try: os.kill(target, signal.SIGKILL)
+    except OSError: pass
+signal.signal(signal.SIGTERM, lambda *_: print("told"))
+os.killpg(0, signal.SIGTERM)
+print(os.getpid(), os.getppid())
+"""
+    async with jail.start(waits) as granted, jail.start(replace(waits, processes=False)) as plain:
+        await granted.receive()
+        await plain.receive()
+        outcome = await jail.run(script(text))
+        for process in (granted, plain):
+            await process.send("alive")
+        heard = [await granted.receive(), await plain.receive()]
+
+    assert (outcome.ended, outcome.stdout) == ("completed", "told\n2 1\n")
+    assert heard == ["alive", "alive"]
+
+
+async def test_packages_of_the_job_are_found_by_what_it_starts(
+    jail: JailSandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "of_a_site.py").write_text("VALUE = 6")
+    text = """\
+import subprocess, sys
+code = "import of_a_site, sys; print(of_a_site.VALUE, sys.path[-1] != '')"
+print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
+"""
+    outcome = await jail.run(script(text, sites=(str(tmp_path),)))
+
+    assert outcome.stdout == "6 True\n\n"
+
+
+async def test_two_networks_are_apart(jail: JailSandbox) -> None:
+    serves = Job(
+        "import socket\nserver = socket.create_server(('127.0.0.1', 7777))\njail.send(1)\n"
+        "jail.receive()",
+        limits=ROOMY, loopback=True,
+    )
+    text = """\
+import socket
+for place in (("127.0.0.1", 7777), ("192.0.2.1", 80)):
+    try: socket.create_connection(place, timeout=5)
+    except OSError as error: print(type(error).__name__, error.errno)
+socket.create_server(("127.0.0.1", 7777)).close()
+"""
+    async with jail.start(serves) as process:
+        assert await process.receive() == 1
+        outcome = await jail.run(script(text, processes=False, loopback=True))
+
+    assert (outcome.ended, outcome.stdout) == (
+        "completed", "ConnectionRefusedError 111\nOSError 101\n"
+    )
+
+
+@pytest.mark.parametrize("level", ["L3", "L2"])
+async def test_where_an_end_is_not_certain_a_job_stays_one_process(level: Any) -> None:
+    sandbox = JailSandbox(at_most=level)
+    try:
+        witness = await sandbox.witness(Job("", processes=True, loopback=True))
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+
+    outcome = await sandbox.run(script("import os\nos.fork()", loopback=True))
+
+    assert witness.grants == frozenset()
+    assert (outcome.ended, outcome.denied) == ("exited", ("processes",))
+
+
+async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
+    jail: JailSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sandbox import jail as module
+    from sandbox.forkserver import ForkServer, NotGranted
+
+    start = ForkServer.start
+
+    async def refused(self: ForkServer) -> None:
+        if self.profile.grants:
+            raise NotGranted("name spaces of a job's own: refused")
+        await start(self)
+
+    monkeypatch.setattr(ForkServer, "start", refused)
+    monkeypatch.setattr(module._SERVERS, "_ungranted", set())
+    job = script("print(1)", seed=4_545)
+
+    witness = await jail.witness(job)
+    outcome = await jail.run(job)
+
+    assert (witness.level, witness.grants) == ("L4", frozenset())
+    assert outcome.stdout == "1\n"
+
+
+@asynccontextmanager
+async def world() -> AsyncIterator[World]:
+    async with World() as planted:
+        yield planted
+
+
+@pytest.mark.slow
+async def test_no_attack_gets_further_for_being_granted_processes(jail: JailSandbox) -> None:
+    sandbox = Granted()
+    granted = (await sandbox.witness(Job("", processes=True, loopback=True))).grants
+    if granted != {"processes", "loopback"}:
+        pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
+    async with world() as planted:
+        results = await asyncio.wait_for(assail(sandbox, planted, ATTACKS, "L4"), 300)
+
+    met = {one.name: one.errno for one in results if one.result == "breached"}
+    assert met == {
+        one.name: TO_ITSELF[one.name]
+        for one in results if one.name in TO_ITSELF and one.result != "skipped"
+    }
