@@ -103,9 +103,9 @@ class Seen:
         if self.case.snippet:
             same = (plain.get("") == RIGHT) == (ours.get("") == RIGHT)
             return [] if same else [f"{plain.get('')} -> {ours.get('', self.refused or 'none')}"]
-        if set(plain) == {""}:  # it cannot be collected: every test of it is an error, or refused
-            wrong = [node for node, status in ours.items() if status != "error"]
-            return [f"{node}: collection error -> {ours[node]}" for node in wrong]
+        if set(plain) == {""}:  # what pytest says of the file holds for every test of it
+            wrong = [node for node, status in ours.items() if status != plain[""]]
+            return [f"{node}: the file is {plain['']} -> {ours[node]}" for node in wrong]
         plain.pop("", None)
         return [
             f"{node}: {plain.get(node, 'none')} -> {ours.get(node, self.refused or 'none')}"

@@ -73,7 +73,7 @@ _STATELESS = frozenset(
 _STATEFUL = (
     "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mock", "patch", "fixture",
     "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register",
-    "warns",
+    "warns", "Warns", "Logs",
 )
 
 

@@ -110,13 +110,15 @@ class Checks:
         where = frame
         while where is not None and where.f_code.co_filename not in self._run.guard.tests:
             where = where.f_back
-        if where is None or "AssertionError" in self._run.payload["words"] or _is_constant(where):
-            return  # the test means it to fail
+        if where is None:
+            return
         outer = where
         while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
             outer = outer.f_back
         if outer is not None:
-            self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+            # What the test means to fail is the program's to catch.
+            if not ("AssertionError" in self._run.payload["words"] or _is_constant(where)):
+                self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
             return
         while where is not None and where.f_code.co_filename in self._run.guard.tests:
             if _hides(where):
