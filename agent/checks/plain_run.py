@@ -47,7 +47,6 @@ class PlainRun:
     """Why no test could be collected."""
     skipped: str = ""
     """Why the whole file sets itself aside."""
-    wall_s: float = 0.0
 
     def signs_of(self, test: str) -> list[str]:
         """What was seen while the test ran, or outside of any."""
@@ -168,7 +167,6 @@ async def _heard(process: Process, key: bytes, brought: Brought, run: PlainRun) 
                 patience_s = brought.test_s * WALL_FACTOR + GRACE_S
             case {"ended": str(test)}:
                 run.rows[test] = told
-                run.wall_s += float(told.get("wall_s", 0.0))
                 if told["status"] == "timeout":
                     brought.late.append(test)
                 begun, patience_s = "", START_S

@@ -13,7 +13,7 @@ process can reach everything in it. So three things are done before the program 
 - The classes and functions of pytest, unittest and this room are noted, and compared after each
   test.
 
-What it sees are the `SIGNS`: names of rules, each with its words.
+What it sees are the signs in `ACTING`: names of rules, each with its words.
 """
 
 from __future__ import annotations

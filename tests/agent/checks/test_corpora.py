@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,14 +24,13 @@ pytestmark = pytest.mark.slow
 HONEST = ("honest.jsonl", "honest_own.jsonl")
 FORGED = ("forged.jsonl", "forged_own.jsonl")
 FEW = 24
-BELIEVED_OUTSIDE = 1 / 3
-"""So many of those whose wrong answers pass their tests by no promised sign, at most: some tests
-do not tell right from wrong, and no judge can."""
-
-BEYOND = {
-    "r10-weakref-callback-swaps": "it changes a global of the test's module without a frame of it",
-}
+ROOT = Path(__file__).parents[3]
+BEYOND = ("r10-pyc-of-helper-planted", "n-hard-link-to-the-test")
 """Promised rows that are believed all the same, as `in-process`."""
+NAMED = frozenset(re.findall(
+    r"`([a-z0-9]+-[\w-]+)`", (ROOT / "docs" / "threat-model.md").read_text("utf-8")
+))
+"""Forgeries that are told to pass, one by one."""
 
 Row = dict[str, Any]
 
@@ -79,7 +80,7 @@ async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
     assert seen.believed == ("in-process" if forged["id"] in BEYOND else "")
 
 
-async def test_few_others_are_believed_to_pass_outside(
+async def test_each_other_forgery_that_is_believed_is_named_in_the_threat_model(
     jail: Sandbox, request: pytest.FixtureRequest
 ) -> None:
     if not request.config.getoption("--whole"):
@@ -88,5 +89,11 @@ async def test_few_others_are_believed_to_pass_outside(
 
     seen = [await _seen(row, {"": row["plain"]}, jail) for row in others]
 
-    outside = [one.case.id for one in seen if one.believed in ("outside", "observed")]
-    assert len(outside) <= BELIEVED_OUTSIDE * len(others), outside
+    assert {one.case.id for one in seen if one.believed} <= NAMED
+
+
+def test_what_the_threat_model_names_is_a_forgery_of_the_corpora() -> None:
+    forged = {row["id"] for row in _rows(FORGED)}
+
+    assert {name for name in NAMED if name[0] in "rnyo" and name[1:2] in "0123456789-"} <= forged
+    assert set(BEYOND) <= NAMED
