@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.checks import check
-from agent.checks.judge import _unique
+from agent.checks.judge import UNASKED, _unique
 from agent.domain import (
     Example,
     File,
@@ -430,3 +430,15 @@ async def test_a_program_that_imports_numpy_meets_it_loaded(kind: str) -> None:
     report = await check(program, [test], Task(sites=sites), sandbox)
 
     assert [verdict.status for verdict in report.verdicts] == ["passed"], report.verdicts
+
+
+async def test_without_an_observer_a_pass_says_that_nobody_was_asked(judge: Any) -> None:
+    test = "made = add([1], [2])\nassert made == [1, 2]"
+
+    (asked,) = (await judge(ADD, test)).verdicts
+    (unasked,) = (await judge(ADD, test, observe=False)).verdicts
+
+    assert (asked.status, asked.integrity) == ("passed", "outside")
+    assert (unasked.status, unasked.integrity, unasked.reason) == (
+        "passed", "in-process", UNASKED
+    )

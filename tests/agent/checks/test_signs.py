@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.checks.signs import ACTING, WRITTEN, words, written_for
+from agent.checks.signs import ACTING, WRITTEN, introduced, reaching, words, written_for
 
 IMPORTS = "from program import f\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
 STAR = "from program import *\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
@@ -65,3 +65,20 @@ def test_no_name_is_one_where_the_test_cannot_mean_another(
     text: str, test: str, beside: bool
 ) -> None:
     assert written_for(text, test, beside) == ""
+
+
+PLAIN = "def f(n):\n    return n + 1\n"
+READS_FRAMES = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
+
+
+def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
+    assert introduced(PLAIN, READS_FRAMES, [IMPORTS]) == reaching(READS_FRAMES) != ""
+    assert introduced(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
+        WRITTEN["shadowed-name"]
+    )
+
+
+def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
+    assert introduced(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
+    assert introduced(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
+    assert introduced(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
