@@ -125,7 +125,8 @@ class Guard:
     def watch(self) -> None:
         """From here on every act is seen; this cannot be undone."""
         rules: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "open": self._open, "sys._getframe": self._frame, "gc.get_objects": self._collector,
+            "open": self._open, "os.link": self._open, "os.rename": self._open,
+            "sys._getframe": self._frame, "gc.get_objects": self._collector,
             "gc.get_referrers": self._collector, "sys.settrace": self._tracer,
             "sys.setprofile": self._tracer, "sys._current_frames": self._frames,
             "sys.addaudithook": self._hook, "object.__setattr__": self._exchanged,
@@ -159,11 +160,19 @@ class Guard:
         source = _source_of(path)
         if source not in self.tests and path not in self._expected:
             return
-        if source in self._helpers and any(name.startswith("<frozen") for name in _files(caller)):
+        if source in self._helpers and self._is_import(caller):
             return  # the program imports what lies beside it
         if self.actor(caller) == "program" and not _shows_a_traceback(caller):
             kind = "test-source" if source in self.tests else "expected-data"
             self.note(kind, os.path.basename(path))
+
+    def _is_import(self, frame: Any) -> bool:
+        """Whether what the program asked for is an import; that it is itself imported is none."""
+        while frame is not None and frame.f_code.co_filename not in self.program:
+            if frame.f_code.co_filename.startswith("<frozen"):
+                return True
+            frame = frame.f_back
+        return False
 
     def _frame(self, args: tuple[Any, ...], caller: Any) -> None:
         # To look one frame up, for a caller's name, is common; to read what is in it is not.

@@ -25,8 +25,6 @@ HONEST = ("honest.jsonl", "honest_own.jsonl")
 FORGED = ("forged.jsonl", "forged_own.jsonl")
 FEW = 24
 ROOT = Path(__file__).parents[3]
-BEYOND = ("r10-pyc-of-helper-planted", "n-hard-link-to-the-test")
-"""Promised rows that are believed all the same, as `in-process`."""
 NAMED = frozenset(re.findall(
     r"`([a-z0-9]+-[\w-]+)`", (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 ))
@@ -77,7 +75,7 @@ async def test_an_honest_file_comes_out_as_under_pytest(honest: Row, jail: Sandb
 async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
     seen = await _seen(forged, {"": forged["plain"]}, jail)
 
-    assert seen.believed == ("in-process" if forged["id"] in BEYOND else "")
+    assert seen.believed == ""
 
 
 async def test_each_other_forgery_that_is_believed_is_named_in_the_threat_model(
@@ -96,4 +94,3 @@ def test_what_the_threat_model_names_is_a_forgery_of_the_corpora() -> None:
     forged = {row["id"] for row in _rows(FORGED)}
 
     assert {name for name in NAMED if name[0] in "rnyo" and name[1:2] in "0123456789-"} <= forged
-    assert set(BEYOND) <= NAMED
