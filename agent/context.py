@@ -89,7 +89,7 @@ class Context:
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
             first = self._first_report()
-            report = self._doubted(solution, tests, report)
+            report = doubted(self.task.solution, solution, tests, report)
             return report if first is None else faithful(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
@@ -111,28 +111,30 @@ class Context:
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
             wall_s=self.test_s,
         )
-        return self._doubted(solution, tests, report).model_copy(
+        return doubted(self.task.solution, solution, tests, report).model_copy(
             update={
                 "verdicts": (*verdicts, *report.verdicts),
                 "ending": known.ending or report.ending,
             }
         )
 
-    def _doubted(self, solution: Solution, tests: Sequence[TestCase], report: Report) -> Report:
-        """The report on a repair: none is believed that brings what only a forger needs."""
-        base = self.task.solution
-        if base is None or solution.origin == "user":
-            return report
-        sign = introduced(base.text, solution.text, [test.code for test in tests])
-        if not sign:
-            return report
-        return report.model_copy(update={"verdicts": tuple(
-            verdict.model_copy(update={"doubt": sign, "integrity": None})
-            if verdict.passed else verdict for verdict in report.verdicts
-        )})
-
     def _first_report(self) -> Report | None:
         """What was seen of the program as it came, once that was judged."""
         return next(
             (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None
         )
+
+
+def doubted(
+    base: Solution | None, solution: Solution, tests: Sequence[TestCase], report: Report
+) -> Report:
+    """The report on a repair of `base`: none is believed that brings what only a forger needs."""
+    if base is None or solution.origin == "user":
+        return report
+    sign = introduced(base.text, solution.text, [test.code for test in tests])
+    if not sign:
+        return report
+    return report.model_copy(update={"verdicts": tuple(
+        verdict.model_copy(update={"doubt": sign, "integrity": None})
+        if verdict.passed else verdict for verdict in report.verdicts
+    )})
