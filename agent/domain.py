@@ -29,7 +29,7 @@ INTEGRITY_MEANING: dict[Integrity, str] = {
 }
 SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes that say nothing for a program and nothing against it."""
-Standing = Literal[Status, "vacuous", "not believed"]
+Standing = Literal[Status, "vacuous", "not believed", "set aside"]
 """What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model"]
@@ -322,6 +322,8 @@ class Verdict(Value):
         """What a reader is told it comes to."""
         if self.doubt:
             return "not believed"
+        if self.aside:
+            return "set aside"
         return "vacuous" if self.passed and self.vacuous else self.status
 
     @property
@@ -406,7 +408,9 @@ def tally(verdicts: Sequence[Verdict], noun: str = "") -> str:
     counts = Counter(verdict.standing for verdict in verdicts)
     others = [
         f"{counts[one]} {one}"
-        for one in ("vacuous", "skipped", "xfailed", "xpassed", "not believed") if counts[one]
+        for one in (
+            "vacuous", "skipped", "xfailed", "xpassed", "set aside", "not believed"
+        ) if counts[one]
     ]
     total = " ".join(filter(None, (str(len(verdicts)), noun)))
     return ", ".join([f"{counts['passed']} of {total} pass", *others])

@@ -179,7 +179,7 @@ def document(result: Result) -> dict[str, object]:
             {
                 "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
                 "integrity": verdict.integrity, "reason": verdict.reason,
-                "doubt": verdict.doubt, "vacuous": verdict.vacuous,
+                "doubt": verdict.doubt, "vacuous": verdict.vacuous, "aside": verdict.aside,
                 "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
             }
             for verdict in verdicts

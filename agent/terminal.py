@@ -114,6 +114,7 @@ GLYPHS: dict[Standing, tuple[str, str, str]] = {
     "xpassed": ("⊕", "p", "cyan"),
     "vacuous": ("∅", "0", "yellow"),
     "not believed": ("?", "?", "bold red"),
+    "set aside": ("⊘", "a", "cyan"),
 }
 """What a verdict comes to as a glyph, as ASCII, and its style; the word always stands beside."""
 
@@ -341,6 +342,8 @@ def seen_words(verdict: Verdict) -> str:
     if verdict.doubt:
         came_out = "passes" if verdict.status == "passed" else verdict.status
         return f"{came_out}, not believed: {cut(verdict.doubt)}"
+    if verdict.aside:
+        return f"{verdict.status}, but not the program's: {cut(verdict.aside)}"
     if not verdict.passed:
         if verdict.expected and verdict.got:
             parts.append(f"expected {cut(verdict.expected)}, got {cut(verdict.got)}")

@@ -67,6 +67,7 @@ MARKS: dict[Standing, tuple[str, str]] = {
     "xpassed": ("⊕", "passes, expected to fail"),
     "vacuous": ("∅", "passes whatever the program answers"),
     "not believed": ("?", "not believed"),
+    "set aside": ("⊘", "set aside"),
 }
 INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
 """The small letter beside a pass."""
@@ -331,6 +332,8 @@ def _verdict(verdict: Verdict, label: str) -> str:
         why = f": {verdict.reason}" if verdict.reason else ""
         notes.append(f"{verdict.integrity}{why}")
     mark, word = MARKS[verdict.standing]
+    if verdict.aside:
+        word = f"{verdict.status}, {word}: {escaped(verdict.aside, 600)}"
     if verdict.doubt:
         came_out = "passes" if verdict.status == "passed" else verdict.status
         word = f"{came_out}, {word}: {escaped(verdict.doubt, 600)}"

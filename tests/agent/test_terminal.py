@@ -107,6 +107,7 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
     every = [
         *(verdict(status) for status in get_args(Status)), verdict("passed", vacuous=True),
         verdict("passed", integrity=None, doubt="it looks into frames"),
+        verdict("error", aside="no such fixture"),
     ]
     for one in every:
         assert f"{GLYPHS[one.standing][0]} {one.standing}" in shown(verdict_table([one]))
@@ -216,3 +217,13 @@ def test_frozen_tests_are_counted_by_origin() -> None:
     )
 
     assert event_words(TestsFrozen(tests=tests)) == "3 tests: 2 user, 1 doctest"
+
+
+def test_what_is_set_aside_says_that_it_is_not_the_programs() -> None:
+    verdict = Verdict(
+        name="it", test="it", origin="user", status="error", message="no such fixture",
+        aside="the fixture `db` is not there",
+    )
+
+    assert verdict.standing == "set aside"
+    assert seen_words(verdict) == "error, but not the program's: the fixture `db` is not there"
