@@ -300,7 +300,8 @@ def test_the_document_lists_each_verdict() -> None:
 
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
-        "doubt": "", "vacuous": False, "aside": "", "expected": "3", "got": "'\ud800'", "message": "m",
+        "doubt": "", "vacuous": False, "aside": "",
+        "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 
 
