@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.checks import check, plain
+from agent.checks.brought import Brought
 from agent.checks.codec import Garbled
 from agent.checks.judge import calling
 from agent.domain import File, Solution, Task
@@ -172,7 +173,7 @@ async def _answers(
             for number, call in zip(numbers, calls[done:], strict=True)
         ]
         async with sandbox.start(
-            calling(program, Task(sites=sites), sandbox, told, CALL_S)
+            calling(Brought(program, Task(sites=sites), sandbox, CALL_S), told, CALL_S)
         ) as process:
             begun = await process.receive(START_S)
             if begun != {"begun": True}:

@@ -61,15 +61,19 @@ async def observe_snippets(
 
 
 async def observe_file(
-    brought: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun
+    brought: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun,
+    only: Sequence[str], left_out: Sequence[str],
 ) -> None:
-    """Observes one test file; a session of pytest for as long as no test ends the program."""
+    """Observes one test file; a session of pytest for as long as no test ends the program.
+    `only` are exact nodes; without any, all of the tests' but those that are `left_out`."""
     path = brought.test_path([*tests])
+    nodes: list[Json] = [[node, []] for node in only] or [
+        [test.node, [*test.without, *left_out]] for test in tests if isinstance(test, Script)
+    ]
     while True:
         payload: dict[str, Json] = {
-            "file": path, "code": code,
-            "nodes": [[test.node, [*test.without]] for test in tests if isinstance(test, Script)],
-            "done": [*run.rows], "conftest": brought.has_conftest,
+            "file": path, "code": code, "nodes": nodes, "done": [*run.rows],
+            "conftest": brought.has_conftest,
         }
         # The text goes by the channel: on disk another process might read it.
         rows, last = await _session(brought, payload, tests, {path: ""}, shared=True)

@@ -54,10 +54,10 @@ class PlainRun:
 
 
 async def run_snippets(
-    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], manner: Manner = ""
-) -> PlainRun:
+    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], manner: Manner,
+    run: PlainRun,
+) -> None:
     """Runs snippets: a key for each, the test, and the program's output where it reads that."""
-    run = PlainRun()
     waiting = {key: (test, output) for key, test, output in tests}
     while waiting:
         payload: dict[str, Json] = {
@@ -79,17 +79,15 @@ async def run_snippets(
         if waiting and len(run.rows) == before:
             for key in waiting:
                 run.rows[key] = {"status": "error", "message": run.problem or "it did not run"}
-            break
-    return run
+            return
 
 
 async def run_file(
-    brought: Brought, code: str, tests: Sequence[TestCase], manner: Manner = "",
-    only: Sequence[str] = (),
-) -> PlainRun:
+    brought: Brought, code: str, tests: Sequence[TestCase], manner: Manner, only: Sequence[str],
+    run: PlainRun,
+) -> None:
     """Runs the tests of one file in one session of pytest, and again what is left after one
-    that ended the process. `only` are exact nodes; else all of the tests'."""
-    run = PlainRun()
+    that ended the process. `only` are exact nodes; without any, all of the tests'."""
     path = brought.test_path([*tests])
     nodes: list[Json] = [
         [test.node, [*test.without]] for test in tests if isinstance(test, Script)
@@ -106,7 +104,7 @@ async def run_file(
             brought, [*tests], payload, {path: code}, True, manner, run
         )
         if finished or len(run.rows) == before:
-            return run
+            return
 
 
 async def _one_process(

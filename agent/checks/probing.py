@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.checks import plain
+from agent.checks.brought import Brought
 from agent.checks.codec import Garbled
 from agent.checks.judge import START_S, calling
 from agent.domain import Solution, Task
@@ -91,7 +92,7 @@ async def _session(
         {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
     ]
     found: list[Answered] = []
-    job = calling(solution, task, sandbox, items, wall_s)
+    job = calling(Brought(solution, task, sandbox, wall_s), items, wall_s)
     async with sandbox.start(job) as process:
         begun = await process.receive(START_S)
         if begun != {"begun": True}:

@@ -1,4 +1,4 @@
-"""Reads test code before it runs: marks its comparisons, and finds what cannot be judged outside.
+"""Reads test code before it runs: marks its comparisons.
 
 Each comparison in an `assert` becomes a call of a recorder with the operator kept in the
 tests' process, so that a failure can be shown as call, expected and got. Nothing else about
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 
 COMPARE = "__observed_compare__"
 HOLDS = "__observed_holds__"
@@ -218,51 +217,3 @@ def _imports(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 yield alias.asname or alias.name.partition(".")[0]
-
-
-@lru_cache(maxsize=4096)
-def unsupported(code: str, modules: frozenset[str]) -> str:
-    """Why this test cannot be judged outside, or an empty text."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    own = set(imported_from(tree, modules)) | set(modules)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            named = [alias.name for alias in node.names]
-            for name in named if isinstance(node, ast.Import) else [node.module or ""]:
-                if name in ("subprocess", "runpy", "multiprocessing"):
-                    return f"the test starts the program itself, by {name}"
-        if isinstance(node, ast.Call):
-            reason = _patches(node, own)
-            if reason:
-                return reason
-    return ""
-
-
-def _patches(node: ast.Call, own: set[str]) -> str:
-    """Why a patch is out of reach: it replaces something the solution's process would not see."""
-    function = ast.unparse(node.func)
-    patching = function.rpartition(".")[2] == "patch" or function.endswith(
-        ("monkeypatch.setattr", "patch.object", "monkeypatch.delattr")
-    )
-    if not patching or not node.args:
-        return ""
-    target = node.args[0]
-    if isinstance(target, ast.Constant) and isinstance(target.value, str):
-        owner = replaced = target.value
-    else:
-        owner = ast.unparse(target)
-        replaced = f"a part of {owner}"
-        if owner not in _LIBRARY:
-            return ""
-    if owner.partition(".")[0] in own:
-        return ""
-    return f"the test replaces {replaced}, which the solution would have to see"
-
-
-_LIBRARY = (
-    "math", "os", "os.path", "sys", "time", "random", "json", "datetime", "builtins", "requests",
-    "socket", "io", "shutil", "pathlib",
-)

@@ -1,4 +1,5 @@
-"""What a judged test file costs, beside plain pytest alone in the same jail."""
+"""What a judged test file costs, beside plain pytest alone in the same jail: nothing of ours
+beside it, and no other plugins."""
 
 from __future__ import annotations
 
@@ -7,15 +8,21 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from agent.checks import check
+from agent.checks import check, shipping
 from agent.checks.brought import Brought
-from agent.checks.plain_run import run_file, run_snippets
+from agent.checks.plain_run import PlainRun, run_snippets
 from agent.domain import Example, Solution, Task, TestCase
 from agent.intake import TestText, make_task
 from sandbox import SandboxUnavailable, open_sandbox
 from sandbox.sandbox import Sandbox
+from sandbox.types import Job, Limits
 
 REPEATS = 7
+ALONE = """import os
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+import pytest
+pytest.main(["-q", "--no-header", "-p", "no:cacheprovider", "test_calc.py"])
+"""
 PROGRAM = """import logging
 
 def add(a, b):
@@ -86,11 +93,19 @@ async def _compared(
 ) -> str:
     """One line: both medians and how they compare; the two are measured in turns."""
     brought = Brought(solution, task, jail, 5.0)
+    ours = await shipping.shipment(jail, task.sites, with_pytest=True)
+    job = Job(
+        program=ALONE, modules=ours.modules, sites=ours.sites,
+        files={**brought.files, "test_calc.py": tests[0].code},
+        limits=Limits(wall_s=600.0, cpu_s=600.0),
+    )
 
     async def plain() -> object:
         if isinstance(tests[0], Example):
-            return await run_snippets(brought, [(one.name, one, None) for one in tests])
-        return await run_file(brought, tests[0].code, tests)
+            run = PlainRun()
+            await run_snippets(brought, [(one.name, one, None) for one in tests], "", run)
+            return run
+        return await jail.run(job)
 
     async def whole() -> object:
         return await check(solution, tests, task, jail)

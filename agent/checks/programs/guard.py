@@ -26,6 +26,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
+from operator import is_
 
 from agent.checks.signs import DEEP, EXPECTED_WORDS, HARMLESS, RAW
 
@@ -91,6 +92,8 @@ class Guard:
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._library: list[tuple[types.ModuleType, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
+        self._modules: list[Any] = []
+        """Those that were looked at last."""
         self._place = _place()
         self.ran: set[str] = set()
         """Those of the program's files whose code was run."""
@@ -263,9 +266,11 @@ class Guard:
     def compare(self) -> None:
         """Notes what was changed since, and library modules that were planted."""
         for owner, before in self._before:
-            now = vars(owner)
+            now = vars(owner).get
+            if all(map(is_, map(now, before), before.values())):
+                continue
             for name, value in before.items():
-                if now.get(name) is not value:
+                if now(name) is not value:
                     self.note("changed-runner", f"{owner.__name__}.{name}")
         for name, value in self._builtins.items():
             if vars(builtins).get(name) is not value:
@@ -288,6 +293,10 @@ class Guard:
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what
         stands in the place of a module that the tests brought."""
+        modules = [*sys.modules.values()]
+        if len(modules) == len(self._modules) and all(map(is_, modules, self._modules)):
+            return
+        self._modules = modules
         for brought in self.tests & laid:
             name = os.path.splitext(os.path.basename(brought))[0]
             module = sys.modules.get(name)

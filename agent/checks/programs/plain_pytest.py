@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import linecache
 import os
 import sys
 import unittest
 import unittest.case
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -56,8 +55,9 @@ _ASSERTING = ("assert", "fail", "run", "__call__")
 class Checks:
     """Counts the checks of a test that held, and remembers those that did not."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, texts: Texts) -> None:
         self._run = run
+        self._texts = texts
         self.held = 0
         self._hidden: dict[tuple[str, int], str] = {}
 
@@ -72,8 +72,9 @@ class Checks:
 
     def install(self) -> None:
         """Has pytest's rewritten asserts, unittest's and `pytest.raises` tell of themselves."""
-        rewrite._check_if_assertion_pass_impl = self._passes
         names: Any = vars(rewrite)
+        names["_held"] = self._passes
+        names["AssertionRewriter"].visit_Assert = _telling(rewrite.AssertionRewriter.visit_Assert)
         names["_format_explanation"] = self._heard(names["_format_explanation"])
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
@@ -91,13 +92,12 @@ class Checks:
         if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
             self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
 
-    def _passes(self) -> bool:
-        """Called where an assert of the test holds; no explanation is wanted."""
+    def _passes(self) -> None:
+        """Called where an assert of the test has held."""
         self.held += 1
         if self._hidden:
             frame = sys._getframe(1)
             self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
-        return False
 
     def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
         def heard(text: str) -> str:
@@ -107,6 +107,8 @@ class Checks:
         return heard
 
     def _fails(self, frame: Any, text: str) -> None:
+        if self._run.payload["manner"]:
+            return
         where = frame
         while where is not None and where.f_code.co_filename not in self._run.guard.tests:
             where = where.f_back
@@ -117,11 +119,13 @@ class Checks:
             outer = outer.f_back
         if outer is not None:
             # What the test means to fail is the program's to catch.
-            if not ("AssertionError" in self._run.payload["words"] or _is_constant(where)):
+            if not (
+                "AssertionError" in self._run.payload["words"] or self._texts.is_constant(where)
+            ):
                 self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
             return
         while where is not None and where.f_code.co_filename in self._run.guard.tests:
-            if _hides(where):
+            if self._texts.hides(where):
                 self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
                 return
             where = where.f_back
@@ -174,54 +178,102 @@ class Checks:
         kind.__init__ = made
 
 
-def _is_constant(frame: Any) -> bool:
-    """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return frame.f_lineno in constant_asserts(tree)
+class Texts:
+    """What the files of tests say, as they were before any of the program ran."""
 
+    def __init__(self, paths: Iterable[str]) -> None:
+        trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
+        self._constant = {path: constant_asserts(tree) for path, tree in trees.items()}
+        self._checking = {path: _checking(tree) for path, tree in trees.items()}
+        self._catching = {path: [*_catching(tree)] for path, tree in trees.items()}
 
-def _hides(frame: Any) -> bool:
-    """Whether what fails on the line that runs in a test's frame is hidden right there: by a
-    `with` that could be the program's, or by a name that does not say that it is that of
-    AssertionError."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    for catching in reversed([*_around(tree, frame.f_lineno)]):
-        if isinstance(catching, ast.withitem):
-            words = ast.unparse(catching.context_expr)
-            call = catching.context_expr
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_CATCHING):
-                caught = call.args[:1] if words.startswith("pytest.") else call.args
-            elif words.startswith(("pytest.", "self.", "patch", "mock.")):
-                continue
+    def checks_anything(self, path: str, name: str) -> bool:
+        """Whether a check stands in a test's own function, or in those that it names."""
+        return name in self._checking.get(path, ())
+
+    def is_constant(self, frame: Any) -> bool:
+        """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
+        return frame.f_lineno in self._constant.get(frame.f_code.co_filename, ())
+
+    def _around(self, path: str, line: int) -> Iterator[_Catching]:
+        """What may catch an exception of this line, the innermost first."""
+        for body, catching in reversed(self._catching.get(path, [])):
+            if _holds(body, line):
+                yield catching
+
+    def hides(self, frame: Any) -> bool:
+        """Whether what fails on the line that runs in a test's frame is hidden right there: by a
+        `with` that could be the program's, or by a name that does not say that it is that of
+        AssertionError."""
+        for catching in self._around(frame.f_code.co_filename, frame.f_lineno):
+            if isinstance(catching, ast.withitem):
+                words = ast.unparse(catching.context_expr)
+                call = catching.context_expr
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_CATCHING):
+                    caught = call.args[:1] if words.startswith("pytest.") else call.args
+                elif words.startswith(("pytest.", "self.", "patch", "mock.")):
+                    continue
+                else:
+                    return True
+            elif catching.type is None:
+                return False
             else:
-                return True
-        elif catching.type is None:
-            return False
-        else:
-            caught = [catching.type]
-        plain, foreign = _asserts_among(caught, frame)
-        if plain or foreign:
-            return not plain
-    return False
+                caught = [catching.type]
+            plain, foreign = _asserts_among(caught, frame)
+            if plain or foreign:
+                return not plain
+        return False
+
+
+def _telling(rewritten: Any) -> Any:
+    """Rewrites an assert as pytest does, and has it tell where it held."""
+
+    def visit(rewriter: Any, node: ast.Assert) -> list[ast.stmt]:
+        told = ast.copy_location(ast.Expr(rewriter.helper("_held")), node)
+        return [*rewritten(rewriter, node), ast.fix_missing_locations(told)]
+
+    return visit
+
+
+_Catching = ast.withitem | ast.ExceptHandler
+
+
+def _tree(path: str) -> ast.Module | None:
+    try:
+        with open(path, "rb") as file:
+            return ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _checking(tree: ast.Module) -> frozenset[str]:
+    """Names of functions in which a check stands, or in one that they name."""
+    functions = {
+        node.name: [*ast.walk(node)] for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    # `assert False` stands where nobody should come.
+    own = {
+        name for name, parts in functions.items()
+        if any(isinstance(p, ast.Assert) and not isinstance(p.test, ast.Constant) for p in parts)
+    }
+    return frozenset(
+        name for name, parts in functions.items()
+        if name in own or any(isinstance(one, ast.Name) and one.id in own for one in parts)
+    )
 
 
 _CATCHING = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 _SAYING_SO = ("AssertionError", "Exception", "BaseException")
 
 
-def _around(tree: ast.Module, line: int) -> Iterator[ast.withitem | ast.ExceptHandler]:
-    """What may catch an exception of this line, the outermost first."""
+def _catching(tree: ast.Module) -> Iterator[tuple[Sequence[ast.stmt], _Catching]]:
+    """What may catch an exception, with the lines where; the outermost first."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.With | ast.AsyncWith) and _holds([node], line):
-            yield from node.items
-        elif isinstance(node, ast.Try | ast.TryStar) and _holds(node.body, line):
-            yield from reversed(node.handlers)
+        if isinstance(node, ast.With | ast.AsyncWith):
+            yield from (([node], item) for item in node.items)
+        elif isinstance(node, ast.Try | ast.TryStar):
+            yield from ((node.body, handler) for handler in reversed(node.handlers))
 
 
 def _holds(body: Sequence[ast.stmt], line: int) -> bool:
@@ -261,9 +313,10 @@ def _catches(value: Any) -> bool:
 class Reporter:
     """A plugin that tells the host of each test."""
 
-    def __init__(self, run: Run, checks: Checks) -> None:
+    def __init__(self, run: Run, checks: Checks, texts: Texts) -> None:
         self._run = run
         self._checks = checks
+        self._texts = texts
         self._wanted: list[tuple[str, list[str]]] = run.payload["nodes"]
         self._done = {*run.payload["done"]}
         self._words: str = run.payload["words"]
@@ -350,7 +403,11 @@ class Reporter:
 
     def _told(self, node: str, item: Any) -> None:
         status, failed = outcome_of(self._reports)
-        told: dict[str, Any] = {"checks": self._checks.held, "checking": _checks_anything(item)}
+        name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+        told: dict[str, Any] = {
+            "checks": self._checks.held,
+            "checking": self._texts.checks_anything(str(item.path), name),
+        }
         if status in ("failed", "error") and failed is not None:
             told |= explained(failed, item)
         elif status in ("skipped", "xfailed"):
@@ -436,34 +493,14 @@ def _sides(words: str) -> dict[str, str]:
     return {}
 
 
-def _checks_anything(item: Any) -> bool:
-    """Whether a check stands in the test's own function as it is written in its file, or in
-    those that it names."""
-    name = getattr(item, "originalname", None) or item.name.partition("[")[0]
-    try:
-        tree = ast.parse("".join(linecache.getlines(str(item.path))))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    functions = {
-        node.name: [*ast.walk(node)] for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    own = functions.get(name, [])
-    named = {one.id for one in own if isinstance(one, ast.Name)} & functions.keys()
-    # `assert False` stands where nobody should come.
-    return any(
-        isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
-        for part in (name, *named) for one in functions.get(part, ())
-    )
-
-
 def run_file(run: Run) -> None:
     """Runs the wanted tests of one file in one session of pytest."""
     payload = run.payload
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    checks = Checks(run)
+    texts = Texts(run.guard.tests)
+    checks = Checks(run, texts)
     checks.install()
-    reporter = Reporter(run, checks)
+    reporter = Reporter(run, checks, texts)
     run.guard.remember(ROOTS)
     run.guard.watch()
     forget_runner()
@@ -481,12 +518,12 @@ def run_file(run: Run) -> None:
 
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
+        payload["file"], "-q", "--no-header",
         # How a spoilt test fails is nobody's concern, and takes long to tell.
-        payload["file"], "-q", "--no-header", f"--tb={'no' if payload['manner'] else 'short'}",
+        *(("--tb=no", "--assert=plain") if payload["manner"] else ("--tb=short",)),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
-        "-o", "enable_assertion_pass_hook=true",
-    ]
+        ]
     if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURED):
         arguments += ["-c", os.devnull]
     for word, plugin in PLUGINS.items():

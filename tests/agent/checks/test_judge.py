@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agent.checks import check
-from agent.checks.judge import UNASKED, _unique
+from agent.checks.hearing import UNASKED
+from agent.checks.judge import _unique
 from agent.domain import (
     Example,
     File,
