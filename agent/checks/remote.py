@@ -105,6 +105,7 @@ class Link:
         self._lock = threading.RLock()
         self._serving = 0
         self._preparing = False
+        self._refilled = False
         self.knows_classes = False
         self.common = ""
         """What went beyond plain calls before any test began, and is there in each of them."""
@@ -132,6 +133,9 @@ class Link:
         self.swallowed: dict[int, BaseException] = {}
         """What kept an assert in a callback from holding; the solution saw it first. By `id` of
         the callback's code: what holds when it is called again was not hidden."""
+        self.spoils = False
+        """The solution changed what it was handed, and gave an answer besides: what the test
+        makes of the one may rest on the other."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
 
@@ -155,6 +159,7 @@ class Link:
             if self.judging and verb == "get":
                 self._note_predicate(args[0], args[1])
             number = os.urandom(8).hex()
+            self._refilled = False
             try:
                 self._post({"id": number, "verb": verb}, "args", list(args))
             except CodecError as error:
@@ -171,6 +176,7 @@ class Link:
                     answer = self._answer(message, _is_call(verb, args))
                     if self.judging:
                         self._note_beyond(verb, args, answer)
+                        self.spoils |= self._refilled and answer is not None
                     return answer
                 else:
                     raise self._break("the solution's process sent a reply nobody asked for")
@@ -306,6 +312,7 @@ class Link:
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")
+                self._refilled = True
                 self._decoder.refill(self.table.value(oid), content)
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
