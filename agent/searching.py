@@ -70,7 +70,8 @@ class SearchResult:
     partial: Solution | None = None
     partial_passed: int = 0
     note: str = ""
-    operator: str = ""
+    operators: tuple[str, ...] = ()
+    """Of the edits it is made of."""
     alternatives: Alternatives | None = None
     """Behaviours that pass every test too; `None` where there is no other."""
     cut_after: float | None = None
@@ -258,7 +259,7 @@ class _Shell:
                 solution = self._solution(candidate)
                 self.found = SearchResult(
                     solution, report, findings.tried, note=solution.note,
-                    operator=candidate.operator,
+                    operators=candidate.operators,
                     alternatives=await self._alternatives(findings, candidate),
                 )
                 return True
@@ -302,7 +303,7 @@ class _Shell:
             partial=None if partial is None else self._solution(partial),
             partial_passed=0 if partial is None else partial.passed,
             note="" if partial is None else partial.note,
-            operator="" if partial is None else partial.operator,
+            operators=() if partial is None else partial.operators,
         )
 
     async def _tell(self, last: bool = False) -> None:

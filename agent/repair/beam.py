@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.repair.edits import Edit
-from agent.repair.facts import Answer, Candidate, Question
+from agent.repair.facts import SYNTAX, Answer, Candidate, Question
 from agent.repair.ground import ground
 from agent.repair.program import Program
 from agent.repair.seen import Partial, Seen, examined
@@ -31,7 +31,7 @@ def seeds_of(state: Seen, most: int) -> list[Partial]:
         key=lambda one: (-one.score, one.candidate.cost, one.candidate.text),
     )
     for one in order:
-        if one.operator == "syntax" or one.candidate.text in state.grown:
+        if one.operator == SYNTAX or one.candidate.text in state.grown:
             continue
         key = (one.line, one.operator)
         counts[key] = counts.get(key, 0) + 1
@@ -55,15 +55,15 @@ def grown(
     found = []
     for edit in known.edits(state)[:most]:
         cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
-        operator = f"{seed.operator}, {edit.operator}"
+        operators = (*seed.candidate.operators, edit.operator)
         rarity = seed.candidate.rarity + edit.rarity
-        found.append(Planned(known.program.data, (edit.splice,), cost, operator, edit, rarity))
+        found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit, rarity))
     return found
 
 
 def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
     return Planned(
-        program.data, (edit.splice,), base.cost + edit.cost, edit.operator, edit, edit.rarity
+        program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit, edit.rarity
     )
 
 
@@ -78,7 +78,7 @@ def cheap_pairs(
             a, b = first.splice, second.splice
             if a.end <= b.start or b.end <= a.start:
                 cost = base.cost + first.cost + second.cost + PAIR
-                operator = f"{first.operator}, {second.operator}"
+                operators = (first.operator, second.operator)
                 rarity = first.rarity + second.rarity
-                found.append(Planned(program.data, (a, b), cost, operator, second, rarity))
+                found.append(Planned(program.data, (a, b), cost, operators, second, rarity))
     return found

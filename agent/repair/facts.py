@@ -142,13 +142,18 @@ class Budget:
     """Whether nobody waits for what is found any more: the listing of edits then stops."""
 
 
+SYNTAX = "syntax"
+"""In the place of an operator: the text was made to compile."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A whole text of the entry file, and how it came to be."""
 
     text: str
     cost: float
-    operator: str
+    operators: tuple[str, ...]
+    """Of its edits, in the order they were made."""
     note: str = ""
     passed: int = 0
     types: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate,
             texts.setdefault(spliced(program.data, [splice]), splice)
     texts.pop(at.text, None)
     return [
-        (Candidate(text, cost, OPERATOR), Edit(splice, OPERATOR, cost))
+        (Candidate(text, cost, (OPERATOR,)), Edit(splice, OPERATOR, cost))
         for text, splice in texts.items()
         for cost in [at.cost + STEP + splice.cost]
     ]

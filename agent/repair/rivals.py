@@ -59,7 +59,7 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
 
 def _rivals(one: Candidate, own: Candidate) -> bool:
     """Whether a candidate may be what was meant instead of the chosen one."""
-    is_far = one.operator != own.operator and written(one) - written(own) > FAR
+    is_far = one.operators != own.operators and written(one) - written(own) > FAR
     if is_far or (one.types and not own.types):
         return False
     return not (one.answers and own.answers) or otherwise(

@@ -28,6 +28,7 @@ from dataclasses import replace
 from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
 from agent.repair.blame import WRONG_ANSWERS
 from agent.repair.facts import (
+    SYNTAX,
     Answer,
     Budget,
     Candidate,
@@ -71,7 +72,7 @@ SYNTAX_BASES = 3
 def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
     """Searches for texts that pass every test; see the module for the questions it asks."""
     state = Seen(source, facts, budget)
-    bases = [Candidate(source, 0.0, "")]
+    bases = [Candidate(source, 0.0, ())]
     if not compiles(source):
         bases = yield from _mend(state)
         if state.accepted or not bases:
@@ -180,7 +181,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
 def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
     """Texts that compile; those that pass everything are offered, the best go on as bases."""
     texts = mended(state.source, state.budget.syntax)
-    found = [Candidate(text, cost, "syntax") for cost, text in texts if is_legible(text)]
+    found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
     answers = yield Screen(tuple(one.text for one in found), "full", state.progress())
     scored: list[tuple[int, Candidate]] = []
     assert isinstance(answers, tuple)
@@ -190,12 +191,12 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
             continue
         state.tried += 1
         state.total = max(state.total, len(answer.passed))
-        told = Candidate(candidate.text, candidate.cost, "syntax", "", answer.score, answer.types)
+        told = Candidate(candidate.text, candidate.cost, (SYNTAX,), "", answer.score, answer.types)
         if answer.ended == "ok":
             state.plausible[told.text] = told
         else:
             state.partials.append(
-                Partial(told, answer.score, answer.did, 0, "syntax")
+                Partial(told, answer.score, answer.did, 0, SYNTAX)
             )
             scored.append((answer.score, told))
     yield from offered(state)

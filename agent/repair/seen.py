@@ -46,6 +46,7 @@ class Partial:
     did: str
     line: int
     operator: str
+    """Of its last edit; `SYNTAX` where it is one of many that mend a text."""
 
 
 class Slow(NamedTuple):

@@ -44,7 +44,7 @@ class Planned:
     data: bytes
     splices: tuple[Splice, ...]
     cost: float
-    operator: str
+    operators: tuple[str, ...]
     edit: Edit
     rarity: float
 
@@ -155,7 +155,7 @@ def _chunk(
         text = spliced(planned.data, planned.splices)
         if mark(text) not in state.seen:
             state.seen.add(mark(text))
-            candidate = Candidate(text, planned.cost, planned.operator, rarity=planned.rarity)
+            candidate = Candidate(text, planned.cost, planned.operators, rarity=planned.rarity)
             chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
                 break

@@ -200,19 +200,21 @@ def single_edits(
     program: Program,
     suspicion: Mapping[int, float],
     protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] = EDITS,
+    operators: tuple[Operator, ...] | None = None,
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
     idle: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> list[Edit]:
-    """Every single edit once, as cheap as any operator has it, the cheapest edits first.
+    """Every single edit once, as cheap as any operator has it, the cheapest edits first; without
+    `operators` those of the whole table.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
     No `idle` node is under suspicion.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
+    operators = EDITS if operators is None else operators
     raising = program.crash.line if program.crash else None
     guarded = [
         (program.line_start(first), program.line_start(last + 1)) for first, last in protected

@@ -49,8 +49,8 @@ def test_answers_that_look_are_not_blind(before: str, after: str) -> None:
 
 
 def test_a_blind_answer_is_ranked_behind_every_other() -> None:
-    blind = Candidate("a", 1.0, "", blind=True)
-    dear = Candidate("b", 30.0, "", types=("int/bool",))
+    blind = Candidate("a", 1.0, (), blind=True)
+    dear = Candidate("b", 30.0, (), types=("int/bool",))
 
     assert ranked([blind, dear]) == (dear, blind)
 

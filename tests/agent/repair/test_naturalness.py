@@ -65,7 +65,7 @@ def test_a_change_inside_a_text_of_many_lines_is_read_whole() -> None:
 
 def test_of_two_repairs_the_usual_code_comes_first() -> None:
     one, other = (
-        Candidate(text, 2.0, "operator", surprise=asked(BASE, text))
+        Candidate(text, 2.0, ("operator",), surprise=asked(BASE, text))
         for text in (BASE.replace("x + y", "y + y"), BASE.replace("x + y", "y + x"))
     )
     assert ranked([one, other]) == (other, one)
@@ -83,6 +83,6 @@ def test_the_table_is_of_counts_and_its_lines_are_short() -> None:
 def test_where_one_candidate_cannot_be_measured_none_is_ranked_by_it() -> None:
     usual, odd = (BASE.replace("x + y", one) for one in ("y + x", "y + y"))
     vast = BASE + "table = [" + "1, " * 10_000 + "]\n"
-    cheap, dear = Candidate(odd, 2.0, "operator"), Candidate(usual, 2.1, "operator")
+    cheap, dear = Candidate(odd, 2.0, ("operator",)), Candidate(usual, 2.1, ("operator",))
     assert surprising(BASE, (cheap, dear))[0].text == usual
-    assert surprising(BASE, (cheap, dear, Candidate(vast, 9.0, "operator")))[0] == cheap
+    assert surprising(BASE, (cheap, dear, Candidate(vast, 9.0, ("operator",))))[0] == cheap

@@ -10,7 +10,7 @@ from agent.repair.rivals import clusters, deliberate, is_readable, otherwise, te
 
 
 def candidate(text: str, cost: float, *answers: str) -> Candidate:
-    return Candidate(text, cost, "number", answers=answers)
+    return Candidate(text, cost, ("number",), answers=answers)
 
 
 FIRST = candidate("a", 1.0, "0", "[]")
@@ -64,10 +64,10 @@ def test_a_crash_where_the_base_gave_a_value_speaks_against() -> None:
 
 
 def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
-    own = replace(candidate("own", 1.0, "1"), operator="comparison")
-    far = replace(candidate("far", 3.0, "2"), operator="guard")
-    near = replace(candidate("near", 1.5, "3"), operator="guard")
-    same = replace(candidate("same", 9.0, "4"), operator="comparison")
+    own = replace(candidate("own", 1.0, "1"), operators=("comparison",))
+    far = replace(candidate("far", 3.0, "2"), operators=("guard",))
+    near = replace(candidate("near", 1.5, "3"), operators=("guard",))
+    same = replace(candidate("same", 9.0, "4"), operators=("comparison",))
     found = clusters([own, far, near, same], chosen="own")
     assert [one.best.text for one in found] == ["own", "near", "same"]
 

@@ -79,7 +79,7 @@ def test_the_text_that_passes_is_found_and_told_in_words() -> None:
 
     (best,) = findings.plausible
     assert best.text == healed
-    assert best.operator == "comparison"
+    assert best.operators == ("comparison",)
     assert best.note == "changed `>` to `<` in line 2"
 
 

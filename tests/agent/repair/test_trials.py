@@ -19,7 +19,7 @@ def edit() -> Edit:
 def state(slow: int) -> Seen:
     seen = Seen(SOURCE, Facts(), Budget(), failing=frozenset({0}))
     seen.slow = [
-        Slow(Candidate(f"slow {number}", float(number), "op"), edit(), 1.0)
+        Slow(Candidate(f"slow {number}", float(number), ("op",)), edit(), 1.0)
         for number in range(slow)
     ]
     return seen
@@ -63,7 +63,7 @@ def test_at_the_end_everything_is_tried_again() -> None:
 
 def test_what_had_that_much_patience_is_not_asked_again() -> None:
     seen = state(slow=0)
-    seen.slow = [Slow(Candidate("slow", 1.0, "op"), edit(), PATIENCE)]
+    seen.slow = [Slow(Candidate("slow", 1.0, ("op",)), edit(), PATIENCE)]
 
     assert asked(seen, is_last=True) == []
 
@@ -71,6 +71,6 @@ def test_what_had_that_much_patience_is_not_asked_again() -> None:
 def test_what_is_endless_is_not_kept_for_another_try() -> None:
     seen = state(slow=0)
     for number, ended in enumerate(("endless", "timeout")):
-        note(seen, Candidate(f"{number}", 1.0, "op"), edit(), Screened((None,), ended))
+        note(seen, Candidate(f"{number}", 1.0, ("op",)), edit(), Screened((None,), ended))
 
     assert [one.candidate.text for one in seen.slow] == ["1"]

@@ -1,0 +1,263 @@
+"""What each part of the search earns: a suite healed with it and without.
+
+    python -m evaluation.ablation --suite FILE.jsonl [--suite …] [--parts KIND …] [--candidates N]
+
+Parts are the edit operators, the rules that mend what does not compile, and the terms by which
+candidates that pass are ranked. Searches are bounded by candidates, so that the figures do not hang
+on the machine. Each part is taken out by itself; an operator only for the rows whose repair was
+made with it, since elsewhere its edits only stood in the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.checks import check
+from agent.domain import Report, Solution
+from agent.exits import HEALED, USAGE
+from agent.intake import BadInput, NotFixable
+from agent.repair import edits, rank, syntax
+from agent.searching import SearchProgress, heal_by_search
+from evaluation.healing import brought
+from evaluation.suite import BadRow, BadSuite, Row, read_suite
+from evaluation.truth import right
+from sandbox import Sandbox, SandboxError, open_sandbox
+
+KINDS = ("operator", "syntax", "ranking")
+TERMS = ("WRONG_TYPE", "RARE", "ALIKE", "CRASHING", "SURPRISING", "WIDENING", "BLIND")
+"""What `rank` adds to the cost of a candidate."""
+UNBOUNDED_S = 100_000.0
+"""Candidates are the bound, not seconds."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part that can be taken out."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Healed:
+    """What came of a row."""
+
+    plausible: bool = False
+    """Its tests pass."""
+    right: bool = False
+    """The truth holds for the repair that came first; never where no truth is known."""
+    candidates: int = 0
+    operators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What a part earns: rows that are healed, or healed rightly, only with it; and those only
+    without it."""
+
+    part: Part
+    rows: int
+    plausible: tuple[str, ...]
+    right: tuple[str, ...]
+    hindered: tuple[str, ...]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no row is better for it."""
+        return not (self.plausible or self.right)
+
+
+def parts(kinds: Sequence[str] = KINDS) -> tuple[Part, ...]:
+    """All parts of these kinds."""
+    found = {
+        "operator": [one.name for one in edits.EDITS],
+        "syntax": [rule.__name__ for rule in syntax.RULES],
+        "ranking": list(TERMS),
+    }
+    return tuple(Part(kind, name) for kind in kinds for name in found[kind])
+
+
+@contextmanager
+def taken_out(*gone: Part) -> Iterator[None]:
+    """Everything but these parts, until the end of the block."""
+    names = {kind: {part.name for part in gone if part.kind == kind} for kind in KINDS}
+    terms = {name: 0.0 for name in names["ranking"]}
+    kept: list[tuple[Any, str, Any]] = [
+        (edits, "EDITS", tuple(one for one in edits.EDITS if one.name not in names["operator"])),
+        (syntax, "RULES", tuple(
+            rule for rule in syntax.RULES if rule.__name__ not in names["syntax"]
+        )),
+        *((rank, name, value) for name, value in terms.items()),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in kept]
+    try:
+        for module, name, value in kept:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+async def healed(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
+    """Searches for a repair of one row, and asks the truth of the first."""
+    try:
+        task = brought(row.broken)
+    except (BadInput, NotFixable):
+        return Healed()
+    base = task.solution
+    assert base is not None  # a row has a program
+    report = await check(base, task.tests, task, sandbox, observe=False)
+
+    async def verify(solution: Solution) -> Report:
+        return await check(solution, task.tests, task, sandbox, observe=False)
+
+    def quietly(progress: SearchProgress) -> None:
+        """Nobody watches."""
+
+    found = await heal_by_search(
+        task, base, task.tests, report, sandbox, budget_s=UNBOUNDED_S, wall_s=UNBOUNDED_S,
+        max_candidates=candidates, progress=quietly, verify=verify,
+    )
+    if found.solution is None:
+        return Healed(candidates=found.candidates)
+    known = await right(row.truth, [found.solution], task.sites, sandbox)
+    return Healed(True, bool(known and known[0]), found.candidates, found.operators)
+
+
+async def healed_all(
+    rows: Sequence[Row], sandbox: Sandbox, candidates: int, *gone: Part
+) -> dict[str, Healed]:
+    """What comes of each row without these parts."""
+    found = {}
+    with taken_out(*gone):
+        for row in rows:
+            found[row.id] = await healed(row, sandbox, candidates)
+    return found
+
+
+def earned(part: Part, whole: dict[str, Healed], without: dict[str, Healed]) -> Earned:
+    """What a part earns by the rows that were healed without it; pure."""
+    both = [(key, whole[key], row) for key, row in without.items()]
+    return Earned(
+        part, len(both),
+        tuple(key for key, has, lacks in both if has.plausible and not lacks.plausible),
+        tuple(key for key, has, lacks in both if has.right and not lacks.right),
+        tuple(key for key, has, lacks in both if lacks.right and not has.right),
+    )
+
+
+def concerned(part: Part, rows: Sequence[Row], whole: dict[str, Healed]) -> list[Row]:
+    """The rows in which a part may have a say; pure."""
+    if part.kind == "operator":
+        return [row for row in rows if part.name in whole[row.id].operators]
+    if part.kind == "syntax":
+        return [row for row in rows if not syntax.compiles(row.broken.program)]
+    return [row for row in rows if whole[row.id].plausible]
+
+
+async def ablation(
+    rows: Sequence[Row], kinds: Sequence[str], candidates: int, tell: Callable[[str], None]
+) -> tuple[dict[str, Healed], list[Earned]]:
+    """The rows healed with everything, and what each part earns."""
+    sandbox = open_sandbox()
+    whole = await healed_all(rows, sandbox, candidates)
+    tell(_summary("with everything", whole))
+    found = []
+    for part in parts(kinds):
+        few = concerned(part, rows, whole)
+        without = await healed_all(few, sandbox, candidates, part) if few else {}
+        found.append(earned(part, whole, without))
+        tell(line(found[-1]))
+    return whole, found
+
+
+def _summary(words: str, found: dict[str, Healed]) -> str:
+    rows = found.values()
+    return (
+        f"{words}: {sum(one.plausible for one in rows)} of {len(rows)} pass their tests, "
+        f"{sum(one.right for one in rows)} right, "
+        f"{sum(one.candidates for one in rows)} candidates"
+    )
+
+
+def line(one: Earned) -> str:
+    """One part in words."""
+    return (
+        f"{one.part.kind} {one.part.name!r}: in {one.rows} repairs; "
+        f"earns {len(one.plausible)} plausible, {len(one.right)} right, "
+        f"costs {len(one.hindered)} right"
+    )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.ablation",
+        description="Heal suites with and without each part of the search.",
+    )
+    parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")
+    parser.add_argument("--parts", nargs="+", choices=KINDS, default=KINDS, metavar="KIND")
+    parser.add_argument("--candidates", type=int, default=20_000, metavar="N", help="for a row")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="all figures as JSON")
+    parser.add_argument(
+        "--without", nargs="+", default=[], metavar="NAME",
+        help="take these operators out together, and heal every row without them",
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    wanted = _parser().parse_args(arguments)
+    try:
+        rows = [row for path in wanted.suite for row in read_suite(path)]
+    except BadSuite as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    usable = [row for row in rows if not isinstance(row, BadRow)]
+    try:
+        if wanted.without:
+            together = [Part("operator", name) for name in wanted.without]
+            found = asyncio.run(
+                healed_all(usable, open_sandbox(), wanted.candidates, *together)
+            )
+            print(_summary(f"without {len(together)} operators", found))
+            whole, list_of = found, list[Earned]()
+        else:
+            whole, list_of = asyncio.run(
+                ablation(usable, wanted.parts, wanted.candidates, _say)
+            )
+    except SandboxError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    idle = [one.part.name for one in list_of if one.nothing]
+    if idle:
+        print(f"earning nothing here: {', '.join(idle)}")
+    if wanted.out is not None:
+        wanted.out.write_text(json.dumps({
+            "rows": {key: vars(row) for key, row in whole.items()},
+            "parts": [
+                {
+                    "kind": one.part.kind, "name": one.part.name, "rows": one.rows,
+                    "plausible": one.plausible, "right": one.right, "hindered": one.hindered,
+                }
+                for one in list_of
+            ],
+        }, indent=1), encoding="utf-8")
+    return HEALED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
