@@ -230,18 +230,24 @@ class SelfHealingAgent:
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
         ask: Ask | None = None,
+        deselect: Sequence[str] = (),
+        doctests: bool = False,
     ) -> HealResult:
         """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
 
         Where the tests leave several behaviours open, `ask` is called with them, in a thread of
         its own, and says which is right. What answers nothing leaves the question open and, once
-        the run has ended, raises `UnusableAnswer`, which holds the result.
+        the run has ended, raises `UnusableAnswer`, which holds the result. Tests to `deselect`
+        are named by their ids; `doctests` has those that failed before count beside other tests.
 
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
         """
         return _outside_any_loop(
-            self.arun(code_or_task, code=code, tests=tests, task=task, ask=ask)
+            self.arun(
+                code_or_task, code=code, tests=tests, task=task, ask=ask, deselect=deselect,
+                doctests=doctests,
+            )
         )
 
     async def arun(
@@ -252,6 +258,8 @@ class SelfHealingAgent:
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
         ask: Ask | None = None,
+        deselect: Sequence[str] = (),
+        doctests: bool = False,
     ) -> HealResult:
         """`run` for coroutines."""
         if code_or_task is not None and task is not None:
@@ -262,7 +270,9 @@ class SelfHealingAgent:
         # Files are read and long programs parsed in a thread: the loop serves the caller too.
         settings = await asyncio.to_thread(self._settings, with_drafts=code is None)
         try:
-            brought = await asyncio.to_thread(_brought, code, tests, words or "")
+            brought = await asyncio.to_thread(
+                _brought, code, tests, words or "", deselect, doctests
+            )
         except NotFixable as error:
             refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
             return HealResult(refused, Task(text=words or ""), self.max_iterations)
@@ -349,14 +359,20 @@ def _unusable(rivals: Rivals, given: object) -> str:
     return ""
 
 
-def _brought(code: str | None, tests: str | Sequence[str] | None, words: str) -> Task:
+def _brought(
+    code: str | None, tests: str | Sequence[str] | None, words: str, deselect: Sequence[str],
+    doctests: bool,
+) -> Task:
     """What was handed over as a task; several texts of tests know nothing of each other."""
     if tests is None or isinstance(tests, str):
-        return paste(code or "", tests or "", words).task
+        return paste(code or "", tests or "", words, deselect, doctests).task
     texts = [
         TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
     ]
-    return make_task(code, words=words, tests=texts, sites=site_folders().sites).task
+    return make_task(
+        code, words=words, tests=texts, sites=site_folders().sites, deselect=deselect,
+        doctests=doctests,
+    ).task
 
 
 def _title(task: Task) -> str:

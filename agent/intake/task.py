@@ -216,7 +216,10 @@ def bring(
     return replace(intake, notices=(*notices, *intake.notices), source=source)
 
 
-def paste(code: str = "", tests: str = "", words: str = "") -> Intake:
+def paste(
+    code: str = "", tests: str = "", words: str = "", deselect: Sequence[str] = (),
+    doctests: bool = False,
+) -> Intake:
     """The task of a page's three fields; empty ones count as not given.
 
     Pasted code has no file name. Where pasted tests import it by one, it is called that.
@@ -229,7 +232,10 @@ def paste(code: str = "", tests: str = "", words: str = "") -> Intake:
     entry = PASTED
     if program is not None and given:
         entry = f"{_called(program, given[0].text, sites)}.py"
-    return make_task(program, entry=entry, words=words.strip(), tests=given, sites=sites)
+    return make_task(
+        program, entry=entry, words=words.strip(), tests=given, sites=sites, deselect=deselect,
+        doctests=doctests,
+    )
 
 
 def _plain_lines(text: str) -> str:
@@ -388,7 +394,7 @@ def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestC
     files = any(isinstance(test, Script) and test.node == REST for test in tests)
     for one in ids:
         if one not in known and not files:
-            raise BadInput(f"--deselect {one}: no test has that id.")
+            raise BadInput(f"deselect {one}: no test has that id.")
     return tuple(
         test.model_copy(update={"without": (*test.without, *ids)})
         if isinstance(test, Script) and test.node else test

@@ -157,6 +157,24 @@ def test_tests_may_be_one_text_or_several() -> None:
     assert session.tasks[0].solution.text == BROKEN
 
 
+def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> None:
+    session = Replayed(*healed())
+    tests = "def test_a(): assert f(1) == 1\n\ndef test_b(): assert f(1) == 2\n"
+
+    agent(session).run(
+        code="def f(x): return x\n", tests=tests, deselect=["test_b"], doctests=True
+    )
+
+    (task,) = session.tasks
+    assert [test.name for test in task.tests if test.node == "test_b"] == []
+    assert all("test_b" in test.without for test in task.tests)
+    assert task.doctests
+    with pytest.raises(BadInput, match="deselect test_c: no test has that id"):
+        agent(session).run(
+            code="def f(x): return x\n", tests="assert f(1) == 1", deselect=["test_c"]
+        )
+
+
 def test_run_works_inside_a_running_loop() -> None:
     async def cell() -> str | None:
         return agent(Replayed(*healed())).run(code=BROKEN, tests=TEST).outcome
