@@ -64,12 +64,12 @@ def _extreme(program: Program, node: ast.Subscript) -> Iterator[Splice]:
             yield program.replace(node, f"{name}({program.code(node.value)})", 3.0)
 
 
-def _end(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """The first or the last in place of the least or the greatest."""
-    match node:
-        case ast.Call(func=ast.Name(id="min" | "max"), args=[ast.Name(id=whole)], keywords=[]):
-            for place in ("0", "-1"):
-                yield program.replace(node, f"{whole}[{place}]", 3.0)
+def _taken(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """An element of what an object holds taken away, not only looked at."""
+    if isinstance(node.value, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        place = ast.unparse(node.slice)
+        if place in ("0", "-1"):
+            yield program.replace(node, f"{program.code(node.value)}.pop({place})", 3.0)
 
 
 CYCLES = {
@@ -137,7 +137,7 @@ FORMS: tuple[Operator, ...] = (
     Operator("any case", (ast.Compare,), _any_case),
     Operator("rounded", (ast.BinOp,), _rounded),
     Operator("extreme", (ast.Subscript,), _extreme),
-    Operator("end", (ast.Call,), _end),
+    Operator("taken", (ast.Subscript,), _taken),
     Operator("cycle", (ast.BinOp,), _cycle),
     Operator("century", (ast.Compare,), _century),
 )

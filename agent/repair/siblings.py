@@ -25,14 +25,16 @@ MOST = 400
 
 ANY = 9.0
 NEAR: dict[str, float] = {
-    "comparison": ANY, "arithmetic": ANY, "operands": 3.8, "augmented assignment": ANY,
-    "and, or": 2.5, "sign or not": ANY, "negation": ANY, "number": 2.95, "variable": ANY,
-    "function": ANY, "method": ANY, "attribute": ANY, "arguments": 3.9, "range": ANY,
-    "index": ANY, "slice": ANY, "off by one": ANY, "conditional expression": 2.6,
-    "expected exception": ANY, "call unwrapped": ANY,
+    "comparison": ANY, "sides of a comparison": 3.0, "arithmetic": ANY, "operands": 3.8,
+    "augmented assignment": ANY, "and, or": 2.5, "sign or not": ANY, "negation": ANY,
+    "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
+    "attribute": ANY, "arguments": 3.9, "range": ANY, "call unwrapped": ANY,
+    "one of a sequence": ANY, "index": ANY, "slice": ANY, "off by one": ANY,
+    "simpler expression": 4.0, "conditional expression": 2.6, "any order": ANY,
+    "expected exception": ANY,
 }
 """Rows of the search's own table, and how far-fetched an edit of each is still a sibling: of
-numbers those one off, of conditions those that ask the same of the same."""
+numbers and texts those that are like it, of conditions those that ask the same of the same."""
 
 ORDERS = frozenset({"<", "<=", ">", ">="})
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})

@@ -48,6 +48,15 @@ def test_the_ends_of_a_sequence_and_its_extremes_are_siblings() -> None:
     assert "return a[-1]" in lines("return min(a)", "return max(a)")
 
 
+def test_another_text_of_the_same_kind_is_a_sibling() -> None:
+    assert "return a == '<'" in lines("return a == '>'", "return a != '>'")
+
+
+def test_an_element_taken_from_an_object_is_a_sibling_of_one_looked_at() -> None:
+    assert "return a.items.pop(0)" in lines("return a.items[0]", "return a.items[-1]")
+    assert not any("pop" in line for line in lines("return a[0]", "return a[-1]"))
+
+
 def test_a_call_left_out_is_a_sibling() -> None:
     assert "return a" in lines("return a.upper()", "return a.lower()")
 
