@@ -17,6 +17,7 @@ from agent.proving import (
 from agent.repair.dropped import dropped_calls
 from agent.repair.question import question
 from agent.repair.undefined import undefined_exceptions
+from agent.repair.unread import unread_names
 from agent.repair.widening import dropped_guards
 from agent.rivalry import Case
 from agent.state import State, Suite
@@ -84,7 +85,7 @@ def stands_in(test: TestCase, text: str) -> bool:
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """The proof of a repair; one whose text shows what no test can has no more than E1, and is
     told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
-    an exception that nothing defines. Pure."""
+    an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
     missing = _missing(base.text, repaired.text)
     if not missing:
         return proof
@@ -99,7 +100,10 @@ def _missing(before: str, after: str) -> str:
     if guards:
         return f"`{guards[0]}` is asked no more"
     undefined = undefined_exceptions(after)
-    return f"`{undefined[0]}` is defined nowhere, and no test comes to it" if undefined else ""
+    if undefined:
+        return f"`{undefined[0]}` is defined nowhere, and no test comes to it"
+    unread = unread_names(before, after)
+    return f"nothing reads `{unread[0]}`, so no answer hangs on it" if unread else ""
 
 
 def _ended(report: Report) -> str:

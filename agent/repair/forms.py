@@ -49,6 +49,63 @@ def _any_case(program: Program, node: ast.Compare) -> Iterator[Splice]:
             yield program.replace(node.left, f"{left}.lower()", 3.0)
 
 
+def _rounded(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """A division that rounds the other way where something is left."""
+    if isinstance(node.op, ast.FloorDiv):
+        left, right = program.grouped(node.left, UNARY), program.grouped(node.right, UNARY)
+        yield program.replace(node, f"({left} - 1) // {right}", 3.0)
+        yield program.replace(node, f"-(-{left} // {right})", 3.0)
+
+
+def _extreme(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """The least or the greatest in place of the first or the last."""
+    if ast.unparse(node.slice) in ("0", "-1") and isinstance(node.ctx, ast.Load):
+        for name in ("min", "max"):
+            yield program.replace(node, f"{name}({program.code(node.value)})", 3.0)
+
+
+def _taken(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """An element of what an object holds taken away, not only looked at."""
+    if isinstance(node.value, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        place = ast.unparse(node.slice)
+        if place in ("0", "-1"):
+            yield program.replace(node, f"{program.code(node.value)}.pop({place})", 3.0)
+
+
+CYCLES = {
+    "hour": ("({}) % 24",), "minute": ("({}) % 60",), "month": ("({} - 1) % 12 + 1",),
+    "weekday": ("({}) % 7", "({} - 1) % 7 + 1"), "angle": ("({}) % 360",),
+}
+"""What begins anew after its last, by the last word of a name."""
+
+
+def _cycle(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """The next or an earlier of what begins anew: after December comes January."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add() | ast.Sub()):
+            scope = program.scope(node)
+            asked = scope.name if isinstance(scope, Function) else ""
+            for word in {_last_word(name), _last_word(asked)}:
+                for around in CYCLES.get(word, ()):
+                    yield program.replace(node, around.format(program.code(node)), 3.0)
+
+
+def _last_word(name: str) -> str:
+    return name.lower().rpartition("_")[2]
+
+
+def _century(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """Every fourth year, but for three centuries of four."""
+    match node:
+        case ast.Compare(
+            left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod(), right=ast.Constant(value=4)),
+            ops=[ast.Eq() | ast.NotEq() as sign], comparators=[ast.Constant(value=0)],
+        ) if _last_word(name) in ("y", "year"):
+            leap = f"({name} % 4 == 0 and ({name} % 100 != 0 or {name} % 400 == 0))"
+            negated = "not " * isinstance(sign, ast.NotEq)
+            yield program.replace(node, negated + leap, 3.0)
+
+
 ANEW = {
     "sort": "sorted({name}{rest})", "reverse": "{name}[::-1]", "update": "{{**{name}, **{given}}}",
     "append": "{name} + [{given}]", "extend": "[*{name}, *{given}]",
@@ -78,4 +135,9 @@ FORMS: tuple[Operator, ...] = (
     Operator("from the end", (ast.Subscript,), _from_the_end),
     Operator("repeated letter", (ast.Constant,), _repeated),
     Operator("any case", (ast.Compare,), _any_case),
+    Operator("rounded", (ast.BinOp,), _rounded),
+    Operator("extreme", (ast.Subscript,), _extreme),
+    Operator("taken", (ast.Subscript,), _taken),
+    Operator("cycle", (ast.BinOp,), _cycle),
+    Operator("century", (ast.Compare,), _century),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -101,7 +102,10 @@ def deliberate(text: str) -> frozenset[str]:
 
 def _equal(one: str, other: str) -> bool:
     try:
-        return bool(ast.literal_eval(one) == ast.literal_eval(other))
+        mine, its = ast.literal_eval(one), ast.literal_eval(other)
+        return bool(mine == its) or (
+            isinstance(mine, float) and isinstance(its, float) and math.isclose(mine, its)
+        )
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from agent.common_ends import common_ends
 from agent.repair.edits import EDITS, Operator
+from agent.repair.edits.constants import NEUTRAL
 from agent.repair.forms import FORMS, anew
 from agent.repair.mutants import differences
+from agent.repair.namesakes import namesakes
 from agent.repair.program import Function, Program, Splice, spliced
 
 MOST = 400
@@ -23,14 +25,16 @@ MOST = 400
 
 ANY = 9.0
 NEAR: dict[str, float] = {
-    "comparison": ANY, "arithmetic": ANY, "operands": 3.8, "augmented assignment": ANY,
-    "and, or": 2.5, "sign or not": ANY, "negation": ANY, "number": 2.95, "variable": ANY,
-    "function": ANY, "method": ANY, "attribute": ANY, "arguments": 3.9, "range": ANY,
-    "index": ANY, "slice": ANY, "off by one": ANY, "conditional expression": 2.6,
+    "comparison": ANY, "sides of a comparison": 3.0, "arithmetic": ANY, "operands": 3.8,
+    "augmented assignment": ANY, "and, or": 2.5, "sign or not": ANY, "negation": ANY,
+    "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
+    "attribute": ANY, "arguments": 3.9, "range": ANY, "call unwrapped": ANY,
+    "one of a sequence": ANY, "index": ANY, "slice": ANY, "off by one": ANY,
+    "simpler expression": 4.0, "conditional expression": 2.6, "any order": ANY,
     "expected exception": ANY,
 }
 """Rows of the search's own table, and how far-fetched an edit of each is still a sibling: of
-numbers those one off, of conditions those that ask the same of the same."""
+numbers and texts those that are like it, of conditions those that ask the same of the same."""
 
 ORDERS = frozenset({"<", "<=", ">", ">="})
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
@@ -86,12 +90,13 @@ def _splices(program: Program, other: str) -> Iterator[Splice]:
     comparison = next(row for row in EDITS if row.name == "comparison")
     for node in region.deciding:
         yield from (one for one in comparison.propose(program, node) if one.cost <= BOUND)
-    for constant in region.answered:
-        for name in program.variables(constant):
-            yield program.replace(constant, name, 3.5)
+    for answer in region.answered:
+        for value in (*program.variables(answer), *NEUTRAL, "1"):
+            yield program.replace(answer, value, 3.5)
     for scope in region.scopes:
         if isinstance(scope, Function):
             yield from anew(program, scope)
+            yield from namesakes(program, scope)
 
 
 def _is_outlandish(program: Program, node: ast.AST, splice: Splice) -> bool:
@@ -113,7 +118,7 @@ class _Region:
     them with the names of what they call."""
     deciding: tuple[ast.Compare, ...]
     """Comparisons that decide whether these are reached, right behind an `if`."""
-    answered: tuple[ast.Constant, ...]
+    answered: tuple[ast.Constant | ast.Name, ...]
     """What is returned right behind an `if` whose condition was changed."""
     scopes: tuple[ast.AST, ...]
     """The functions in which all this stands."""
@@ -155,7 +160,7 @@ def _region(program: Program, other: str) -> _Region:
                 ))
     return _Region(
         tuple(around), tuple(one for one in deciding if one not in around),
-        tuple(one for one in answered if isinstance(one, ast.Constant)),
+        tuple(one for one in answered if isinstance(one, ast.Constant | ast.Name)),
         tuple(dict.fromkeys(program.scope(node) for node in around)),
     )
 

@@ -150,6 +150,15 @@ async def test_a_sibling_of_the_repair_that_fits_all_tests_is_a_rival() -> None:
     assert (seen.others, seen.siblings > 10, reaches_e3(seen)) == (3, True, False)
 
 
+async def test_what_everybody_knows_by_a_functions_name_is_a_rival() -> None:
+    seen = await evidence(
+        "def fact(n):\n    r = 0\n    for i in range(1, n):\n        r *= i\n    return r\n",
+        "def fact(n):\n    r = n\n    for i in range(1, n):\n        r *= i\n    return r\n",
+        {"fact(1)": "1", "fact(2)": "2", "fact(3)": "6", "fact(5)": "120"},
+    )
+    assert seen.others == 1
+
+
 async def test_a_condition_of_which_no_test_takes_one_side_is_named() -> None:
     base = "def root(n):\n    if n > 0:\n        raise ValueError('n')\n    return n ** 0.5\n"
     seen = await evidence(

@@ -48,6 +48,11 @@ def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
     assert telling_call(("f(1)",), [("<A>",), ("<B>",)]) is None
 
 
+def test_another_rounding_in_the_last_digits_is_no_other_behaviour() -> None:
+    assert not otherwise(("0.30000000000000004",), ("0.3",), frozenset())
+    assert otherwise(("0.31",), ("0.3",), frozenset())
+
+
 def test_candidates_that_answer_alike_speak_for_each_other() -> None:
     alone = candidate("alone", 2.0)
     twins = candidate("one", 2.0), candidate("two", 2.0)

@@ -37,6 +37,68 @@ def test_other_forms_of_an_expression_are_siblings() -> None:
     assert "return b.lower() in 'aeiou'" in lines("return b in 'aeio'", "return b in 'aeiou'")
 
 
+def test_a_division_that_rounds_the_other_way_is_a_sibling() -> None:
+    assert {"return a[(len(a) - 1) // 2]", "return a[-(-len(a) // 2)]"} <= lines(
+        "return a[len(a) // 2 + 1]", "return a[len(a) // 2]"
+    )
+
+
+def test_the_ends_of_a_sequence_and_its_extremes_are_siblings() -> None:
+    assert "return max(a) - min(a)" in lines("return max(a) - a[0]", "return max(a) - a[-1]")
+    assert "return a[-1]" in lines("return min(a)", "return max(a)")
+
+
+def test_another_text_of_the_same_kind_is_a_sibling() -> None:
+    assert "return a == '<'" in lines("return a == '>'", "return a != '>'")
+
+
+def test_an_element_taken_from_an_object_is_a_sibling_of_one_looked_at() -> None:
+    assert "return a.items.pop(0)" in lines("return a.items[0]", "return a.items[-1]")
+    assert not any("pop" in line for line in lines("return a[0]", "return a[-1]"))
+
+
+def test_a_call_left_out_is_a_sibling() -> None:
+    assert "return a" in lines("return a.upper()", "return a.lower()")
+
+
+def test_what_begins_anew_after_its_last_is_a_sibling() -> None:
+    def months(name: str, given: str) -> tuple[str, ...]:
+        before = f"def {name}({given}):\n    return {given} + 2\n"
+        return siblings(before, before.replace("2", "1")).texts
+
+    for name, given in (("later", "month"), ("next_month", "given")):
+        around = f"    return ({given} + 1 - 1) % 12 + 1\n"
+        assert f"def {name}({given}):\n{around}" in months(name, given)
+    assert not any("% 12" in text for text in months("months", "count"))
+
+
+def test_a_century_is_a_sibling_where_a_year_is_asked() -> None:
+    def found(name: str) -> bool:
+        before = f"def f({name}):\n    return {name} % 4 != 0\n"
+        return any("% 400" in text for text in siblings(before, before.replace("!=", "==")).texts)
+
+    assert (found("year"), found("count")) == (True, False)
+
+
+def test_what_is_returned_behind_a_changed_condition_may_have_been_the_fault() -> None:
+    before = "def f(a, b):\n    if b == 0:\n        return a\n    return a * f(a, b - 1)\n"
+    texts = siblings(before, before.replace("== 0", "== 1")).texts
+    assert before.replace("return a\n", "return 1\n") in texts
+
+
+def test_what_python_has_by_the_name_of_a_function_is_a_sibling() -> None:
+    def called(signature: str) -> set[str]:
+        before = f"def {signature}:\n    return 1\n"
+        texts = siblings(before, before.replace("1", "2")).texts
+        return {line.strip() for text in texts for line in text.split("\n") if "(" in line[4:]}
+
+    assert "return __import__('statistics').median(xs)" in called("median(xs)")
+    assert "return __import__('math').factorial(n)" in called("fact(n)")
+    assert "return __import__('calendar').isleap(y)" in called("is_leap(y)")
+    assert "return name.title()" in called("as_title(name)")
+    assert not any("return" in line for line in called("area(a, b)") | called("median(*xs)"))
+
+
 def test_what_changes_an_argument_in_place_has_a_sibling_that_does_not() -> None:
     before = "def f(a):\n    a.sort(reverse=True)\n    return a\n"
     texts = siblings(before, before.replace("True", "False")).texts
