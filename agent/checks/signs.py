@@ -50,7 +50,7 @@ DEEP = (
 )
 """What reads or changes a frame, in a program's text."""
 
-RAW = ("py_object", "from_address", "memmove", "memset", "POINTER")
+RAW = re.compile(r"\b(?:py_object|from_address|memmove|memset|POINTER)\b")
 """What makes something of an address, in a program's text."""
 HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
 """Who called, as namedtuple asks for it: to say where a class comes from."""

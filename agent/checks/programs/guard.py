@@ -84,7 +84,7 @@ class Guard:
             and not path.endswith("_test.py")
         )
         self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
-        self._raw = any(word in texts for word in RAW)
+        self._raw = RAW.search(texts) is not None
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False

@@ -8,6 +8,7 @@ passed: a program may have swallowed them.
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.util
 import linecache
 import os
@@ -15,6 +16,7 @@ import sys
 import unittest
 import unittest.case
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -176,21 +178,14 @@ class Checks:
 
 def _is_constant(frame: Any) -> bool:
     """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return frame.f_lineno in constant_asserts(tree)
+    return frame.f_lineno in constant_asserts(_tree(frame.f_code.co_filename))
 
 
 def _hides(frame: Any) -> bool:
     """Whether what fails on the line that runs in a test's frame is hidden right there: by a
     `with` that could be the program's, or by a name that does not say that it is that of
     AssertionError."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
+    tree = _tree(frame.f_code.co_filename)
     for catching in reversed([*_around(tree, frame.f_lineno)]):
         if isinstance(catching, ast.withitem):
             words = ast.unparse(catching.context_expr)
@@ -209,6 +204,22 @@ def _hides(frame: Any) -> bool:
         if plain or foreign:
             return not plain
     return False
+
+
+@cache
+def _tree(path: str) -> ast.Module:
+    """A test file as it is written; nothing where it does not parse. The parser cannot be entered
+    twice at once (CPython issue 106905), as it is where garbage has a `__del__` that fails and is
+    shown with its traceback: so none is collected meanwhile."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+    finally:
+        if collecting:
+            gc.enable()
 
 
 _CATCHING = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
@@ -440,21 +451,26 @@ def _checks_anything(item: Any) -> bool:
     """Whether a check stands in the test's own function as it is written in its file, or in
     those that it names."""
     name = getattr(item, "originalname", None) or item.name.partition("[")[0]
-    try:
-        tree = ast.parse("".join(linecache.getlines(str(item.path))))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    functions = {
-        node.name: [*ast.walk(node)] for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    own = functions.get(name, [])
-    named = {one.id for one in own if isinstance(one, ast.Name)} & functions.keys()
-    # `assert False` stands where nobody should come.
-    return any(
-        isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
-        for part in (name, *named) for one in functions.get(part, ())
-    )
+    checking, named = _functions(str(item.path))
+    return name in checking or not checking.isdisjoint(named.get(name, ()))
+
+
+@cache
+def _functions(path: str) -> tuple[set[str], dict[str, set[str]]]:
+    """Those functions of a test file in which a check stands, and all with the names they use."""
+    checking: set[str] = set()
+    named: dict[str, set[str]] = {}
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            parts = [*ast.walk(node)]
+            named[node.name] = {one.id for one in parts if isinstance(one, ast.Name)}
+            # `assert False` stands where nobody should come.
+            if any(
+                isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
+                for one in parts
+            ):
+                checking.add(node.name)
+    return checking, named
 
 
 def run_file(run: Run) -> None:

@@ -21,10 +21,16 @@ def made():
     names["inner"].__defaults__ = (True,)
     return names["inner"]()
 """
+NAMES_A_POINTER = """
+JSON_POINTER_PARTS = 1
+
+def made():
+    return id(made) > JSON_POINTER_PARTS
+"""
 
 
-@pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION])
-def test_what_namedtuple_and_decorators_do_is_believed(program):
+@pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION, NAMES_A_POINTER])
+def test_what_libraries_do_every_day_is_believed(program):
     tests = "from calc import made\n\ndef test_made():\n    assert made()\n"
     given = TestText(tests, "test_calc.py")
     task = make_task(program, entry="calc.py", tests=[given]).task
