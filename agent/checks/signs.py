@@ -102,7 +102,7 @@ def reaching(program: str) -> str:
     """What in a program's text could reach into tests that share its process, in words.
 
     A pass that was seen from outside needs no such care: there was nothing to reach."""
-    tree = _tree(program)
+    tree = _tree(HARMLESS.sub(lambda asked: asked[0].replace("f_globals", "f_name"), program))
     if tree is None:
         return ""
     for node in ast.walk(tree):

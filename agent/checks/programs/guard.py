@@ -25,7 +25,7 @@ import json
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agent.checks.signs import DEEP, EXPECTED_WORDS, HARMLESS, RAW
 
@@ -92,6 +92,7 @@ class Guard:
         self._library: list[tuple[types.ModuleType, dict[str, Any]]] = []
         self._builtins: dict[str, Any] = {}
         self._place = _place()
+        self._finders = [*sys.meta_path]
         self.ran: set[str] = set()
         """Those of the program's files whose code was run."""
 
@@ -133,6 +134,7 @@ class Guard:
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
             "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
+            "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -281,9 +283,16 @@ class Guard:
                 now_is = vars(module).get(name)
                 if now_is is not value and self.is_programs(now_is):
                     self.note("changed-builtin", f"{module.__name__}.{name}")
-        for finder in sys.meta_path:
-            if self.is_programs(type(finder)):
-                self.note("planted-module", type(finder).__name__)
+        self._look_ahead(sys.meta_path)
+
+    def _look_ahead(self, finders: Sequence[Any]) -> None:
+        """Notes what the program has imports made by before Python itself is asked. What stands
+        behind Python's own finders, as in honest programs, finds only what is nowhere else."""
+        own = [place for place, one in enumerate(finders) if one in self._finders]
+        last = own[-1] if len(own) == len(self._finders) else len(finders)
+        for finder in finders[:last]:
+            if self.is_programs(finder if isinstance(finder, type) else type(finder)):
+                self.note("planted-module", getattr(finder, "__name__", type(finder).__name__))
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what

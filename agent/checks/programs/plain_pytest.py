@@ -451,26 +451,35 @@ def _checks_anything(item: Any) -> bool:
     """Whether a check stands in the test's own function as it is written in its file, or in
     those that it names."""
     name = getattr(item, "originalname", None) or item.name.partition("[")[0]
-    checking, named = _functions(str(item.path))
-    return name in checking or not checking.isdisjoint(named.get(name, ()))
+    functions = _functions(str(item.path))
+    _, _, named = functions.get(name, (False, False, frozenset()))
+    parts = [functions[one] for one in {name, *named} & functions.keys()]
+    return any(asserts for asserts, _, _ in parts) and not any(raises for _, raises, _ in parts)
 
 
 @cache
-def _functions(path: str) -> tuple[set[str], dict[str, set[str]]]:
-    """Those functions of a test file in which a check stands, and all with the names they use."""
-    checking: set[str] = set()
-    named: dict[str, set[str]] = {}
+def _functions(path: str) -> dict[str, tuple[bool, bool, frozenset[str]]]:
+    """Of each function of a test file, whether an assert stands in it, whether it raises what it
+    likes, as checks by hand do, which nobody counts, and the names it uses."""
+    found: dict[str, tuple[bool, bool, frozenset[str]]] = {}
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             parts = [*ast.walk(node)]
-            named[node.name] = {one.id for one in parts if isinstance(one, ast.Name)}
-            # `assert False` stands where nobody should come.
-            if any(
-                isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
-                for one in parts
-            ):
-                checking.add(node.name)
-    return checking, named
+            # `assert False` stands where nobody should come, and so does what a `with` is to catch.
+            unreached = {
+                one for around in parts
+                if isinstance(around, ast.With) and "raises" in ast.unparse(around.items[0])
+                for one in ast.walk(around)
+            }
+            found[node.name] = (
+                any(
+                    isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
+                    for one in parts if one not in unreached
+                ),
+                any(isinstance(one, ast.Raise) for one in parts),
+                frozenset(one.id for one in parts if isinstance(one, ast.Name)),
+            )
+    return found
 
 
 def run_file(run: Run) -> None:

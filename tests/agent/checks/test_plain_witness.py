@@ -377,3 +377,35 @@ async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: An
 
     assert (asked.status, asked.doubt, asked.vacuous) == ("passed", "", True)
     assert (unasked.status, unasked.doubt, unasked.vacuous) == ("passed", "", True)
+
+
+CHECKED_BY_HAND = {
+    "a raise": '''
+def agree(one, other):
+    if one != other: raise AssertionError("not the same")
+    if one is None: assert other is None
+
+def test_it(): agree(add(1, 1), 2)
+''',
+    "a with": '''
+import contextlib
+
+@contextlib.contextmanager
+def raises(kind):
+    try: yield
+    except kind: return
+    raise AssertionError("nothing was raised")
+
+def test_it():
+    with raises(ZeroDivisionError): assert boom()
+''',
+}
+
+
+@pytest.mark.parametrize("way", CHECKED_BY_HAND)
+async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
+    code = "from calc import add, boom\n" + CHECKED_BY_HAND[way]
+
+    (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
+
+    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)

@@ -27,9 +27,27 @@ JSON_POINTER_PARTS = 1
 def made():
     return id(made) > JSON_POINTER_PARTS
 """
+FINDS_ITS_OWN = """
+import sys
+from importlib.machinery import ModuleSpec
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name == "calc_extras" else None
+    def create_module(self, spec): return None
+    def exec_module(self, module): module.__file__ = "calc_extras"
+
+sys.meta_path.append(Finder())
+
+def made():
+    import calc_extras
+    return calc_extras.__file__ == "calc_extras"
+"""
 
 
-@pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION, NAMES_A_POINTER])
+@pytest.mark.parametrize(
+    "program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION, NAMES_A_POINTER, FINDS_ITS_OWN]
+)
 def test_what_libraries_do_every_day_is_believed(program):
     tests = "from calc import made\n\ndef test_made():\n    assert made()\n"
     given = TestText(tests, "test_calc.py")
