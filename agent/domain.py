@@ -91,7 +91,8 @@ def address(text: str) -> str:
 
 
 class File(Value):
-    """A text file of a program; `path` is relative and uses forward slashes."""
+    """A file of a program; `path` is relative and uses forward slashes. What is no UTF-8 in a file
+    of data stands in its `text` as lone surrogates (`surrogateescape`)."""
 
     path: str
     text: str

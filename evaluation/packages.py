@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import cast
 
 from agent.checks import check
-from agent.domain import Verdict
+from agent.checks.nodes import stands_for
+from agent.domain import Script, TestCase, Verdict
 from agent.intake import BadInput, NotFixable, bring
 from evaluation.verdicts import PLUGIN, agrees
 from sandbox.sandbox import Sandbox, open_sandbox
@@ -51,12 +52,32 @@ class Package:
 
 PACKAGES: tuple[Package, ...] = (
     Package("addict", "2.4.0", "addict/addict.py", ("test_addict.py",)),
+    Package("boltons", "26.2.0", "boltons/strutils.py", ("tests/test_strutils.py",)),
+    Package("bottle", "0.13.4", "bottle.py", (
+        "test/test_auth.py", "test/test_config.py", "test/test_environ.py",
+        "test/test_fileupload.py", "test/test_formsdict.py", "test/test_html_helper.py",
+        "test/test_mdict.py", "test/test_multipart.py", "test/test_router.py",
+        "test/test_sendfile.py", "test/test_stpl.py", "test/test_wsgi.py",
+    )),
+    Package("configargparse", "1.7.3", "configargparse.py", ("tests/test_configargparse.py",)),
+    Package("contextlib2", "21.6.0", "contextlib2/__init__.py", ("test/test_contextlib.py",)),
     Package("decorator", "5.3.1", "src/decorator/__init__.py", ("tests/test.py",)),
+    Package("dotmap", "1.3.30", "dotmap/__init__.py", ("dotmap/test.py",)),
     Package("first", "2.0.2", "first.py", ("test_first.py",)),
     Package("inflection", "0.5.1", "inflection/__init__.py", ("test_inflection.py",)),
     Package("iniconfig", "2.3.1", "src/iniconfig/__init__.py", ("testing/test_iniconfig.py",)),
+    Package("injector", "0.24.0", "injector/__init__.py", ("injector_test.py",)),
+    Package("iso8601", "2.1.0", "iso8601/iso8601.py", ("iso8601/test_iso8601.py",)),
+    Package("jsonlines", "4.0.0", "jsonlines/jsonlines.py", ("tests/test_jsonlines.py",)),
     Package("jsonpatch", "1.47", "jsonpatch.py", ("tests.py",)),
     Package("jsonpointer", "3.12", "jsonpointer.py", ("tests.py",)),
+    Package("mistune", "0.8.4", "mistune.py", (
+        "tests/test_cases.py", "tests/test_extra.py", "tests/test_subclassing.py",
+    )),
+    Package("multipart", "2.0.1", "multipart.py", (
+        "test/test_header_utils.py", "test/test_legacy_parser.py", "test/test_multdict.py",
+        "test/test_push_parser.py", "test/test_wsgi_parser.py",
+    )),
     Package("munch", "4.0.0", "munch/__init__.py", (
         "tests/test_munch.py", "tests/test_readme.py", "tests/test_yaml.py",
     )),
@@ -67,14 +88,31 @@ PACKAGES: tuple[Package, ...] = (
         "tests/test_search.py",
     )),
     Package("polib", "1.2.0", "polib.py", ("tests/tests.py",)),
+    Package("pygtrie", "2.6.2", "pygtrie.py", ("test.py",)),
+    Package("python-mimeparse", "2.0.0", "mimeparse.py", ("mimeparse_test.py",)),
+    Package("pytimeparse", "1.1.10", "pytimeparse/timeparse.py", (
+        "pytimeparse/tests/testtimeparse.py",
+    )),
+    Package("roman", "5.2", "src/roman/__init__.py", ("src/tests.py",)),
     Package("schedule", "1.2.2", "schedule/__init__.py", ("test_schedule.py",)),
+    Package("schema", "0.7.8", "schema/__init__.py", ("test_schema.py",)),
+    Package("shortuuid", "1.0.13", "shortuuid/main.py", ("shortuuid/test_shortuuid.py",)),
+    Package("simpleeval", "1.0.8", "simpleeval.py", (
+        "tests/test_basics.py", "tests/test_comprehensions.py", "tests/test_exceptions.py",
+        "tests/test_functions.py", "tests/test_names.py", "tests/test_operators.py",
+        "tests/test_reference_cleanup.py", "tests/test_security.py",
+    )),
     Package("six", "1.17.0", "six.py", ("test_six.py",)),
     Package("tabulate", "0.10.0", "tabulate/__init__.py", (
         "test/test_api.py", "test/test_cli.py", "test/test_input.py", "test/test_internal.py",
         "test/test_output.py", "test/test_regression.py", "test/test_textwrapper.py",
     )),
+    Package("termcolor", "3.3.0", "src/termcolor/termcolor.py", ("tests/test_termcolor.py",)),
     Package("texttable", "1.7.2", "texttable.py", ("tests.py",)),
     Package("toposort", "1.10", "src/toposort.py", ("test/test_toposort.py",)),
+    Package("voluptuous", "0.16.0", "voluptuous/schema_builder.py", (
+        "voluptuous/tests/tests.py",
+    )),
     Package("xmltodict", "1.0.4", "xmltodict.py", (
         "tests/test_xmltodict.py", "tests/test_dicttoxml.py",
     )),
@@ -90,8 +128,8 @@ class Seen:
     """Node to outcome class; "" is the file, where it cannot be collected."""
     verdicts: tuple[Verdict, ...] = ()
     refused: str = ""
-    given: frozenset[str] = frozenset()
-    """Nodes that the intake handed to the judge."""
+    given: tuple[TestCase, ...] = ()
+    """What the intake handed to the judge."""
     plain_s: float = 0.0
     wall_s: float = 0.0
 
@@ -109,7 +147,10 @@ class Seen:
             return []
         return [
             node for node in self.plain
-            if node and not any(node == one or node.startswith(f"{one}[") for one in self.given)
+            if node and not any(
+                isinstance(one, Script) and stands_for(one.node, one.without, node)
+                for one in self.given
+            )
         ]
 
     @property
@@ -197,7 +238,7 @@ async def judged(package: Package, folder: Path, tests: str, sandbox: Sandbox) -
     given = [test for test in task.tests if test.origin == "user"]
     report = await check(task.solution, given, task, sandbox, wall_s=TEST_S)
     return Seen(
-        tests, says, report.verdicts, given=frozenset(test.name for test in given),
+        tests, says, report.verdicts, given=tuple(given),
         plain_s=plain_s, wall_s=time.monotonic() - began,
     )
 

@@ -229,6 +229,16 @@ async def _imports(sandbox: Sandbox) -> str:
     return _unless((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
 
 
+async def _bytes(sandbox: Sandbox) -> str:
+    held = bytes(range(256))
+    job = Job(
+        "with open('one.bin', 'rb') as file:\n    jail.send([*file.read()])",
+        files={"one.bin": held.decode("utf-8", "surrogateescape")}, limits=ROOMY,
+    )
+    outcome = await sandbox.run(job)
+    return _unless((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
+
+
 async def _sites(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as site:  # a folder that only this user may read
         _write(f"{site}/of_a_site.py", "VALUE = 4")
@@ -731,6 +741,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("an uncaught error is shown as Python shows it", _error),
     Check("files and modules given to a job can be imported", _imports),
+    Check("a file of data has every byte it came with", _bytes, WITH_FILES),
     Check("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
     Check("values come back as they were sent, surrogates included", _values),
     Check("after the last message comes the outcome, again and again", _end_of_talk),

@@ -323,6 +323,14 @@ def run_program(program: CodeType, source: str, jail: Jail) -> None:
         raise SystemExit(1) from None
 
 
+def in_bytes(text: str) -> bytes:
+    """A file of a job as it lies on a disk."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a program that was pasted with lone surrogates of its own
+        return text.encode("utf-8", "surrogatepass")
+
+
 def prefer_in_memory_shortage() -> None:
     """Where the whole machine runs out of memory, a job is to die before its host."""
     try:

@@ -42,6 +42,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from sandbox.guest import in_bytes
 from sandbox.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
@@ -503,7 +504,7 @@ def _lay(work: str, path: str, text: str, user: int | None) -> None:
                 _give(folder, user)
         target = str(Path(folder, name))
         with open(target, "wb") as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
+            file.write(in_bytes(text))
     except OSError as error:
         raise SandboxError(f"the job's file {path!r} cannot be written: {error}") from error
     _give(target, user)

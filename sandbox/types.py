@@ -83,9 +83,9 @@ class Job:
     process that waits for a job, with whether it is one of a pair: it has no effect but speed."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
-    `sys.path`: relative path to text. Where no file may be opened, modules among them can be
-    imported all the same, and `jail.files` holds every text. The jail takes 32 MiB
-    and 2,048 files."""
+    `sys.path`: relative path to text, in which bytes that are no UTF-8 stand as in names of files
+    (`surrogateescape`). Where no file may be opened, modules among them can be imported all the
+    same, and `jail.files` holds every text. The jail takes 32 MiB and 2,048 files."""
     stdin: str = ""
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""

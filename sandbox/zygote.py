@@ -620,7 +620,7 @@ def _lay(folder: str, files: dict[str, str]) -> None:
         if "/" in path:
             os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
         with open(f"{folder}/{path}", "wb") as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
+            file.write(guest.in_bytes(text))
 
 
 def _status(end: SystemExit) -> int:

@@ -59,6 +59,11 @@ def passes(row: Row) -> bool:
     return row.get("status") == "passed"
 
 
+def unchecked(row: Row) -> bool:
+    """Whether a test in which a check stands came to its end without one that held."""
+    return bool(row.get("checking")) and not row.get("checks")
+
+
 def can_contradict(row: Row | None) -> bool:
     """Whether an observed failure rests on nothing but plain calls and plain answers."""
     return (
@@ -136,7 +141,7 @@ def compared(test: TestCase, row: Row) -> Verdict:
 
 def _doubt(test: TestCase, seen: Seen) -> str:
     signs = [*seen.signs]
-    if seen.plain.get("checking") and not seen.plain.get("checks"):
+    if unchecked(seen.plain) and not seen.vacuous:
         signs.append(words("no-check"))
     for sign in (seen.observed or {}).get("signs", ()):
         # A test that names it waits for it.

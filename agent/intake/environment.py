@@ -78,7 +78,8 @@ REMOVED_IN: dict[str, str] = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Missing:
-    """A module that cannot be imported here; `lazy` where only a function asks for it."""
+    """A module that cannot be imported here; `lazy` where it is not asked for at once: by a
+    function, or on a condition."""
 
     name: str
     line: int
@@ -180,7 +181,8 @@ def distance(first: str, second: str, enough: int) -> int:
 
 
 def imports_in(text: str) -> Iterator[tuple[str, int, bool]]:
-    """(top-level module, line, whether only a function asks for it) of every needed import."""
+    """(top-level module, line, whether it is asked for later or on a condition only) of every
+    needed import."""
     try:
         body = parsed(text).body
     except SyntaxError:
@@ -207,7 +209,9 @@ def _imports(body: Sequence[ast.stmt], *, lazy: bool) -> Iterator[tuple[str, int
             case ast.If(test=test) if ast.unparse(test).endswith("TYPE_CHECKING"):
                 yield from _imports(node.orelse, lazy=lazy)
             case _:
-                inner_lazy = lazy or (is_definition(node) and not isinstance(node, ast.ClassDef))
+                inner_lazy = lazy or isinstance(node, ast.If) or (
+                    is_definition(node) and not isinstance(node, ast.ClassDef)
+                )
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.stmt):
                         yield from _imports([child], lazy=inner_lazy)

@@ -135,9 +135,9 @@ class _Shelf:
             if path in self.files or not _is_named(path.relative_to(folder), words):
                 continue
             try:
-                text = path.read_bytes().decode("utf-8")
-            except (OSError, ValueError):
-                self.notices.append(f"{path.name} is left out: it is no text in UTF-8")
+                text = path.read_bytes().decode("utf-8", "surrogateescape")
+            except OSError as error:
+                self.notices.append(f"{path.name} is left out: {error.strerror}")
                 continue
             total, count = total + len(text), count + 1
             if total > MOST_BYTES or count > MOST_SIBLINGS * 4:

@@ -488,7 +488,7 @@ def _refuse_missing(
     at_import = [one for one in missing if not one.lazy]
     if at_import:
         raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
-    notices += [f"{one.sentence} Only a function needs it; the rest is healed." for one in missing]
+    notices += [f"{one.sentence} Only a part needs it; the rest is healed." for one in missing]
 
 
 def _modules_of(support: Sequence[File]) -> frozenset[str]:

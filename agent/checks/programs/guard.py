@@ -25,7 +25,7 @@ import json
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 
 from agent.checks.signs import DEEP, EXPECTED_WORDS, HARMLESS, RAW
@@ -85,7 +85,7 @@ class Guard:
             and not path.endswith("_test.py")
         )
         self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
-        self._raw = any(word in texts for word in RAW)
+        self._raw = RAW.search(texts) is not None
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
@@ -95,6 +95,7 @@ class Guard:
         self._modules: list[Any] = []
         """Those that were looked at last."""
         self._place = _place()
+        self._finders = [*sys.meta_path]
         self.ran: set[str] = set()
         """Those of the program's files whose code was run."""
 
@@ -136,6 +137,7 @@ class Guard:
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
             "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
+            "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -286,9 +288,16 @@ class Guard:
                 now_is = vars(module).get(name)
                 if now_is is not value and self.is_programs(now_is):
                     self.note("changed-builtin", f"{module.__name__}.{name}")
-        for finder in sys.meta_path:
-            if self.is_programs(type(finder)):
-                self.note("planted-module", type(finder).__name__)
+        self._look_ahead(sys.meta_path)
+
+    def _look_ahead(self, finders: Sequence[Any]) -> None:
+        """Notes what the program has imports made by before Python itself is asked. What stands
+        behind Python's own finders, as in honest programs, finds only what is nowhere else."""
+        own = [place for place, one in enumerate(finders) if one in self._finders]
+        last = own[-1] if len(own) == len(self._finders) else len(finders)
+        for finder in finders[:last]:
+            if self.is_programs(finder if isinstance(finder, type) else type(finder)):
+                self.note("planted-module", getattr(finder, "__name__", type(finder).__name__))
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what

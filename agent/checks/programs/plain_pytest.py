@@ -247,19 +247,35 @@ def _tree(path: str) -> ast.Module | None:
 
 
 def _checking(tree: ast.Module) -> frozenset[str]:
-    """Names of functions in which a check stands, or in one that they name."""
+    """Names of functions in which an assert stands, or in one that they name; not of those that
+    raise what they like, as checks by hand do, which nobody counts."""
     functions = {
         node.name: [*ast.walk(node)] for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    # `assert False` stands where nobody should come.
-    own = {
+    asserting = {name for name, parts in functions.items() if _asserts(parts)}
+    raising = {
         name for name, parts in functions.items()
-        if any(isinstance(p, ast.Assert) and not isinstance(p.test, ast.Constant) for p in parts)
+        if any(isinstance(one, ast.Raise) for one in parts)
     }
     return frozenset(
         name for name, parts in functions.items()
-        if name in own or any(isinstance(one, ast.Name) and one.id in own for one in parts)
+        if (own := {name} | {one.id for one in parts if isinstance(one, ast.Name)}) & asserting
+        and not own & raising
+    )
+
+
+def _asserts(parts: list[ast.AST]) -> bool:
+    """Whether an assert stands among them. One of nothing, `assert False`, stands where nobody
+    should come, and so does what a `with` waits for an exception of."""
+    unreached = {
+        one for around in parts
+        if isinstance(around, ast.With) and "raises" in ast.unparse(around.items[0])
+        for one in ast.walk(around)
+    }
+    return any(
+        isinstance(one, ast.Assert) and not isinstance(one.test, ast.Constant)
+        for one in parts if one not in unreached
     )
 
 

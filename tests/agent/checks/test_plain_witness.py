@@ -337,3 +337,75 @@ async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge:
     assert refused.status == "error"
     assert refused.message.startswith("a test file needs files, and at this level")
     assert (passed.passed, passed.integrity) == (True, "outside")
+
+
+async def test_garbage_that_fails_to_end_does_not_end_the_run(judge: Any) -> None:
+    program = (
+        "class Handle:\n"
+        "    def __init__(self): self.own = self\n"
+        "    def __del__(self): self.close()\n"
+    )
+    tests = (
+        "import gc\nfrom program import Handle\n\n"
+        "def test_it():\n"
+        "    gc.collect()\n"
+        "    gc.set_threshold(4_000)\n"
+        "    assert [Handle() for _ in range(50)]\n\n"
+        "def test_after(): assert Handle().own\n"
+    ) + "".join(f"\ndef more_{n}(): return [{n}, ({n}, {{{n}: {n}}})]\n" for n in range(2_000))
+
+    report = await judge(program, tests, ("test_it", "test_after"))
+
+    assert [verdict.status for verdict in report.verdicts] == ["passed", "passed"]
+
+
+async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: Any) -> None:
+    tests = (
+        "from calc import add\n\n"
+        "def test_it():\n"
+        "    try:\n"
+        "        import not_to_be_found\n"
+        "        assert not_to_be_found.add(1, 1) == add(1, 1)\n"
+        "    except ImportError:\n"
+        "        pass\n"
+    )
+
+    (asked,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
+    (unasked,) = (
+        await judge(PROGRAM, tests, ("test_it",), entry="calc.py", observe=False)
+    ).verdicts
+
+    assert (asked.status, asked.doubt, asked.vacuous) == ("passed", "", True)
+    assert (unasked.status, unasked.doubt, unasked.vacuous) == ("passed", "", True)
+
+
+CHECKED_BY_HAND = {
+    "a raise": '''
+def agree(one, other):
+    if one != other: raise AssertionError("not the same")
+    if one is None: assert other is None
+
+def test_it(): agree(add(1, 1), 2)
+''',
+    "a with": '''
+import contextlib
+
+@contextlib.contextmanager
+def raises(kind):
+    try: yield
+    except kind: return
+    raise AssertionError("nothing was raised")
+
+def test_it():
+    with raises(ZeroDivisionError): assert boom()
+''',
+}
+
+
+@pytest.mark.parametrize("way", CHECKED_BY_HAND)
+async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
+    code = "from calc import add, boom\n" + CHECKED_BY_HAND[way]
+
+    (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
+
+    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)

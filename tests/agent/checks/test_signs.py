@@ -78,6 +78,11 @@ def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
     )
 
 
+def test_a_program_may_ask_who_calls_it() -> None:
+    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
+    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""
+
+
 def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
     assert introduced(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
     assert introduced(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""

@@ -21,10 +21,34 @@ def made():
     names["inner"].__defaults__ = (True,)
     return names["inner"]()
 """
+NAMES_A_POINTER = """
+JSON_POINTER_PARTS = 1
+
+def made():
+    return id(made) > JSON_POINTER_PARTS
+"""
+FINDS_ITS_OWN = """
+import sys
+from importlib.machinery import ModuleSpec
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name == "calc_extras" else None
+    def create_module(self, spec): return None
+    def exec_module(self, module): module.__file__ = "calc_extras"
+
+sys.meta_path.append(Finder())
+
+def made():
+    import calc_extras
+    return calc_extras.__file__ == "calc_extras"
+"""
 
 
-@pytest.mark.parametrize("program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION])
-def test_what_namedtuple_and_decorators_do_is_believed(program):
+@pytest.mark.parametrize(
+    "program", [ASKS_WHO_CALLS, MAKES_A_FUNCTION, NAMES_A_POINTER, FINDS_ITS_OWN]
+)
+def test_what_libraries_do_every_day_is_believed(program):
     tests = "from calc import made\n\ndef test_made():\n    assert made()\n"
     given = TestText(tests, "test_calc.py")
     task = make_task(program, entry="calc.py", tests=[given]).task

@@ -58,11 +58,12 @@ def test_a_package_installed_in_place_is_there(tmp_path):
     assert names("import inplace", sites=[str(tmp_path / "site")]) == []
 
 
-def test_an_import_inside_a_function_is_lazy():
+def test_an_import_inside_a_function_or_on_a_condition_is_lazy():
     (missing,) = missing_packages(["def plot():\n    import matplotlib\n"])
+    (older,) = missing_packages(["if three:\n    import _thread\nelse:\n    import thread2\n"])
     (needed,) = missing_packages(["def plot():\n    import scipy\nimport scipy\n"])
 
-    assert missing.lazy and not needed.lazy
+    assert missing.lazy and older.lazy and not needed.lazy
 
 
 def test_a_module_that_left_the_standard_library_says_so():

@@ -118,7 +118,7 @@ def test_a_file_of_the_project_comes_along_where_a_test_names_it(tmp_path):
     assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {"README.md"}
 
 
-def test_data_that_is_no_text_is_named(tmp_path):
+def test_data_that_is_no_text_comes_along_byte_by_byte(tmp_path):
     lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST + "\nplace = 'one.bin'\n"})
     (tmp_path / "one.bin").write_bytes(b"\xff\xfe\x00")
     project = laid_out(
@@ -126,7 +126,8 @@ def test_data_that_is_no_text_is_named(tmp_path):
         (tmp_path / "test_calc.py").read_text(),
     )
 
-    assert project.notices == ("one.bin is left out: it is no text in UTF-8",)
+    (data,) = project.support
+    assert data.text.encode("utf-8", "surrogateescape") == b"\xff\xfe\x00"
 
 
 def test_tests_of_another_place_lie_at_the_top(tmp_path):

@@ -297,6 +297,17 @@ def test_the_edits_of_one_endless_line_are_bounded(monkeypatch: pytest.MonkeyPat
     assert 1_000 < len(single_edits(program, {1: 1.0})) <= 2_100
 
 
+def test_a_suspect_deep_in_a_long_text_is_edited_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "MOST_EDITS", 2_000)
+    text = "".join(f"def f{n}(a, b):\n    return a + b * {n} - a\n" for n in range(150))
+    text += "def f(n):\n    if n:\n        for one in n:\n            return 1\n"
+    program, line = Program(text), text.count("\n")
+
+    found = single_edits(program, {line: 1.0})
+
+    assert "0" in {edit.splice.text for edit in found if edit.splice.line == line}
+
+
 def test_many_global_values_do_not_multiply_the_edits_of_a_function() -> None:
     function = "def target(a, b):\n    if b > 3:\n        a += b\n    return a\n"
 
