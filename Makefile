@@ -12,9 +12,9 @@ run: .venv/.core
 test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
-# What `test` takes samples of: the corpora of the judge, its tests at every level, the gauntlet.
+# The same, with all that `test` takes samples of: corpora, levels of the sandbox, attacks, kills.
 nightly: .venv/.test
-	$(BIN)/python -m pytest --whole $(SHARED_OUT) tests/agent/checks tests/sandbox $(ARGS)
+	$(BIN)/python -m pytest --whole $(SHARED_OUT) $(ARGS)
 
 check: .venv/.test
 	$(BIN)/ruff check .
