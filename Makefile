@@ -4,6 +4,9 @@ BIN := .venv/bin
 # A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
 SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
+# Hundreds of processes are started, and each would compile anew what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test nightly check fix bench clean
 
 run: .venv/.core
