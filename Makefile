@@ -4,6 +4,9 @@ BIN := .venv/bin
 # A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
 SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
+# Hundreds of processes are started, and each would compile anew what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test nightly check fix bench clean
 
 run: .venv/.core
@@ -12,9 +15,9 @@ run: .venv/.core
 test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
-# What `test` takes samples of: the corpora of the judge, its tests at every level, the gauntlet.
+# The same, with all that `test` takes samples of: corpora, levels of the sandbox, attacks, kills.
 nightly: .venv/.test
-	$(BIN)/python -m pytest --whole $(SHARED_OUT) tests/agent/checks tests/sandbox $(ARGS)
+	$(BIN)/python -m pytest --whole $(SHARED_OUT) $(ARGS)
 
 check: .venv/.test
 	$(BIN)/ruff check .

@@ -19,6 +19,8 @@ from agent.session import Settings, open_session
 
 ROOT = Path(__file__).parents[2]
 KILLS = 20
+FEWER = 6
+"""So many kills are enough for `make test`: a run is still killed twice."""
 RUNS = 3
 
 WORKER = """
@@ -49,16 +51,16 @@ for count in sys.stdin:  # a process of its own for each; what all import is loa
 
 
 @pytest.mark.slow
-async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path) -> None:
-    chance = random.Random(7)
+async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, whole: bool) -> None:
+    chance, kills = random.Random(7), KILLS if whole else FEWER
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, str(tmp_path)], cwd=ROOT, text=True, bufsize=1,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as workers:
         assert workers.stdin is not None and workers.stdout is not None
-        for turn in range(KILLS):
-            workers.stdin.write(f"{1 + turn * RUNS // KILLS}\n")
+        for turn in range(kills):
+            workers.stdin.write(f"{1 + turn * RUNS // kills}\n")
             worker = int(workers.stdout.readline())
             time.sleep(chance.random() * 0.25)
             os.kill(worker, signal.SIGKILL)

@@ -110,13 +110,26 @@ def recorded_home(browser: Browser) -> Iterator[str]:
         yield home
 
 
+@contextmanager
+def shipped(folder: Path, **settings: str) -> Iterator[str]:
+    """The page as it ships, without a model, with what it saves in a folder."""
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(folder), **settings}
+    with serving("app.py", port=port, env=env) as address:
+        yield address
+
+
 @pytest.fixture(scope="module")
 def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the page as it ships, without a model."""
-    port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port),
-           "HEAL_DATA_DIR": str(tmp_path_factory.mktemp("page"))}
-    with serving("app.py", port=port, env=env) as address:
+    """The address of the page as it ships."""
+    with shipped(tmp_path_factory.mktemp("page")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def public_home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one that other machines can reach."""
+    with shipped(tmp_path_factory.mktemp("public"), GRADIO_SERVER_NAME="0.0.0.0") as address:
         yield address
 
 
@@ -129,11 +142,8 @@ def public(
 
     @contextmanager
     def opened(query: str = "", **settings: str) -> Iterator[Watched]:
-        port = free_port()
-        env = {"LLM_PROVIDER": "mock", "PORT": str(port), "GRADIO_SERVER_NAME": "0.0.0.0",
-               "HEAL_DATA_DIR": str(tmp_path), **settings}
         with (
-            serving("app.py", port=port, env=env) as address,
+            shipped(tmp_path, GRADIO_SERVER_NAME="0.0.0.0", **settings) as address,
             window(browser, address, (1440, 900), query) as watched,
         ):
             yield watched
@@ -167,6 +177,15 @@ def recorded_page(
 ) -> Iterator[Watched]:
     """A window on recorded runs."""
     with window(browser, recorded_home, size) as watched:
+        yield watched
+
+
+@pytest.fixture
+def public_page(
+    browser: Browser, public_home: str, size: tuple[int, int]
+) -> Iterator[Watched]:
+    """A window on the page as it ships, where other machines can reach it."""
+    with window(browser, public_home, size) as watched:
         yield watched
 
 

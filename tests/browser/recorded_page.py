@@ -1,12 +1,13 @@
 """Serves the page around recorded runs; a task's words choose one and what it says.
 
 `unresolved` plays that run. `healed saying <b>` plays the healed run with `<b>` written in
-the place of the function's name, everywhere. `slowly` pauses before each event, `very slowly`
-for longer.
+the place of the function's name, everywhere. `held by /a/file` stops before the patch until
+that file is there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -23,24 +24,43 @@ RUNS = Path(__file__).parent.parent / "demo" / "runs"
 
 def chosen(task: Task) -> tuple[Stamped, ...]:
     """The recorded run that a task asks for."""
-    words, _, said = task.text.partition(" saying ")
-    name = words.replace("very", "").replace("slowly", "").strip() or "healed"
+    words, _, said = task.text.partition(" held by ")[0].partition(" saying ")
+    name = words.strip() or "healed"
     text = (RUNS / f"{name}.jsonl").read_text(encoding="utf-8")
     if said:
         text = text.replace("late_fee", json.dumps(said)[1:-1])
     return from_jsonl(text)
 
 
+def until_held(task: Task) -> tuple[tuple[Stamped, ...], tuple[Stamped, ...]]:
+    """The events before the patch, and those from it on; all before it for a run not held."""
+    events = chosen(task)
+    held = " held by " in task.text
+    place = [one.event.kind for one in events].index("patch_proposed") if held else len(events)
+    return events[:place], events[place:]
+
+
 class Session(RecordedSession):
-    """Pauses only where a task's words ask for it."""
+    """Holds the runs whose tasks ask for it."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda task: until_held(task)[0], pause_s=0.01)
+        self._held: set[asyncio.Task[None]] = set()
 
     async def start(self, task: Task, **given: Any) -> str:
-        pauses = {"very slowly": 2.0, "slowly": 0.4}
-        self._pause_s = next((s for words, s in pauses.items() if words in task.text), 0.01)
-        return await super().start(task, **given)
+        run = await super().start(task, **given)
+        self._held.add(asyncio.create_task(self._go_on(run, task)))
+        return run
+
+    async def _go_on(self, run: str, task: Task) -> None:
+        _, rest = until_held(task)
+        while rest and not Path(task.text.partition(" held by ")[2]).exists():
+            await asyncio.sleep(0.02)
+        if rest and not self.log(run)[-1].final:
+            self._play(run, rest)
 
 
 if __name__ == "__main__":
-    session = Session(chosen)
+    session = Session()
     host = Host(lambda: recorded_engine(session))
     serve(build(host), host, "127.0.0.1", int(sys.argv[1]))

@@ -41,7 +41,10 @@ def give_key(page: Page, button: str = "Use this key") -> None:
     field = page.locator("#key input")
     if not field.is_visible():
         page.get_by_role("button", name="Models and keys").click()
+    # The last that a page which was just loaded fills in; what is typed earlier may be lost.
+    expect(page.locator("#at-hand")).to_contain_text("Keys at hand")
     field.fill(KEY)
+    expect(field).to_have_value(KEY)
     page.get_by_role("button", name=button).click()
     expect(field).to_have_value("")
 

@@ -74,14 +74,15 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -
 
 
 def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
-    recorded_page: Any,
+    recorded_page: Any, tmp_path: Path
 ) -> None:
     page = recorded_page.page
-    heal(page, code="x = 1", words="healed slowly")
+    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
     recorded_page.reload()
     expect(page.locator("#code .cm-content")).to_have_text("x = 1")
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    (tmp_path / "gate").touch()
     ended(page, "HEALED")
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
@@ -104,9 +105,9 @@ def test_an_unknown_run_is_met_with_a_sentence(recorded_page: Any) -> None:
 
 
 @at_both_sizes
-def test_stop_ends_a_run(recorded_page: Any) -> None:
+def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
-    heal(page, words="healed slowly")
+    heal(page, words=f"healed held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
     page.get_by_role("button", name="Stop", exact=True).click()
     ended(page, "CANCELLED")
@@ -114,28 +115,33 @@ def test_stop_ends_a_run(recorded_page: Any) -> None:
 
 
 @at_both_sizes
-def test_what_a_reader_opened_stays_open_while_the_run_goes_on(recorded_page: Any) -> None:
+def test_what_a_reader_opened_stays_open_while_the_run_goes_on(
+    recorded_page: Any, tmp_path: Path
+) -> None:
     page = recorded_page.page
-    heal(page, words="healed slowly")
+    heal(page, words=f"healed held by {tmp_path / 'gate'}")
+    expect(page.locator(".timeline")).to_contain_text("342 candidates")  # the last word until then
     row = page.locator("details.row").first
     row.locator("summary").click()
     steps = page.locator(".moment").count()
+    (tmp_path / "gate").touch()
     expect(page.locator(".moment").nth(steps)).to_be_visible()
     expect(row).to_have_attribute("open", "")
     ended(page, "HEALED")
 
 
-@pytest.mark.parametrize("canary", [
-    "<img src=x onerror=window.pwned=1>", "${window.pwned=1}", "`+(window.pwned=1)+`", r"\d+\n",
-    "<script>window.pwned=1</script>", "{{value}}",
-])
-def test_hostile_text_is_shown_and_never_run(recorded_page: Any, canary: str) -> None:
+def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
     page = recorded_page.page
-    heal(page, words=f"healed saying {canary}")
-    ended(page, "HEALED")
-    expect(page.locator(".diagnosis .cause")).to_contain_text(canary)
-    expect(page.locator(".patch code").nth(1)).to_contain_text(canary)
-    assert page.evaluate("window.pwned") is None
+    for canary in (
+        "<img src=x onerror=window.pwned=1>", "${window.pwned=1}", "`+(window.pwned=1)+`",
+        r"\d+\n", "<script>window.pwned=1</script>", "{{value}}",
+    ):
+        heal(page, words=f"healed saying {canary}")
+        expect(page.locator(".diagnosis .cause")).to_contain_text(canary)
+        ended(page, "HEALED")
+        expect(page.locator(".patch code").nth(1)).to_contain_text(canary)
+        expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+        assert page.evaluate("window.pwned") is None
 
 
 def test_input_that_cannot_be_used_gets_a_sentence_and_stays(recorded_page: Any) -> None:
@@ -155,25 +161,25 @@ def test_the_keyboard_alone_heals(recorded_page: Any) -> None:
 
 
 def test_the_keys_that_heal_leave_the_text_alone_while_a_run_goes_on(
-    recorded_page: Any,
+    recorded_page: Any, tmp_path: Path
 ) -> None:
     page = recorded_page.page
-    heal(page, code="x = 1", words="healed slowly")
+    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
     expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
     editor = page.locator("#code .cm-content")
     editor.click()
     page.keyboard.press("Control+Enter")
     page.wait_for_timeout(200)
     assert editor.inner_text() == "x = 1"
+    (tmp_path / "gate").touch()
     ended(page, "HEALED")
 
 
-def test_the_clock_goes_on_between_two_events(recorded_page: Any) -> None:
+def test_the_clock_goes_on_between_two_events(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
-    heal(page, words="healed very slowly")
+    heal(page, words=f"healed held by {tmp_path / 'gate'}")
     clock = page.locator("#bench .clock")
     expect(clock).to_be_visible()
-    # Within two seconds without an event the count passes one second.
     page.wait_for_function("""() => {
       const clock = document.querySelector("#bench .clock");
       return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
@@ -279,48 +285,44 @@ def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
         fits(closed.page)
 
 
-def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(
-    public: Callable[..., AbstractContextManager[Any]],
-) -> None:
-    with public() as held:
-        level = held.page.locator("#plan .badge.level").inner_text()
-        if level == "L1":
-            pytest.skip("the system grants no jail")
-        heal(held.page, code="print(1)")
-        ended(held.page, "HEALTHY")
-        expect(held.page.locator("#banner .banner")).to_have_count(0)
+def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(public_page: Any) -> None:
+    page = public_page.page
+    if page.locator("#plan .badge.level").inner_text() == "L1":
+        pytest.skip("the system grants no jail")
+    heal(page, code="print(1)")
+    ended(page, "HEALTHY")
+    expect(page.locator("#banner .banner")).to_have_count(0)
 
 
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 
 
 def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
-    public: Callable[..., AbstractContextManager[Any]],
+    public_page: Any,
 ) -> None:
-    with public() as opened:
-        page = opened.page
-        heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
-        ended(page, HEALED)
-        expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
-        opened.reload()
-        fits(page)
-        before = page.url
-        written = page.get_by_label("None of these?")
-        written.fill("n * 4")
-        page.get_by_role("button", name="This is right").click()
-        expect(page.locator("#wrong")).to_contain_text("no value as Python writes it")
-        expect(written).to_have_value("n * 4")
-        fits(page)
-        written.fill("44")
-        written.press("Enter")
-        page.wait_for_function("before => location.href !== before", arg=before)
-        expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
-        expect(page.locator("#question")).to_be_hidden()
+    page = public_page.page
+    heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
+    ended(page, HEALED)
+    expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
+    public_page.reload()
+    fits(page)
+    before = page.url
+    written = page.get_by_label("None of these?")
+    written.fill("n * 4")
+    page.get_by_role("button", name="This is right").click()
+    expect(page.locator("#wrong")).to_contain_text("no value as Python writes it")
+    expect(written).to_have_value("n * 4")
+    fits(page)
+    written.fill("44")
+    written.press("Enter")
+    page.wait_for_function("before => location.href !== before", arg=before)
+    expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
+    expect(page.locator("#question")).to_be_hidden()
 
-        page = opened.open(before[before.index("?"):])
-        page.get_by_role("button", name="B gives 33").click()
-        page.wait_for_function("before => location.href !== before", arg=before)
-        ended(page, HEALED)
-        expect(page.locator(".patch .came")).to_contain_text("n == 10")
-        expect(page.locator(".matrix")).to_contain_text("price(11) == 33")
-        expect(page.locator("#question")).to_be_hidden()
+    page = public_page.open(before[before.index("?"):])
+    page.get_by_role("button", name="B gives 33").click()
+    page.wait_for_function("before => location.href !== before", arg=before)
+    ended(page, HEALED)
+    expect(page.locator(".patch .came")).to_contain_text("n == 10")
+    expect(page.locator(".matrix")).to_contain_text("price(11) == 33")
+    expect(page.locator("#question")).to_be_hidden()

@@ -2,8 +2,8 @@
 
     python gauntlet_here.py PART LEVEL...
 
-Started by tests as another user, or under another profile. PART is how many of the attacks are
-run: 1 for all, 8 for every eighth. Each level is the most that the jail may use.
+Started by tests as another user, or under another profile. PART is how many of them are
+run: 1 for all, 8 for every eighth, at each level others. A level is the most that the jail may use.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from sandbox.jail import JailSandbox
 from sandbox.selftest import Finding, findings, gauntlet
 
 
-async def seen_at(level: str, part: int, world: World) -> dict[str, Any]:
+async def seen_at(level: str, some: slice, world: World) -> dict[str, Any]:
     sandbox = JailSandbox(at_most=level)  # type: ignore[arg-type]
-    seen = await gauntlet(sandbox, world, ATTACKS[::part])
+    seen = await gauntlet(sandbox, world, ATTACKS[some])
 
     async def honest(checks: Sequence[Check]) -> list[Finding]:
         return [found async for found in findings(sandbox, seen.witness.level, checks)]
 
-    found = await asyncio.gather(*(honest(HONEST_CHECKS[first::4]) for first in range(4)))
+    found = await asyncio.gather(*(honest(HONEST_CHECKS[some][first::4]) for first in range(4)))
     return {
         "asked": level,
         "level": seen.witness.level,
@@ -40,7 +40,10 @@ async def seen_at(level: str, part: int, world: World) -> dict[str, Any]:
 async def main() -> None:
     part, *levels = sys.argv[1:]
     async with World() as world:
-        print(json.dumps([await seen_at(level, int(part), world) for level in levels]))
+        print(json.dumps([
+            await seen_at(level, slice(place % int(part), None, int(part)), world)
+            for place, level in enumerate(levels)
+        ]))
 
 
 if __name__ == "__main__":

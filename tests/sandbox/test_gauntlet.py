@@ -1,4 +1,8 @@
-"""Nothing gets out: every attack, at every level, as root, as anyone, in Docker's profile."""
+"""Nothing gets out: every attack, at every level, as root, as anyone, in Docker's profile.
+
+`make test` runs every attack at the strongest level only, and samples of them, each from another
+place of the table, at the levels below and as others; `make nightly` runs all of them everywhere.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +56,8 @@ PROMISED_AT_L1 = {attack.name for attack in ATTACKS if "L1" in attack.refusals}
 TRIED_AT_L1 = [attack for attack in ATTACKS if attack.name in PROMISED_AT_L1] + [
     attack for attack in ATTACKS if attack.name not in PROMISED_AT_L1
 ][::4]
+SAMPLED = 6
+"""Of so many attacks one is run where a sample is taken."""
 
 
 def named(results: tuple[Result, ...], result: str) -> dict[str, tuple[str, str]]:
@@ -209,14 +215,15 @@ def sandbox_at(level: str) -> Sandbox:
 
 
 @pytest.fixture(scope="module")
-def seen_here() -> Iterator[dict[str, Gauntlet]]:
-    """What became of every attack at each level, in one world: the controls are run once."""
+def seen_here(whole: bool) -> Iterator[dict[str, Gauntlet]]:
+    """What became of the attacks at each level, in one world: the controls are run once."""
 
     async def at_all_levels() -> dict[str, Gauntlet]:
         seen = {}
         async with World() as planted:
-            for level in ("L4", "L3", "L2"):
-                seen[level] = await gauntlet(sandbox_at(level), planted)
+            for place, level in enumerate(("L4", "L3", "L2")):
+                some = ATTACKS[place::SAMPLED] if place and not whole else ATTACKS
+                seen[level] = await gauntlet(sandbox_at(level), planted, some)
             seen["L1"] = await gauntlet(open_sandbox("subprocess"), planted, TRIED_AT_L1)
         return seen
 
@@ -236,7 +243,7 @@ def test_no_attack_gets_out_of_the_jail(level: str, seen_here: dict[str, Gauntle
     assert named(seen.results, "breached") == {}
     if AS_ROOT:
         assert {name: why for name, why in skipped.items() if name not in NOT_TRIED} == {}
-    assert seen.count("blocked") >= 150
+    assert seen.count("blocked") >= 150 * len(seen.results) // len(ATTACKS)
 
 
 @LINUX
@@ -251,7 +258,7 @@ def test_what_limits_alone_leave_open_is_seen_to_be_open(seen_here: dict[str, Ga
 
 @pytest.mark.skipif(not AS_ROOT, reason="root's controls are counted")
 def test_most_attacks_succeed_on_the_naive_harness(seen_here: dict[str, Gauntlet]) -> None:
-    through = [one.name for one in seen_here["L2"].results if one.control == THROUGH]
+    through = [one.name for one in seen_here["L4"].results if one.control == THROUGH]
 
     assert len(through) >= ATTACKS_OF_ROOT
 
@@ -307,7 +314,7 @@ def ran(stage: Path, command: list[str], **identity: Any) -> str:
     return done.stdout
 
 
-def judge_others(printed: str, levels: dict[str, str], part: int = 1) -> None:
+def judge_others(printed: str, levels: dict[str, str], part: int) -> None:
     """Asserts that each level asked for is the one seen, and that it held."""
     seen = json.loads(printed)
 
@@ -315,36 +322,36 @@ def judge_others(printed: str, levels: dict[str, str], part: int = 1) -> None:
     for one in seen:
         results = tuple(Result(**attack) for attack in one["attacks"])
         assert named(results, "breached") == {}, one["level"]
-        assert sum(result.result == "blocked" for result in results) >= 150 / part
-        assert sum(result.control == THROUGH for result in results) >= 120 / part
+        assert sum(result.result == "blocked" for result in results) >= 150 // part
+        assert sum(result.control == THROUGH for result in results) >= 120 // part
         assert {found["claim"]: found["seen_wrong"] for found in one["honest"]
                 if found["seen_wrong"]} == {}, one["level"]
-        assert len(one["honest"]) >= 42
+        assert len(one["honest"]) >= 42 // part
 
 
 @LINUX
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become another user; see the tests above")
 def test_an_ordinary_user_is_held_as_well(
-    stage: Path, python: str, seen_here: dict[str, Gauntlet]
+    stage: Path, python: str, seen_here: dict[str, Gauntlet], whole: bool
 ) -> None:
     granted = seen_here["L4"].witness.level
     identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    part = 1 if whole else SAMPLED
 
-    printed = ran(stage, [python, "gauntlet_here.py", "1", "L4", "L3", "L2"], **identity)
+    printed = ran(stage, [python, "gauntlet_here.py", str(part), "L4", "L3", "L2"], **identity)
 
-    judge_others(printed, {"L4": granted, "L3": "L3", "L2": "L2"})
+    judge_others(printed, {"L4": granted, "L3": "L3", "L2": "L2"}, part)
 
 
 @LINUX
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is written for x86_64")
 @pytest.mark.skipif(not AS_ROOT, reason="the profile is put on by root")
-@pytest.mark.parametrize(
-    ("user", "part"), [(NOBODY, 1), (0, 8)], ids=["an ordinary user", "root without capabilities"]
-)
+@pytest.mark.parametrize("user", [NOBODY, 0], ids=["an ordinary user", "root without capabilities"])
 def test_the_jail_holds_within_dockers_default_profile(
-    stage: Path, python: str, user: int, part: int
+    stage: Path, python: str, user: int, whole: bool
 ) -> None:
     wrapped = [sys.executable, "docker_profile.py", str(user), python, "gauntlet_here.py"]
+    part = 1 if whole else SAMPLED
 
     printed = ran(stage, [*wrapped, str(part), "L4", "L2"])
 

@@ -282,13 +282,17 @@ async def world() -> AsyncIterator[World]:
 
 
 @pytest.mark.slow
-async def test_no_attack_gets_further_for_being_granted_processes(jail: JailSandbox) -> None:
+async def test_no_attack_gets_further_for_being_granted_processes(
+    jail: JailSandbox, whole: bool
+) -> None:
+    others = [attack for attack in ATTACKS if attack.name not in TO_ITSELF]
+    some = [attack for attack in ATTACKS if attack.name in TO_ITSELF] + others[:: 1 if whole else 6]
     sandbox = Granted()
     granted = (await sandbox.witness(Job("", processes=True, loopback=True))).grants
     if granted != {"processes", "loopback"}:
         pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
     async with world() as planted:
-        results = await asyncio.wait_for(assail(sandbox, planted, ATTACKS, "L4"), 300)
+        results = await asyncio.wait_for(assail(sandbox, planted, some, "L4"), 300)
 
     met = {one.name: one.errno for one in results if one.result == "breached"}
     assert met == {

@@ -63,7 +63,7 @@ async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
         Job("while True: pass", limits=Limits(wall_s=0.1)),
         Job("open('a', 'w').write('b'); 1 / 0", stdin="x", files={"b/c.py": ""}),
         Job("import os\nwhile True: os.write(1, bytes(10_000))"),
-    ] * 4
+    ] * 2
     home = Path((await sandbox.run(script("import os; print(os.getcwd())"))).stdout).parents[1]
     await asyncio.gather(*map(sandbox.run, jobs))
     before = descriptors()

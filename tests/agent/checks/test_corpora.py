@@ -78,11 +78,10 @@ async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
     assert seen.believed == ""
 
 
+@pytest.mark.nightly
 async def test_each_other_forgery_that_is_believed_is_named_in_the_threat_model(
-    jail: Sandbox, request: pytest.FixtureRequest
+    jail: Sandbox,
 ) -> None:
-    if not request.config.getoption("--whole"):
-        pytest.skip("minutes long: `make nightly` runs it")
     others = [row for row in _rows(FORGED) if row not in _promised()]
 
     seen = [await _seen(row, {"": row["plain"]}, jail) for row in others]

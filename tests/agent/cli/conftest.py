@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -81,6 +81,14 @@ class ReplayedSession:
             Stamped(run=run, seq=seq, task="session", attempt=0, ordinal=seq, at=seq, event=event)
             for seq, event in enumerate(events, start=1)
         )
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends a command even where the tests are started with it ignored, as by `nohup`."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 def started() -> RunStarted:

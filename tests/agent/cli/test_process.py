@@ -1,4 +1,4 @@
-"""Whole processes: `python -m agent …` with the real engine, as a user runs it."""
+"""The commands with the real engine; as whole processes where it is the process that is tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from agent.cli import app
 from sandbox import REFUSALS, SandboxUnavailable
 from sandbox.strongest import open_jail
 
@@ -59,13 +61,21 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
     }
 
 
-def heal(
-    folder: Path, *arguments: object, typed: str = "", **changes: str
-) -> subprocess.CompletedProcess[str]:
+def heal(folder: Path, *arguments: object, **changes: str) -> subprocess.CompletedProcess[str]:
+    """`python -m agent …` in this process, which has imported the engine already."""
+    given = [str(argument) for argument in arguments]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", environment(folder, **changes))
+        patch.chdir(folder)
+        done = CliRunner().invoke(app, given, prog_name="heal", catch_exceptions=False)
+    return subprocess.CompletedProcess(given, done.exit_code, done.stdout, done.stderr)
+
+
+def apart(folder: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, as a user runs it."""
     return subprocess.run(
-        [sys.executable, "-m", "agent", *(str(argument) for argument in arguments)],
-        cwd=folder, env=environment(folder, **changes), input=typed, capture_output=True,
-        text=True, check=False, timeout=120,
+        [sys.executable, "-m", "agent", *arguments], cwd=folder, capture_output=True, text=True,
+        check=False, timeout=120, **{"env": environment(folder), **more},
     )
 
 
@@ -83,7 +93,7 @@ def write(folder: Path, text: str, name: str = "program.py") -> Path:
 def test_a_wrong_function_is_healed_its_patch_applies_and_its_log_replays(folder: Path) -> None:
     path = write(folder, WRONG)
 
-    live = heal(folder, "run", path.name, *WRONG_TESTS, "--log", "run.jsonl")
+    live = apart(folder, "run", path.name, *WRONG_TESTS, "--log", "run.jsonl")
     shown = heal(folder, "replay", "run.jsonl")
     subprocess.run(["git", "apply", "-"], cwd=folder, input=live.stdout, text=True, check=True)
     judged = heal(folder, "check", path.name, *WRONG_TESTS)
@@ -133,10 +143,9 @@ def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     typing, terminal = pty.openpty()
     try:
         os.write(typing, f"{answer}\n".encode())
-        done = subprocess.run(
-            [sys.executable, "-m", "agent", "run", "program.py", *WRONG_TESTS],
-            cwd=folder, env=environment(folder, HEAL_AUTONOMY="review_repairs"), stdin=terminal,
-            capture_output=True, text=True, check=False, timeout=120,
+        done = apart(
+            folder, "run", "program.py", *WRONG_TESTS, stdin=terminal,
+            env=environment(folder, HEAL_AUTONOMY="review_repairs"),
         )
     finally:
         os.close(typing)
@@ -338,7 +347,10 @@ def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
     process = going(folder, "--json", "--apply")
 
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    try:
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
 
     assert process.returncode == 130, stderr
     assert json.loads(stdout)["outcome"] == "cancelled"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import sysconfig
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.agent.cli.test_process import heal
 
 
 def test_packages_of_the_named_interpreter_are_importable(tmp_path: Path) -> None:
@@ -24,16 +22,9 @@ def test_packages_of_the_named_interpreter_are_importable(tmp_path: Path) -> Non
         encoding="utf-8",
     )
 
-    def check(*options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [
-                sys.executable, "-m", "agent", "check", str(program),
-                "--tests", "assert cups(2) == 14", *options,
-            ],
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
-        )
+    asked = ("check", program, "--tests", "assert cups(2) == 14")
 
-    assert check("--python", str(home / "bin" / "python")).returncode == 0
-    without = check()
+    assert heal(tmp_path, *asked, "--python", home / "bin" / "python").returncode == 0
+    without = heal(tmp_path, *asked)
     assert without.returncode == 4
     assert "weights_of_tea" in without.stderr

@@ -1,4 +1,4 @@
-"""Whole processes over test files: what is set aside, lent, deselected, or refused."""
+"""Test files and the real engine: what is set aside, lent, deselected, or refused."""
 
 from __future__ import annotations
 

@@ -55,7 +55,10 @@ def commands(folder: Path) -> list[str]:
     return [arguments[0] for arguments in asked(folder)]
 
 
-@pytest.mark.parametrize("check", CLAIMED, ids=lambda check: check.claim)
+@pytest.mark.parametrize("check", [
+    pytest.param(check, id=check.claim, marks=[pytest.mark.nightly] if place % 2 else [])
+    for place, check in enumerate(CLAIMED)
+])
 async def test_the_contract_holds_in_a_container(
     check: Check, docker: Callable[..., dict[str, str]]
 ) -> None:

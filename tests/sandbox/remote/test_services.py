@@ -209,6 +209,14 @@ async def test_a_sandbox_that_says_nothing_is_given_up(
     assert service.living == []
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tried again is tried at once."""
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_failed_deletion_is_tried_again(
     service: Any, opened: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +228,7 @@ async def test_a_failed_deletion_is_tried_again(
     assert (service.created, service.living) == (["box0"], [])
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_sandbox_that_cannot_be_deleted_is_named(service: Any, opened: Sandbox) -> None:
     service.faults["delete"] = 500
 
