@@ -27,7 +27,7 @@ MAY_IMPORT = {
 }
 
 INSIDE_AGENT = [
-    {"domain", "promptness", "trees", "common_ends", "literals"},
+    {"domain", "promptness", "trees", "common_ends", "literals", "pytest_settings"},
     {"events", "state", "settings", "intake", "repair", "withheld", "writeback",
      "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",

@@ -32,7 +32,7 @@ _COMMON = (
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
-_FROM_BELOW = ("common_ends", "literals")
+_FROM_BELOW = ("common_ends", "literals", "pytest_settings")
 """What of `agent` itself they need."""
 _WITH_PYTEST = (
     *_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items",

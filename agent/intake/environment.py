@@ -23,10 +23,6 @@ from agent.intake.errors import BadInput
 from agent.intake.parsing import is_definition, parsed
 from agent.intake.source import read_source
 
-CONFIGURING = (
-    "conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
-)
-"""Files beside tests by which pytest runs them otherwise than by itself."""
 MOST_SIBLINGS = 50
 MOST_SIBLING_BYTES = 1_000_000
 ASK_WALL_S = 20.0

@@ -18,12 +18,8 @@ from agent.intake.environment import MOST_SIBLINGS, sibling_files, without_cooki
 from agent.intake.errors import BadInput
 from agent.intake.parsing import parsed
 from agent.intake.source import read_source
+from agent.pytest_settings import CONFIGURATIONS
 
-CONFIGURATIONS: tuple[tuple[str, str], ...] = (
-    ("pytest.toml", ""), (".pytest.toml", ""), ("pytest.ini", ""), (".pytest.ini", ""),
-    ("pyproject.toml", "[tool.pytest"), ("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]"),
-)
-"""Files that may configure pytest, in its order, and the section that says that they do."""
 MOST_BYTES = 1_000_000
 """Of files that are no modules."""
 MOST_APART = 3
@@ -192,7 +188,7 @@ def _outside_packages(folder: Path) -> Path:
 def _configuration(folder: Path) -> Path | None:
     """The file from which pytest takes its settings for tests in this folder."""
     for one in (folder, *folder.parents):
-        for name, section in CONFIGURATIONS:
+        for name, section in CONFIGURATIONS.items():
             path = one / name
             if path.is_file() and section in path.read_text("utf-8", errors="replace"):
                 return path

@@ -17,7 +17,6 @@ from agent.intake.borrowing import borrowed
 from agent.intake.contradictions import contradiction
 from agent.intake.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.environment import (
-    CONFIGURING,
     imports_in,
     installed_modules,
     missing_packages,
@@ -46,6 +45,7 @@ from agent.intake.snippets import is_bare_check, located_tests
 from agent.intake.source import LARGEST, LARGEST_BYTES, SourceFile, read_source, refuse_empty
 from agent.intake.vacuity import vacuous
 from agent.intake.words import tests_from_words
+from agent.pytest_settings import CONFIGURATIONS
 
 PASTED = "solution.py"
 _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
@@ -287,7 +287,7 @@ def _refuse_unusable(text: str) -> None:
 
 
 def _configures(path: str) -> bool:
-    return PurePosixPath(path).name in CONFIGURING
+    return PurePosixPath(path).name in ("conftest.py", *CONFIGURATIONS)
 
 
 def _of_file(located: _Located) -> bool:

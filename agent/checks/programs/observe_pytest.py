@@ -24,9 +24,7 @@ from agent.checks.programs.observe_tests import (
 )
 from agent.checks.reading import read
 from agent.checks.remote import Broken, Unsettled
-
-SITUATIONAL = {"mocker": "pytest_mock", "asyncio": "pytest_asyncio"}
-"""Plugins that are loaded only where the file uses what they give; none loads by itself."""
+from agent.pytest_settings import OBSERVED_PLUGINS, PLUGINS
 
 
 class _File(pytest.Module):
@@ -150,8 +148,9 @@ def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
         arguments.append("--noconftest")
     if court.jail.shared is not None:
         arguments.append(f"--basetemp={os.path.join(court.jail.shared, 'tests')}")
-    for word, plugin in SITUATIONAL.items():
-        if word in payload["code"] and importlib.util.find_spec(plugin) is not None:
+    for word in OBSERVED_PLUGINS:
+        plugin = PLUGINS[word]
+        if word in payload["code"] and importlib.util.find_spec(plugin.partition(".")[0]):
             arguments += ["-p", plugin]
     return arguments
 

@@ -25,19 +25,8 @@ from agent.checks.nodes import stands_for
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.transform import constant_asserts
 from agent.checks.wording import first_line
+from agent.pytest_settings import CONFIGURATIONS, PLUGINS
 
-PLUGINS: dict[str, str] = {
-    "mocker": "pytest_mock", "asyncio": "pytest_asyncio.plugin", "anyio": "anyio.pytest_plugin",
-    "benchmark": "pytest_benchmark.plugin", "freezer": "pytest_freezegun", "trio": "pytest_trio",
-    "hypothesis": "_hypothesis_pytestplugin", "timeout": "pytest_timeout",
-    "requests_mock": "requests_mock.contrib._pytest_plugin", "httpx_mock": "pytest_httpx",
-    "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
-}
-"""Words of a test file that need a plugin; none is loaded by itself, which would take long."""
-CONFIGURED = (
-    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini",
-    "setup.cfg",
-)
 IDLE_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
     "--isort", "--pylint", "--ruff", "--ruff-format",
@@ -540,7 +529,7 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         ]
-    if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURED):
+    if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURATIONS):
         arguments += ["-c", os.devnull]
     for word, plugin in PLUGINS.items():
         if word in payload["words"] and importlib.util.find_spec(plugin.partition(".")[0]):
