@@ -18,7 +18,7 @@ from agent.checks.belief import Seen
 from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
 from agent.checks.examples import Elsewhere, answers, asked, calls
 from agent.checks.hearing import Snippets, TestFile, hear
-from agent.checks.nodes import stands_for
+from agent.checks.nodes import nodes_above, stands_for
 from agent.checks.plain_run import PlainRun
 from agent.checks.script_run import ending_of
 from agent.checks.signs import reaching, written_for
@@ -185,9 +185,13 @@ class _Bench:
         own = isinstance(tests[0], Script) and tests[0].file == self.brought.solution.entry
         if words := astray(self.brought, plain, code, own=own):
             self.astray.append(words)
+        by_node: dict[str, list[str]] = {}
+        for name in rows:
+            for node in nodes_above(name):
+                by_node.setdefault(node, []).append(name)
         for test in tests:
             node = _node(test)
-            mine = {name: seen for name, seen in rows.items() if _of(test, name)}
+            mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
                 mine[test.name if node == REST else node] = Seen(_uncollected(node, plain))
             self.found[id(test)] = [

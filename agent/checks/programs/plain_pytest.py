@@ -21,7 +21,7 @@ from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
-from agent.checks.nodes import stands_for
+from agent.checks.nodes import nodes_above
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.transform import constant_asserts
 from agent.checks.wording import first_line
@@ -322,7 +322,10 @@ class Reporter:
         self._run = run
         self._checks = checks
         self._texts = texts
-        self._wanted: list[tuple[str, list[str]]] = run.payload["nodes"]
+        self._wanted: dict[str, list[list[str]]] = {}
+        """Node to what those that ask for it leave out."""
+        for node, without in run.payload["nodes"]:
+            self._wanted.setdefault(node, []).append(without)
         self._done = {*run.payload["done"]}
         self._words: str = run.payload["words"]
         self._reports: list[Any] = []
@@ -369,7 +372,11 @@ class Reporter:
         ]
 
     def _is_wanted(self, name: str) -> bool:
-        return any(stands_for(node, without, name) for node, without in self._wanted)
+        above = [*nodes_above(name)]
+        return any(
+            not any(one in above for one in without)
+            for node in above for without in self._wanted.get(node, ())
+        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
