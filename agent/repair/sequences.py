@@ -28,18 +28,20 @@ class Sequence:
 
 def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[Sequence]:
     """One for each `assert` of a straight line of statements that is an equation with a literal;
-    none where a statement is of another kind, or an argument is no literal."""
+    none where a statement is of another kind, or an argument is no literal. An object that is made
+    anew under its name begins another line."""
     made: dict[str, ast.Call] = {}
     steps: list[ast.expr] = []
     found: list[Sequence] = []
-    for statement in tree.body[: MOST_STEPS + 1]:
+    for statement in tree.body:
         expected: ast.expr | None = None
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if (
-                not steps and name not in names and name not in made
+                name not in names and bool(steps) == (name in made)
                 and changeable(value, names) is not None
             ):
-                made[name] = value
+                made = {name: value} if steps else {**made, name: value}
+                steps = []
                 continue
             case ast.Expr(value=ast.Call() as step):
                 pass
@@ -49,7 +51,7 @@ def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[Sequence]:
                 expected = given
             case _:
                 break
-        if changeable(step, frozenset(made)) is None:
+        if changeable(step, frozenset(made)) is None or len(steps) == MOST_STEPS:
             break
         steps.append(step)
         if expected is not None:

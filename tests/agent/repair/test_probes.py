@@ -66,6 +66,15 @@ ACCOUNT = (
 )
 
 
+def test_an_object_made_anew_under_its_name_begins_another_line() -> None:
+    test = "q = Q()\nq.push(1)\nq.pop()\nq = Q()\nq.push(2)\nassert q.pop() == 2"
+    (found,) = sequences(ast.parse(test), frozenset({"Q"}))
+    assert ast.unparse(found.call) == "(lambda q: (q.push(2), q.pop())[-1])(Q())"
+
+    long = "q = Q()\n" + "q.push(1)\n" * 20 + "assert q.pop() == 1"
+    assert [*sequences(ast.parse(long), frozenset({"Q"}))] == []
+
+
 def test_what_a_test_does_with_an_object_is_one_call_with_other_literals() -> None:
     first, second = sequences(ast.parse(ACCOUNT), frozenset({"Account"}))
     assert ast.unparse(first.call) == (
