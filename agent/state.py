@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Annotated, TypedDict
 
-from agent.domain import VETOING_ORIGINS, Report, TestCase, Value
+from agent.domain import VETOING_ORIGINS, Report, Strategy, TestCase, Value
 
 
 class Suite(Value):
@@ -57,6 +57,16 @@ def latest(_: str, new: str) -> str:
     return new
 
 
+class Proposed(TypedDict):
+    """A program that a strategy proposes; a plain dict, which the checkpoint's codec keeps."""
+
+    iteration: int
+    strategy: Strategy
+    solution_id: str
+    rivals_id: str
+    """The `Alternatives` that pass too; empty without any."""
+
+
 class State(TypedDict, total=False):
     """The graph's state. Fields ending in `_id` are addresses in the store."""
 
@@ -77,8 +87,7 @@ class State(TypedDict, total=False):
     """That was just seen: the failure is diagnosed once more, by a model."""
     strategy: str
     note: str
-    proposals: Annotated[list[str], operator.add]
-    """`iteration:strategy:solution address:rivals address`, the last empty without any."""
+    proposals: Annotated[list[Proposed], operator.add]
     rivals_id: str
     """The `Alternatives` of the current program; empty where no other is known to pass."""
     asked: int

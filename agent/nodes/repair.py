@@ -7,7 +7,7 @@ from typing import TypedDict
 from agent.attempts import Attempt
 from agent.context import Context
 from agent.domain import Diagnosis, Report, Solution, Strategy
-from agent.state import State, Suite
+from agent.state import Proposed, State, Suite
 from agent.strategies import STRATEGIES
 
 
@@ -35,10 +35,10 @@ async def repair(branch: Branch, ctx: Context) -> State:
     proposal = await STRATEGIES[branch["strategy"]](attempt, ctx)
     if proposal.solution is None:
         return {"candidates": proposal.candidates, "reason": proposal.note}
-    key = ctx.store.put(proposal.solution)
     others = proposal.alternatives
-    rivals = "" if others is None else ctx.store.put(others)
-    return {
-        "candidates": proposal.candidates,
-        "proposals": [f"{branch['iteration']}:{branch['strategy']}:{key}:{rivals}"],
+    proposed: Proposed = {
+        "iteration": branch["iteration"], "strategy": branch["strategy"],
+        "solution_id": ctx.store.put(proposal.solution),
+        "rivals_id": "" if others is None else ctx.store.put(others),
     }
+    return {"candidates": proposal.candidates, "proposals": [proposed]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.context import Context
-from agent.domain import Alternatives, Solution, Strategy
+from agent.domain import Alternatives, Solution
 from agent.events import (
     Ambiguous,
     CodeWritten,
@@ -26,12 +26,10 @@ LEAST_S = 1.0
 
 async def select(state: State, ctx: Context) -> State:
     """Takes this iteration's proposals, by the strategies' order, and counts the iteration."""
-    found: dict[Strategy, tuple[str, str]] = {}
-    for proposal in state.get("proposals", []):
-        iteration, _, rest = proposal.partition(":")
-        name, key, rivals = rest.split(":")
-        if int(iteration) == state["iteration"]:
-            found.update({strategy: (key, rivals) for strategy in STRATEGIES if strategy == name})
+    found = {
+        proposal["strategy"]: proposal for proposal in state.get("proposals", [])
+        if proposal["iteration"] == state["iteration"]
+    }
     winner = next((name for name in STRATEGIES if name in found), None)
     if winner is None and state.get("reserve_id"):
         return _from_reserve(state, ctx)
@@ -46,7 +44,7 @@ async def select(state: State, ctx: Context) -> State:
         if _out_of_time(state, ctx):
             return _time_is_over(ctx)
         return {"outcome": "unresolved", "reason": state.get("reason", "")}
-    key, rivals = found[winner]
+    key, rivals = found[winner]["solution_id"], found[winner]["rivals_id"]
     solution = ctx.store.get(key, Solution)
     base = ctx.store.get(state["base_id"], Solution)
     iteration_now = state["iteration"] + 1
