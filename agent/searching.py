@@ -111,14 +111,11 @@ async def heal_by_search(
         task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
         known or Screenings(),
     )
-    facts = Facts(
-        tests=tuple(test.code for test in tests),
-        protected=await asyncio.to_thread(_own_asserts, base.text),
-    )
+    protected = await asyncio.to_thread(_own_asserts, base.text)
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
         return SearchResult(None, None, 0, note="nothing to repair")
-    return await shell.run(facts, Budget(candidates=max_candidates, over=shell.over))
+    return await shell.run(protected, Budget(candidates=max_candidates, over=shell.over))
 
 
 class _Shell:
@@ -132,6 +129,7 @@ class _Shell:
         self.task = task
         self.base = base
         self.tests = tests
+        self.report = report
         self.sandbox = sandbox
         self.started = time.monotonic()
         self.work = Work()
@@ -160,14 +158,10 @@ class _Shell:
     def _spent(self) -> bool:
         return self.work.spent_s >= self.budget_s or time.monotonic() > self.end
 
-    async def run(self, facts: Facts, budget: Budget) -> SearchResult:
-        steps = search(self.base.text, facts, budget)
+    async def run(self, protected: tuple[tuple[int, int], ...], budget: Budget) -> SearchResult:
         try:
-            async with screening(
-                self.task, self.base, self.tests, self.sandbox, hanging=self.hanging,
-                work=self.work,
-            ) as screener:
-                await self._driven(steps, screener)
+            if await self._screens(protected, budget):
+                await self._screens(protected, budget)
         finally:
             self.left = True  # the thread that lists edits sees it, and stops
         await self._tell(last=True)
@@ -176,6 +170,27 @@ class _Shell:
             await self._verified(self.latest)
         found = self.found or self._unfound()
         return replace(found, cut_after=self.cut_after, work_s=self.work.spent_s)
+
+    async def _screens(self, protected: tuple[tuple[int, int], ...], budget: Budget) -> bool:
+        """Searches, unless tests that the judge saw pass cannot pass where candidates are screened,
+        for they start processes or take long: these are left to the judge, and the search is to
+        begin again."""
+        async with screening(
+            self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work
+        ) as screener:
+            baseline = await screener.baseline()
+            fit = [
+                test for place, test in enumerate(self.tests)
+                if baseline.is_screenable(place) or not _passes(self.report, test)
+            ]
+            if len(fit) < len(self.tests):
+                self.work.spent_s = 0.0
+                self.tests, self.hanging = fit, hanging(fit, self.report)
+                self.known.begin(self.base, fit)
+                return True
+            facts = Facts(tests=tuple(test.code for test in self.tests), protected=protected)
+            await self._driven(search(self.base.text, facts, budget), screener)
+            return False
 
     async def _driven(
         self, steps: Generator[Question, Answer, Findings], screener: Screener
@@ -355,6 +370,11 @@ def _advanced(
         return cast(Findings, stop.value)
     finally:
         work.spent_s += time.thread_time() - began
+
+
+def _passes(report: Report, test: TestCase) -> bool:
+    verdicts = [one for one in report.verdicts if one.test == test.name]
+    return bool(verdicts) and all(one.passed for one in verdicts)
 
 
 def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:

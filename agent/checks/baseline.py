@@ -15,6 +15,8 @@ STEPS_LEAST = 2_000
 STEPS_MOST = 4_000_000
 STEPS_FACTOR = 20
 """A candidate may take this many times the steps of the base's longest test that ended."""
+CPU_MOST_S = 0.15
+"""The processor seconds that any candidate usually has for one test."""
 LOOKED_AT = 10
 """The part of a candidate's steps after which it is looked at."""
 
@@ -42,6 +44,10 @@ class Baseline:
     def passing(self) -> list[int]:
         """Passing tests, the quickest first."""
         return self._by_steps([i for i, one in enumerate(self.screened) if one.passed[0]])
+
+    def is_screenable(self, place: int) -> bool:
+        """Whether a candidate that behaves as the base does can pass this test."""
+        return self.screened[place].passed[0] is True and self.cpu_s[place] < CPU_MOST_S
 
     @property
     def step_limit(self) -> int:

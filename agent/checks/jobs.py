@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -42,6 +43,7 @@ def job(
                 "uses_output": isinstance(test, Script) and test.uses_output,
                 "node": test.node if isinstance(test, Script) else "",
                 "without": [*test.without] if isinstance(test, Script) else [],
+                "folder": os.path.dirname(test.file) if isinstance(test, Script) else "",
             }
             for test in tests
         ],

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
-from agent.checks.baseline import STEPS_BASELINE, STEPS_MOST, Baseline, baseline_item
+from agent.checks.baseline import CPU_MOST_S, STEPS_BASELINE, STEPS_MOST, Baseline, baseline_item
 from agent.checks.changes import change
 from agent.checks.jobs import KILL_S, job, shipped
 from agent.checks.rows import BaseRow, base_rows, candidate_rows, probe_rows, screened
@@ -29,7 +29,7 @@ from agent.repair.facts import Mode, Probed, Screened
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Json, Lost
 
-CPU_LEAST_S, CPU_MOST_S, CPU_FACTOR = 0.03, 0.15, 10
+CPU_LEAST_S, CPU_FACTOR = 0.03, 10
 """Processor seconds for one test: so many times those of the base's longest, within limits."""
 PATIENT_TIMES = 4.0
 PATIENT, PATIENT_S = 100.0, 1.5

@@ -331,3 +331,31 @@ async def test_a_search_begins_with_what_the_diagnosis_has_watched(
     assert found.solution is not None and "a + b" in found.solution.text
     assert known.trace_of(program(source), [*tests, *tests]) is None
     assert known.trace_of(program(source + "\n"), tests) is None
+
+
+async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
+    base = program("def double(n):\n    return n + n + 1\n")
+    starts = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'pass'], check=True)\nassert double"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=code)
+        for name, code in {"fails": "assert double(4) == 8", "starts": starts}.items()
+    )
+    failed, passed = verdict(False), verdict(True)
+
+    async def verify(solution: Solution) -> Report:
+        return Report(solution=solution.id, verdicts=(passed,))
+
+    result = await heal_by_search(
+        Task(solution=base, tests=tests), base, tests,
+        Report(solution=base.id, verdicts=(
+            failed.model_copy(update={"name": "fails", "test": "fails"}),
+            passed.model_copy(update={"name": "starts", "test": "starts"}),
+        )),
+        open_sandbox(), budget_s=30, max_candidates=6000, progress=lambda told: None, verify=verify,
+    )
+
+    assert result.solution is not None
+    assert "return n + n\n" in result.solution.text

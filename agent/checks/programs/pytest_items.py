@@ -151,13 +151,19 @@ class Session:
         return True
 
 
-def collect(texts: list[str], items: Items, serve: Callable[[], None]) -> None:
-    """Lays the test files down, collects them and calls `serve` inside the session."""
-    paths = {}
-    for number, text in enumerate(texts):
+def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> None:
+    """Lays the test files, text to folder, beside what they came with, collects them and calls
+    `serve` inside the session."""
+    paths, places = {}, []
+    for number, (text, folder) in enumerate(texts.items()):
         name = f"test_screened_{number}.py"
         paths[name] = text
-        with open(name, "w", encoding="utf-8", errors="surrogatepass") as file:
+        places.append(os.path.join(folder, name))
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+            if not os.path.exists(os.path.join(folder, "__init__.py")):
+                sys.path.append(os.path.abspath(folder))  # as pytest does, for helpers
+        with open(places[-1], "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
     if not any(word in text for text in texts for word in _PLUGIN_WORDS):
         # Loading every installed plugin takes longer than all the tests of a candidate.
@@ -165,7 +171,7 @@ def collect(texts: list[str], items: Items, serve: Callable[[], None]) -> None:
     arguments = [
         "-s", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler",
         "-W", "ignore", "--import-mode=importlib", "--continue-on-collection-errors",
-        "--rootdir", os.getcwd(), *paths,
+        "--rootdir", os.getcwd(), *places,
     ]
     served = False
 

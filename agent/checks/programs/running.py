@@ -177,7 +177,7 @@ class Room:
 
     def serving(self, serve: Callable[[], None]) -> None:
         """Calls `serve` once the tests are ready; nodes are collected by pytest first."""
-        texts = list(dict.fromkeys(test.text for test in self.tests if test.node))
+        texts = {test.text: test.folder for test in self.tests if test.node}
         if not texts:
             serve()
             return
@@ -393,6 +393,8 @@ class Prepared:
     """Why the code does not compile."""
     text: str = ""
     node: str = ""
+    folder: str = ""
+    """Where its file lies, from the top."""
     without: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     """Names that the code uses without binding them."""
@@ -414,7 +416,10 @@ class _Watched(ast.NodeTransformer):
 def _prepared(test: dict[str, Any]) -> Prepared:
     if test["node"]:
         without = tuple(test["without"])
-        return Prepared(None, False, text=test["code"], node=test["node"], without=without)
+        return Prepared(
+            None, False, text=test["code"], node=test["node"], folder=test["folder"],
+            without=without,
+        )
     try:
         tree = ast.parse(test["code"])
         names = frozenset(free_names(tree))

@@ -196,6 +196,21 @@ async def test_a_module_in_a_package_is_found_under_its_dotted_name() -> None:
     assert [one.passed for one in results] == [(False,), (True,)]
 
 
+@pytest.mark.parametrize("package", ["", "tests/__init__.py"])
+async def test_a_test_file_is_screened_where_it_lies(package: str) -> None:
+    taken = "from .rows import WANT" if package else "from rows import WANT"
+    test = Script(
+        name="t", origin="user", node="test_t", file="tests/test_shop.py",
+        code=f"{taken}\nfrom shop import triple\ndef test_t(): assert triple(1) == WANT\n",
+    )
+    support = [File(path="tests/rows.py", text="WANT = 3\n")]
+    support += [File(path=package, text="")] if package else []
+
+    base, healed = await screened([BASE, HEALED], [test], task=Task(support=tuple(support)))
+
+    assert (base.passed, healed.passed) == ((False,), (True,))
+
+
 async def test_a_trace_shows_lines_types_and_values() -> None:
     text = "def f(xs):\n    best = None\n    for x in xs:\n        best = x / 0\n    return best\n"
     tests = [
