@@ -154,6 +154,8 @@ def test_input_that_cannot_be_used_gets_a_sentence_and_stays(recorded_page: Any)
 
 def test_the_keyboard_alone_heals(recorded_page: Any) -> None:
     page = recorded_page.page
+    # The keys do nothing before the button stands; a click waits for it.
+    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
     page.locator("#words textarea").focus()
     page.keyboard.type("healed")
     page.keyboard.press("Control+Enter")

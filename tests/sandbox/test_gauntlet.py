@@ -76,17 +76,21 @@ def test_there_are_many_attacks_on_every_rule() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_a_promised_refusal_is_no_answer_that_a_kernel_gives_without_a_jail(
-    attack: Attack,
-) -> None:
-    promised = {one for refusal in attack.refusals.values() for one in refusal.split(" or ")}
+def test_a_promised_refusal_is_no_answer_that_a_kernel_gives_without_a_jail() -> None:
+    promised = {
+        attack.name: {one for met in attack.refusals.values() for one in met.split(" or ")}
+        for attack in ATTACKS
+    }
 
-    assert promised.isdisjoint(set(attack.control) | {THROUGH, ""})
-    assert {"L2", "L3", "L4"} <= set(attack.refusals)
-    assert not attack.unfit() or platform.machine() not in attack.machines
-    for text in attack.texts():
-        compile(text, attack.name, "exec")
+    assert [
+        one.name for one in ATTACKS if promised[one.name] & {*one.control, THROUGH, ""}
+    ] == []
+    assert [one.name for one in ATTACKS if not {"L2", "L3", "L4"} <= {*one.refusals}] == []
+    machine = platform.machine()
+    assert [one.name for one in ATTACKS if one.unfit() and machine in one.machines] == []
+    for attack in ATTACKS:
+        for text in attack.texts():
+            compile(text, attack.name, "exec")
 
 
 def test_there_are_many_honest_programs_each_with_something_to_print() -> None:
