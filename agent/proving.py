@@ -29,6 +29,7 @@ from agent.repair.probes import probes
 from agent.repair.rivals import deliberate
 from agent.repair.sequences import sequences
 from agent.rivalry import Case, Judge, rivalry
+from agent.trees import parse
 
 ENOUGH_PROBES = 100
 MOST_PARTS = 200
@@ -130,7 +131,7 @@ def _own(case: Case) -> list[Asked]:
     names = frozenset(case.names)
     for test in case.tests:
         try:
-            used = [*sequences(ast.parse(test.code), names)]
+            used = [*sequences(parse(test.code), names)]
         except (SyntaxError, ValueError, RecursionError):
             continue
         for use in used:

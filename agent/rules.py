@@ -29,7 +29,7 @@ from agent.roles import (
     Summary,
     brief,
 )
-from agent.trees import is_literal, nodes_of, tree_of
+from agent.trees import is_literal, nodes_of, parse, tree_of
 from llm import NoModel, Rules
 
 LONGEST = 200
@@ -177,7 +177,7 @@ def _calls_seen(
     seen: dict[str, list[list[str]]] = {}
     for test in tests:
         try:
-            tree = ast.parse(test.code)
+            tree = parse(test.code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):

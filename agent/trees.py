@@ -6,6 +6,7 @@ The trees are shared: whoever wants to change one parses the text anew.
 from __future__ import annotations
 
 import ast
+import threading
 import warnings
 from functools import lru_cache
 
@@ -17,13 +18,30 @@ MOST_LEVELS = 400
 twice a level, and Python allows a thousand calls."""
 
 
+_PARSER = threading.RLock()
+"""Up to Python 3.12 two threads in the parser at once disturb each other's count of levels, and a
+`SystemError` comes of it (CPython issue 106905)."""
+
+
+def parse(text: str | bytes) -> ast.Module:
+    """A syntax tree of its own, by one thread at a time; raises what `ast.parse` raises."""
+    with _PARSER:
+        return ast.parse(text)
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The tree of one expression; raises what `ast.parse` raises."""
+    with _PARSER:
+        return ast.parse(text, mode="eval").body
+
+
 @lru_cache(maxsize=MOST)
 def tree_of(text: str) -> ast.Module:
     """The syntax tree, not to be changed; raises what `ast.parse` raises."""
     # A "\d" in the user's string is a warning to its author, not to us.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return parse(text)
 
 
 @lru_cache(maxsize=MOST)
@@ -65,7 +83,7 @@ def expression(text: str) -> ast.expr | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text.strip(), mode="eval").body
+            return parse_expression(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

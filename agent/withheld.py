@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agent.trees import is_legible, tree_of
+from agent.trees import is_legible, parse, tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -242,7 +242,7 @@ def _blanked(code: str, gone: Sequence[ast.stmt]) -> str | None:
     lines = _LINE.findall(code)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = ast.parse(code)  # a tree of its own, as it is changed
+        expected = parse(code)  # a tree of its own, as it is changed
     for node in gone:
         first, last = _first_line(node, lines), node.end_lineno or node.lineno
         indent = re.match(r"\s*", lines[node.lineno - 1])

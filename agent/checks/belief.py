@@ -23,6 +23,7 @@ from typing import Any, get_args
 
 from agent.checks.signs import ACTING, words
 from agent.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
+from agent.trees import parse
 
 SHOWN = 2_000
 CONTRADICTS = (
@@ -89,7 +90,7 @@ _KEEPING = sys.stdlib_module_names - _STATELESS
 def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     """Whether a test's text asks the program (`modules`) by calls alone, and keeps no state."""
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     for node in ast.walk(tree):

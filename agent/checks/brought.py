@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from agent.checks import shipping
 from agent.checks.masking import mask, names_of_tests
 from agent.domain import Script, Solution, Task, TestCase
+from agent.trees import parse
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json
 
@@ -191,7 +192,7 @@ def _reached(texts: list[str], modules: Mapping[str, str]) -> set[str]:
 def _imported(text: str) -> Iterator[str]:
     """Dotted names that a text imports; none where it does not parse."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

@@ -19,6 +19,8 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
+from agent.trees import parse
+
 Manner = Literal["", "spoilt false", "spoilt true", "sentinel"]
 """How a run differs from a plain one."""
 
@@ -46,7 +48,7 @@ class Canary:
 
 def _rewritten(text: str, how: ast.NodeTransformer) -> str:
     try:
-        return ast.unparse(ast.fix_missing_locations(how.visit(ast.parse(text))))
+        return ast.unparse(ast.fix_missing_locations(how.visit(parse(text))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 

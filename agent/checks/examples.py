@@ -22,6 +22,7 @@ from agent.checks import plain
 from agent.checks.codec import Garbled, Unplain
 from agent.checks.wording import first_line, is_literal, short
 from agent.domain import Example, Raises, TestCase
+from agent.trees import parse_expression
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome, SandboxError
 
@@ -65,7 +66,7 @@ def asked(test: TestCase) -> Asked | None:
 @lru_cache(maxsize=4096)
 def _asked(call: str, expected: str, exception: str) -> Asked | None:
     try:
-        node = ast.parse(call.strip(), mode="eval").body
+        node = parse_expression(call.strip())
         value = ast.literal_eval(expected.strip())
         parts = plain.parts(plain.encode(value))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Unplain):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from agent.checks.transform import imported_from
+from agent.trees import parse
 
 EVERY = "*"
 """Stands for all tests of a file."""
@@ -38,7 +39,7 @@ def unfollowable(code: str, modules: frozenset[str]) -> Mapping[str, str]:
     `modules` are the importable modules of the program.
     """
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     file = _File(tree, {*imported_from(tree, modules), *modules})
@@ -52,7 +53,7 @@ def unfollowable(code: str, modules: frozenset[str]) -> Mapping[str, str]:
 def names_of_functions(code: str) -> tuple[str, ...]:
     """The test functions of a file, as `unfollowable` names them."""
     try:
-        return tuple(name for name, _ in _tests(ast.parse(code)))
+        return tuple(name for name, _ in _tests(parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 

@@ -20,6 +20,7 @@ from agent.checks.brought import Brought
 from agent.checks.codec import Garbled
 from agent.checks.judge import START_S, calling
 from agent.domain import Solution, Task
+from agent.trees import parse_expression
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Outcome, SandboxError
 
@@ -141,7 +142,7 @@ def _alike(wire: Json) -> Json:
 
 def _roots(call: str) -> list[Json]:
     """The program's names at which a call begins, or what the call's own function is given."""
-    node = ast.parse(call, mode="eval").body
+    node = parse_expression(call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):
         return [_root(given, call) for given in node.args]
     return [_root(node, call)]

@@ -10,6 +10,7 @@ from functools import lru_cache
 from agent.intake.effects import MUTATING_METHODS
 from agent.intake.parsing import FunctionNode, called_name, root_name
 from agent.intake.references import literal
+from agent.trees import parse_expression
 
 MOST_ROWS = 300
 """Turns of a loop over literals that are taken apart."""
@@ -133,7 +134,7 @@ def _counted(
 def row(text: str) -> ast.expr | None:
     """A display of literals from its text; `None` for any other text."""
     try:
-        found = ast.parse(text, mode="eval").body
+        found = parse_expression(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return found if isinstance(found, ast.Tuple | ast.List) and literal(found) else None

@@ -15,6 +15,7 @@ from agent.memory.edits import Edit, Hunk, edit_between
 from agent.memory.patterns import Match, header, matched
 from agent.memory.wording import block_text, filled, rendered
 from agent.repair.program import Program, Splice, spliced
+from agent.trees import parse, parse_expression
 
 MOST_PLACES = 40
 """Ways to place a whole edit that are looked at."""
@@ -82,9 +83,9 @@ def returned(before: str, after: str, text: str) -> str | None:
     edit = edit_between(before, after, literal=True)
     if edit is None:
         return None
-    wanted = ast.dump(ast.parse(after))
+    wanted = ast.dump(parse(after))
     return next(
-        (one for one in applied(edit, text, 20) if ast.dump(ast.parse(one)) == wanted), None
+        (one for one in applied(edit, text, 20) if ast.dump(parse(one)) == wanted), None
     )
 
 
@@ -126,7 +127,7 @@ def _expressions(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Sp
 
 
 def _replaced(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    program, patterns = ground.program, ast.parse(hunk.old).body
+    program, patterns = ground.program, parse(hunk.old).body
     for window, whole in ground.windows(len(patterns)):
         seen: Match | None = bound
         for pattern, statement in zip(patterns, window, strict=True):
@@ -155,7 +156,7 @@ def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice,
 
 
 def _imports(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    wanted = ast.parse(hunk.new)
+    wanted = parse(hunk.new)
     names = {alias.asname or alias.name for node in wanted.body
              if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
     bound_here = {*program.imported, *program.functions, *program.module_values}
@@ -202,11 +203,11 @@ def _all_blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _statement(pattern: str) -> ast.stmt:
-    return ast.parse(pattern).body[0]
+    return parse(pattern).body[0]
 
 
 def _expression(pattern: str) -> ast.expr:
-    return ast.parse(pattern, mode="eval").body
+    return parse_expression(pattern)
 
 
 def _overlap(splices: Sequence[Splice]) -> bool:
@@ -225,7 +226,7 @@ def _touches(program: Program, splice: Splice, protected: frozenset[int]) -> boo
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text)
+        parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from agent.memory.patterns import PLACEHOLDER, Match
 from agent.repair.program import Program
+from agent.trees import parse
 
 MOST_NAMES_TRIED = 4
 """Names of the new place that are tried where the edit brings one in from elsewhere."""
@@ -21,7 +22,7 @@ def filled(
 ) -> Iterator[tuple[ast.Module, Match]]:
     """What is put in, in this program's words. A name that the edit brought in from elsewhere
     is tried as each of the nearest names of the place."""
-    pattern = ast.parse(new)
+    pattern = parse(new)
     free = [
         word for word in dict.fromkeys(_words(pattern)) if word not in match.words
     ]
@@ -34,7 +35,7 @@ def filled(
     names = [name for name in program.variables(place) if name not in taken]
     for name in names[:MOST_NAMES_TRIED]:
         words = {**match.words, free[0]: name}
-        yield ast.parse(new), Match(words, match.edited, match.seen)
+        yield parse(new), Match(words, match.edited, match.seen)
 
 
 def _words(pattern: ast.AST) -> Iterator[str]:

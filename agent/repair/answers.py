@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from agent.repair.program import BUILTINS, Function
-from agent.trees import is_literal
+from agent.trees import is_literal, parse
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -59,7 +59,7 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
     One text is asked about together with many others, so two are kept.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     lines = text.splitlines()
@@ -73,7 +73,7 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
 def _recited(text: str) -> int:
     """How many calls of `print` print constants alone."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return 0
     return sum(
@@ -170,7 +170,7 @@ def _expected(tests: tuple[str, ...], name: str) -> frozenset[str]:
     found = set()
     for test in tests:
         try:
-            tree = ast.parse(test)
+            tree = parse(test)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from agent.repair.program import BUILTINS, Function
+from agent.trees import parse
 
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
@@ -17,7 +18,7 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
     """What `before` calls for its effect, or by a name of its own, and `after` does not call, in
     the order of the text; nothing where one of them does not parse."""
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     made, still = Counter(_effects(old)), Counter(_effects(new))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from agent.repair.facts import Moment
+from agent.trees import parse_expression
 
 Values = Mapping[str, Any]
 """Names and plain values; `Any` because a program may hold anything."""
@@ -118,7 +119,7 @@ def picked(moments: Iterable[Moment]) -> tuple[Moment, ...]:
 def reader(text: str) -> Read | None:
     """A condition as a function of plain values, or nothing if it may do more than look."""
     try:
-        return _read(ast.parse(text, mode="eval").body)
+        return _read(parse_expression(text))
     except (Unknown, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

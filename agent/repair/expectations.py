@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from agent.trees import parse_expression
+
 LEAST_SHOWN = 3
 """Tests that show a relation before it counts."""
 MOST_DOUBTS = 3
@@ -39,7 +41,7 @@ class Known:
 def known(call: str, answer: object) -> Known | None:
     """A call of a name with literals alone, told apart; `None` for any other."""
     try:
-        node = ast.parse(call, mode="eval").body
+        node = parse_expression(call)
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
             return None
         return Known(call, tuple(ast.literal_eval(one) for one in node.args), answer)

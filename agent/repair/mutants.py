@@ -18,6 +18,7 @@ from agent.repair.edits.moves import dropped
 from agent.repair.edits.operators import comparison
 from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
 from agent.repair.wording import described
+from agent.trees import parse
 
 MOST = 40
 """Mutants of one repair; of more, as many are taken evenly from the first line to the last."""
@@ -84,7 +85,7 @@ def surrounding_lines(before: str, after: str) -> frozenset[int]:
     }
     whole = frozenset(range(1, after.count("\n") + 2))
     try:
-        tree = ast.parse(after)
+        tree = parse(after)
     except (SyntaxError, ValueError, RecursionError):
         return frozenset()
     found: set[int] = set()

@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 
 from agent.common_ends import common_ends
 from agent.repair.corpus import COUNTS
+from agent.trees import parse
 
 SMOOTHING = 20.0
 """So many sightings are worth as much at a place as all of its field together."""
@@ -51,7 +52,7 @@ def surprise(before: str, after: str) -> float | None:
 
 @lru_cache(16)
 def _shapes_of(text: str) -> Counter[Shape]:
-    return shapes(ast.parse(text))
+    return shapes(parse(text))
 
 
 def shapes(tree: ast.AST) -> Counter[Shape]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from agent.literals import spelt
 from agent.repair.sequences import changeable, sequences
+from agent.trees import parse
 
 PROBES = 128
 MOST_SEEDS = 24
@@ -73,7 +74,7 @@ def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> lis
     used: dict[str, Call] = {}
     for test in tests:
         try:
-            tree = ast.parse(test)
+            tree = parse(test)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if counting:

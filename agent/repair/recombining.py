@@ -14,7 +14,7 @@ from typing import Any
 from agent.literals import spelt
 from agent.repair.probes import LONGEST, as_argument, seeds_of, with_literals
 from agent.repair.program import Function
-from agent.trees import is_literal
+from agent.trees import is_literal, parse
 
 MOST = 120
 LARGEST_LENGTH = 24
@@ -140,7 +140,7 @@ def _lengths(constants: Sequence[int]) -> Iterator[int]:
 def _numbers(text: str) -> tuple[int, ...]:
     """The whole numbers that a program compares with."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return tuple(dict.fromkeys(
@@ -185,7 +185,7 @@ def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> 
 def _defined(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     """The functions of a program, and of each class what can be read of an object of it."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(), {}
     functions = frozenset(node.name for node in tree.body if isinstance(node, Function))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
 from agent.repair.rank import weight, written
+from agent.trees import parse
 
 MOST = 3
 """Behaviours that are put before a person."""
@@ -87,7 +88,7 @@ def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) 
 def deliberate(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     found = set()

@@ -60,7 +60,7 @@ from agent.repair.trials import (
     screened,
 )
 from agent.repair.watched import watched
-from agent.trees import is_legible
+from agent.trees import is_legible, parse
 
 SPLIT = 4.0
 """Single edits up to this cost come before the beam, dearer ones among it."""
@@ -265,7 +265,7 @@ def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
 def _names(source: str) -> frozenset[str]:
     """The functions and classes that tests of a program can call."""
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(re.findall(r"^(?:def|class|async def)\s+(\w+)", source, re.MULTILINE))
     return frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from agent.repair.program import BUILTINS, Function
+from agent.trees import parse
 
 FROM_OUTSIDE = frozenset({"globals", "exec", "vars", "setattr", "locals"})
 """Whoever calls one of these may define names that stand nowhere."""
@@ -14,7 +15,7 @@ def undefined_exceptions(text: str) -> tuple[str, ...]:
     """Names that are raised or expected and bound nowhere in the text, in its order; none where it
     does not parse, or where names may come from elsewhere."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     read: set[str] = set()

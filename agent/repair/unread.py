@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from agent.repair.program import Function
+from agent.trees import parse
 
 FROM_OUTSIDE = frozenset({"locals", "vars", "eval", "exec", "super"})
 """Whoever calls one of these may read any name."""
@@ -20,7 +21,7 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
     does not parse. A function that does nothing, one whose parameters somebody else may prescribe,
     and names that begin with `_` are left out."""
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     known = {ast.dump(node) for node in old.body}

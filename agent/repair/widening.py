@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agent.repair.program import Program, spliced
+from agent.trees import parse
 
 MOST = 12
 """Conditions of one repair that are tried."""
@@ -57,7 +58,7 @@ def dropped_guards(before: str, after: str) -> tuple[str, ...]:
     """The guards of `before` that `after` does not have in any form: an `if` that only gives up,
     an `assert`; in the order of the text. One that is never come to is there no more."""
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     had, has = list(_guards(old)), list(_guards(new))
@@ -98,7 +99,7 @@ COMMON = frozenset({"0", "1", "-1", "2", "''", "None", "True", "False"})
 @lru_cache(maxsize=64)
 def _constants_of(code: str) -> frozenset[str]:
     try:
-        return _constants(ast.parse(code))
+        return _constants(parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
 

@@ -145,7 +145,10 @@ class Room:
         self.folder = folder
         self.entry: str = payload["entry"]
         self.path = os.path.join(folder, self.entry)
-        self.dotted = self.entry.removesuffix(".py").replace("/", ".")
+        self.is_package = self.entry.endswith("/__init__.py")
+        self.dotted = (
+            self.entry.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+        )
         self.stem = self.dotted.rsplit(".", 1)[-1]
         self.names = tuple(dict.fromkeys((self.dotted, self.stem, "solution")))
         self.stdin: str = payload["stdin"]
@@ -170,7 +173,8 @@ class Room:
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
-            sys.path.insert(1, os.path.dirname(self.path))
+            above = os.path.dirname(self.path)
+            sys.path.insert(1, os.path.dirname(above) if self.is_package else above)
         self._known = {*sys.modules, *self.names}
         self._builtins = {**vars(builtins), "__same__": self._same}
         """For the tests alone: the program may have others in place of its own."""
@@ -285,6 +289,11 @@ class Room:
         self._forget()
         module = types.ModuleType(name)
         module.__file__ = self.path
+        if self.is_package:
+            module.__path__ = [os.path.dirname(self.path)]
+        if name != "__main__":
+            package = self.dotted if self.is_package else self.dotted.rpartition(".")[0]
+            module.__package__ = package or None
         for one in self.names:
             sys.modules[one] = module
         if "." in self.dotted and name != "__main__":

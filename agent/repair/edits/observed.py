@@ -15,6 +15,7 @@ from typing import Any
 from agent.repair.edits.constants import quoted
 from agent.repair.evidence import USE, plain, worth
 from agent.repair.program import COMPARE, COMPARISONS, Program, Splice
+from agent.trees import parse
 
 MOST = 24
 """Conditions made for one line."""
@@ -153,7 +154,7 @@ def _bounds(program: Program, text: str, line: int, old: float) -> list[float]:
     """Numbers next to those that a side of a comparison was."""
     found: dict[float, None] = {}
     try:
-        names = {one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name)}
+        names = {one.id for one in ast.walk(parse(text)) if isinstance(one, ast.Name)}
     except SyntaxError:
         return []
     for moment in program.moments(line):

@@ -6,6 +6,8 @@ import ast
 import re
 from functools import lru_cache
 
+from agent.trees import parse_expression
+
 LOWEST, CONDITIONAL, OR, AND, NOT, COMPARE = 0, 1, 2, 3, 4, 5
 UNARY, POWER, ATOM = 12, 13, 15
 BINARY: dict[type[ast.operator], tuple[str, int]] = {
@@ -29,7 +31,7 @@ def rank(text: str) -> int:
     if _PLAIN.match(text):
         return ATOM
     try:
-        node = ast.parse(text, mode="eval").body
+        node = parse_expression(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return LOWEST
     match node:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from agent.repair.program.precedence import needed, rank
 from agent.repair.program.splice import Splice
+from agent.trees import parse
 
 
 class Source:
@@ -23,7 +24,7 @@ class Source:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
-        self.tree = ast.parse(text)
+        self.tree = parse(text)
         self.nodes: list[ast.AST] = [self.tree]
         """All of its nodes, in the order of `ast.walk`."""
         self.newline = "\r\n" if "\r\n" in text else "\n"

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 
 from agent.repair.syntax.tokens import CLOSERS, OPENERS, tokens
+from agent.trees import parse
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
 _ARITY: dict[str, tuple[int, int]] = {
@@ -37,7 +38,7 @@ def oddness(text: str, names: frozenset[str]) -> float:
     """The sum over everything odd in a text that compiles; `names` stood in the text before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = ast.parse(text)
+        tree = parse(text)
     arities = _own_arities(tree)
     total = sum(_odd_node(node, arities) for node in ast.walk(tree))
     total += sum(_odd_block(block, owner) for owner, block in _blocks(tree))
@@ -54,7 +55,7 @@ def does_something(text: str) -> bool:
     mended by taking it away."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        body = ast.parse(text).body
+        body = parse(text).body
     return any(
         not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.Name))
         and not isinstance(node, ast.Pass)

@@ -292,3 +292,22 @@ async def test_a_test_that_ends_its_process_hides_no_other_test_of_the_base() ->
         seen = (await screener.baseline()).screened
     assert [one.ended for one in seen] == ["ok", "lost", "failed"]
     assert [one.passed for one in seen] == [(True,), (False,), (False,)]
+
+
+async def test_a_packages_own_file_is_screened_under_the_packages_name() -> None:
+    base = "from .rates import RATE\n\ndef due(n):\n    return n + RATE\n"
+    healed = base.replace("n + RATE", "n * RATE")
+    entry = "tax/__init__.py"
+    test = Script(
+        name="due", origin="user", node="test_due",
+        code="import tax\n\ndef test_due():\n    assert tax.due(3) == 6\n",
+    )
+    solution = Solution(files=(File(path=entry, text=base),), entry=entry)
+    task = Task(support=(File(path="tax/rates.py", text="RATE = 2\n"),))
+
+    async with screening(task, solution, [test], open_sandbox()) as screener:
+        found = [one.passed async for _, one in screener.screen([base, healed], mode="full")]
+    seen = await trace(solution, [test], task, open_sandbox())
+
+    assert found == [(False,), (True,)]
+    assert 4 in seen.tests[0].covered

@@ -9,6 +9,7 @@ from typing import TypeVar
 from agent.repair.edits.blocks import in_loop, is_elif
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import BUILTINS, NOT, Program, Splice
+from agent.trees import parse
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -65,7 +66,7 @@ def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator
 def is_settled(test: str) -> bool:
     """Whether a condition reads no variable, so that it always or never holds."""
     try:
-        tree = ast.parse(f"({test}\n)")
+        tree = parse(f"({test}\n)")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
