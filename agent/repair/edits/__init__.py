@@ -190,8 +190,6 @@ PER_SUSPICION = 2.5
 RAISING_LINE = 0.7
 
 
-LONG = 1_500
-"""Nodes from which on the most suspicious come first: what is deep would not be reached."""
 LARGE = 4_000
 """Nodes from which on each has few edits by each operator."""
 MOST_EACH = 8
@@ -227,10 +225,10 @@ def single_edits(
     rarities = {one.name: rarity(one.name) for one in operators}
     nodes = list(_walked(within or program.tree, closed))
     each = None
-    if len(nodes) > LONG:
-        nodes.sort(key=lambda node: -(
-            0.0 if node in idle else suspicion.get(getattr(node, "lineno", 0), 0.0)
-        ))
+    # What is deep would not be reached: the most suspicious come first.
+    nodes.sort(key=lambda node: -(
+        0.0 if node in idle else suspicion.get(getattr(node, "lineno", 0), 0.0)
+    ))
     if len(nodes) > LARGE:
         each = MOST_EACH
     for node in nodes:

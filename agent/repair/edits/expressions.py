@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from heapq import nsmallest
+from operator import itemgetter
 
 from agent.repair.edits.observed import separators
 from agent.repair.evidence import both, either, worth
@@ -24,6 +26,8 @@ _PLACES = (
     ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
     ast.AugAssign, ast.keyword,
 )
+MOST_CONDITIONS = 400
+"""What is asked at one place."""
 _LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
 _CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 
@@ -155,8 +159,15 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
         yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
 
 
-def atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
-    """Conditions that could be asked at a place, with how far-fetched each is."""
+def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:
+    """Conditions that could be asked at a place, with how far-fetched each is, the likeliest first.
+
+    Many names in reach make thousands, none of which is likely.
+    """
+    return nsmallest(MOST_CONDITIONS, _atoms(program, node), key=itemgetter(1))
+
+
+def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
     names = program.variables(node)
     numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
     divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]

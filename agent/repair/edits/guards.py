@@ -21,6 +21,8 @@ from agent.repair.edits.observed import separators
 from agent.repair.evidence import worth
 from agent.repair.program import NUMBERS, Function, Program, Splice
 
+MOST_LEFT_BY = 80
+"""Conditions under which a way out is tried."""
 MOST_ANSWERS = 20
 """What is tried under one condition."""
 
@@ -62,12 +64,12 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     line = node.lineno
     moments = program.moments(line)
     never, always = (False,) * len(moments), (True,) * len(moments)
-    for test, cost in atoms(program, node):
+    for place, (test, cost) in enumerate(atoms(program, node)):
         now = program.held(test, line)
         head = f"{program.indent(node)}if {test}:{program.newline}"
         kept = 5.4 + cost + worth(always, now, moments)
         yield Splice(start, end, head + inner, kept, node.lineno)
-        if cost < 0.7:
+        if cost < 0.7 and place < MOST_LEFT_BY:
             left = 5.8 + cost + worth(never, now, moments)
             for leave in leaves:
                 yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)

@@ -201,6 +201,10 @@ def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
         text = f" {old} ".join(rest) if len(rest) > 1 else program.code(node.values[1 - index])
         yield program.replace(node, text, 3.0)
     if len(same) > 2:
+        tight = [program.grouped(value, AND + 1) for value in node.values]
+        for place in range(1, len(tight)):
+            before, after = f" {old} ".join(tight[:place]), f" {old} ".join(tight[place:])
+            yield program.replace(node, f"{before} {new} {after}", 2.4)
         yield program.replace(
             node, f"({same[0]} {new} {same[1]}) {old} " + f" {old} ".join(same[2:]), 3.8
         )

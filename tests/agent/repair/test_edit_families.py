@@ -1,6 +1,7 @@
 """One pair of programs for each family of edits: what was written, and what was meant."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -400,3 +401,21 @@ def test_a_family_reaches_what_was_meant_and_keeps_the_rest(
     edits = single_edits(program, {}, operators=only)
 
     assert meant in {spliced(program.data, [edit.splice]) for edit in edits}
+
+
+def test_one_word_of_a_long_condition_is_changed() -> None:
+    program = Program("def f(a, b, c):\n    return a and b and c\n")
+    found = {edit.splice.text: edit.splice.cost for edit in single_edits(program, {})}
+
+    assert found["a and b or c"] < found["a and (b or c)"]
+    assert "a or b and c" in found
+
+
+def test_many_names_in_reach_make_no_flood_of_conditions() -> None:
+    names = [f"name{number}" for number in range(30)]
+    body = "\n".join(f"    {name} = g({name})" for name in names)
+    program = Program(f"def f({', '.join(names)}):\n{body}\n    return name0\n")
+    found = single_edits(program, {})
+
+    per_line = Counter(edit.splice.line for edit in found if edit.operator == "guard")
+    assert max(per_line.values()) <= 1_000
