@@ -263,7 +263,12 @@ class Session:
         options = self._options(run)
         own = visitor in (None, options.visitor)
         return await self.start(
-            task.model_copy(update={"tests": (*task.tests, test)}), title=row.title,
+            task.model_copy(update={
+                "tests": (*task.tests, test),
+                # Where they stood alone they counted, and go on to.
+                "doctests": task.doctests or all(one.origin == "doctest" for one in task.tests),
+            }),
+            title=row.title,
             run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
             ask=options.ask, answered=(*options.answered, test.name),
             plan=options.plan.plan if own and options.plan is not None else None,

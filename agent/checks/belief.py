@@ -65,6 +65,11 @@ def unchecked(row: Row) -> bool:
     return bool(row.get("checking")) and not row.get("checks")
 
 
+def may_be_vacuous(row: Row) -> bool:
+    """Whether a test came to its end without a check that held, and makes none by hand."""
+    return unchecked(row) or (row.get("silent") is True and not row.get("checks"))
+
+
 def can_contradict(row: Row | None) -> bool:
     """Whether an observed failure rests on nothing but plain calls and plain answers."""
     return (

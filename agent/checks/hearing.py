@@ -191,7 +191,7 @@ class _Hearing:
         within = [
             key for key in passing
             if key not in against and (
-                observed.get(key, {}).get("status") != "passed" or belief.unchecked(rows[key])
+                observed.get(key, {}).get("status") != "passed" or belief.may_be_vacuous(rows[key])
             )
         ]
         vacuous = await self._canaries(within, signs) if within else frozenset[str]()

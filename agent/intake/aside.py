@@ -33,7 +33,10 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (_HEAD + r"PermissionError: \[Errno 1\] Operation not permitted" + _NO_PATH + ".*; the jail ",
      f"{REFUSALS['processes']}, and no signal to another"),
     (_HEAD + r"BlockingIOError: \[Errno 11\] .*; the jail ", REFUSALS["processes"]),
-    (_HEAD + r"FileNotFoundError: .* \(synchronize\.py\)", REFUSALS["processes"]),
+    # A semaphore, which has no path.
+    (_HEAD + r"FileNotFoundError: \[Errno 2\] No such file or directory(?!:)",
+     REFUSALS["processes"]),
+    (r"; (the jail has no program but Python)$", "{0}"),
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
      REFUSALS["files"]),
     (_HEAD + r"OSError: \[Errno 30\] Read-only file system", REFUSALS["files"]),

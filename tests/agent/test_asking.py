@@ -224,3 +224,15 @@ def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_noth
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
     result = raised.value.result
     assert (result.success, result.rivals is not None) == (True, True)
+
+
+async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
+    examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
+    program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
+    run = await session.start(paste(program, "", "").task, ask=False)
+    open_ended = await followed(session, run)
+    assert open_ended.rivals is not None
+
+    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+
+    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")

@@ -96,6 +96,8 @@ class Guard:
         """Those that were looked at last."""
         self._place = _place()
         self._finders = [*sys.meta_path]
+        self.starts_another = False
+        """Another program than Python was to be started."""
         self.ran: set[str] = set()
         """Those of the program's files whose code was run."""
 
@@ -137,6 +139,8 @@ class Guard:
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
             "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
+            "os.system": self._started, "subprocess.Popen": self._started,
+            "os.posix_spawn": self._started, "os.exec": self._started,
             "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
 
@@ -156,6 +160,10 @@ class Guard:
         name = getattr(args[0], "co_filename", "")
         if name in self.program:
             self.ran.add(name)
+
+    def _started(self, args: tuple[Any, ...], caller: Any) -> None:
+        words = [*map(str, args[:2])]
+        self.starts_another |= not any("python" in one or sys.executable in one for one in words)
 
     def _open(self, args: tuple[Any, ...], caller: Any) -> None:
         path = args[0]

@@ -13,7 +13,7 @@ import os
 import sys
 import unittest
 import unittest.case
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -173,12 +173,18 @@ class Texts:
     def __init__(self, paths: Iterable[str]) -> None:
         trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
         self._constant = {path: constant_asserts(tree) for path, tree in trees.items()}
-        self._checking = {path: _checking(tree) for path, tree in trees.items()}
+        self._checking, self._silent = {}, {}
+        for path, tree in trees.items():
+            self._checking[path], self._silent[path] = _checking(tree)
         self._catching = {path: [*_catching(tree)] for path, tree in trees.items()}
 
     def checks_anything(self, path: str, name: str) -> bool:
         """Whether a check stands in a test's own function, or in those that it names."""
         return name in self._checking.get(path, ())
+
+    def is_silent(self, path: str, name: str) -> bool:
+        """Whether a test asserts nothing and raises nothing, itself or in what it names."""
+        return name in self._silent.get(path, ())
 
     def is_constant(self, frame: Any) -> bool:
         """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
@@ -235,9 +241,9 @@ def _tree(path: str) -> ast.Module | None:
         return None
 
 
-def _checking(tree: ast.Module) -> frozenset[str]:
-    """Names of functions in which an assert stands, or in one that they name; not of those that
-    raise what they like, as checks by hand do, which nobody counts."""
+def _checking(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of functions in which an assert stands, or in one that they name, and of those with
+    none. Neither has those that raise what they like, as checks by hand do, which nobody counts."""
     functions = {
         node.name: [*ast.walk(node)] for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -247,11 +253,13 @@ def _checking(tree: ast.Module) -> frozenset[str]:
         name for name, parts in functions.items()
         if any(isinstance(one, ast.Raise) for one in parts)
     }
-    return frozenset(
-        name for name, parts in functions.items()
-        if (own := {name} | {one.id for one in parts if isinstance(one, ast.Name)}) & asserting
-        and not own & raising
-    )
+    asking: set[str] = set()
+    silent: set[str] = set()
+    for name, parts in functions.items():
+        own = {name} | {one.id for one in parts if isinstance(one, ast.Name)}
+        if not own & raising:
+            (asking if own & asserting else silent).add(name)
+    return frozenset(asking), frozenset(silent)
 
 
 def _asserts(parts: list[ast.AST]) -> bool:
@@ -419,9 +427,10 @@ class Reporter:
         told: dict[str, Any] = {
             "checks": self._checks.held,
             "checking": self._texts.checks_anything(str(item.path), name),
+            "silent": self._texts.is_silent(str(item.path), name),
         }
         if status in ("failed", "error") and failed is not None:
-            told |= explained(failed, item)
+            told |= explained(failed, self._run.laid)
         elif status in ("skipped", "xfailed"):
             said = failed.longrepr if failed is not None else ""
             told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
@@ -447,28 +456,34 @@ def node_of(item: Any) -> str:
 
 
 def outcome_of(reports: list[Any]) -> tuple[str, Any]:
-    """The outcome class of a test, and the report that decided it."""
+    """The outcome class of a test, and the report that says why. What fails in its teardown too is
+    an error, whatever came before."""
     found: tuple[str, Any] = ("error", None)
     for report in reports:
+        if report.failed and report.when == "teardown":
+            return "error", found[1] if found[0] == "failed" else report
+        if found[0] in ("failed", "skipped"):
+            continue
         if hasattr(report, "wasxfail"):
             if report.skipped:
                 found = ("xfailed", report)
             elif report.passed and report.when == "call":
                 found = ("xpassed", report)
             continue
+        if report.failed and report.when == "setup":
+            return "error", report
         if report.failed:
-            found = ("failed" if report.when == "call" else "error", report)
-            if report.when != "teardown":
-                return found
+            found = ("failed", report)
         elif report.skipped:
-            return ("skipped", report)
+            found = ("skipped", report)
         elif report.when == "call" and report.passed:
             found = ("passed", report)
     return found
 
 
-def explained(report: Any, item: Any) -> dict[str, Any]:
-    """A failure in words: pytest's own, and where it was a comparison its sides."""
+def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
+    """A failure in words: pytest's own, and where it was a comparison its sides. Its place is the
+    innermost in one of `ours`, paths of the program's and the tests' files."""
     crash = getattr(report.longrepr, "reprcrash", None)
     message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
     told: dict[str, Any] = {"message": first_line(message)}
@@ -481,11 +496,19 @@ def explained(report: Any, item: Any) -> dict[str, Any]:
             told["call"] = where.partition(" = ")[2].strip()
     if report.when != "call":
         told["message"] = f"{report.when}: {told['message']}"
-    line = getattr(crash, "lineno", None)
-    path = getattr(crash, "path", "")
-    if line and "assert" not in head:
-        told["message"] += f" at line {line} ({os.path.basename(str(path))})"
+    if "assert" not in head:
+        told["message"] += _place(report.longrepr, ours)
     return told
+
+
+def _place(longrepr: Any, ours: Collection[str]) -> str:
+    entries = getattr(getattr(longrepr, "reprtraceback", None), "reprentries", ())
+    for entry in reversed(entries):
+        where = getattr(entry, "reprfileloc", None)
+        path = os.path.abspath(str(getattr(where, "path", "")))
+        if where is not None and path in ours:
+            return f" at line {where.lineno} ({os.path.basename(path)})"
+    return ""
 
 
 def _marked(text: str) -> str:

@@ -31,6 +31,8 @@ from agent.checks.reading import SNIPPET, Reading, read
 from agent.checks.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
+NO_PROGRAMS = "the jail has no program but Python"
+"""Said of a test that fails after another was to be started."""
 ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
 """Packages whose functions and classes no program has business with."""
 
@@ -76,6 +78,7 @@ class Run:
         """A test begins: its clock runs, and the program's answers count."""
         self.say({"begin": test})
         self.test, self._late = test, False
+        self.guard.starts_another = False
         self._spoiler[0] = 1
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
@@ -88,6 +91,8 @@ class Run:
         if not self._manner:
             self.guard.compare()
             self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
+        if self.guard.starts_another and status in ("failed", "error"):
+            told["message"] = f"{told.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
             status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
         self.say({"ended": test, "status": status, "wall_s": wall_s, **told})

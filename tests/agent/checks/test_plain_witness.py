@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.domain import File, Task
+from agent.intake import apart
 
 PROGRAM = """
 import os
@@ -409,3 +410,59 @@ async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
     (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)
+
+
+FAILING_TWICE = """
+import pytest
+from calc import add
+
+@pytest.fixture
+def left():
+    yield
+    raise OSError("still open")
+
+def test_both(left): assert add(1, 1) == 3
+def test_skipped(left): pytest.skip("not here")
+"""
+
+
+async def test_what_fails_in_its_teardown_too_is_an_error(judge: Any) -> None:
+    report = await judge(PROGRAM, FAILING_TWICE, ("test_both", "test_skipped"), entry="calc.py")
+
+    assert [(v.status, v.message.partition(" at ")[0]) for v in report.verdicts] == [
+        ("error", "assert 2 == 3"), ("error", "teardown: OSError: still open"),
+    ]
+
+
+async def test_a_pass_that_asks_nothing_shows_nothing(judge: Any) -> None:
+    tests = "from calc import add\ndef test_it(): add(1, 2)\n"
+
+    (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
+
+    assert (verdict.status, verdict.vacuous, verdict.shows) == ("passed", True, False)
+
+
+async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
+    tests = (
+        "import unittest\nfrom calc import add\n"
+        "class T(unittest.TestCase):\n"
+        "    def test_it(self):\n"
+        "        self.assertEqual(add(1, 1), 3)\n"
+    )
+
+    (verdict,) = (await judge(PROGRAM, tests, ("T::test_it",), entry="calc.py")).verdicts
+
+    assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
+
+
+@pytest.mark.parametrize("started", [
+    "subprocess.run(['echo', 'hi'])", "assert os.system('exit 0') == 0",
+])
+async def test_a_test_that_needs_another_program_is_set_aside(judge: Any, started: str) -> None:
+    tests = f"import os, subprocess\nimport calc\ndef test_it():\n    calc.add(1, 1)\n    {started}\n"
+
+    report = await judge(PROGRAM, tests, ("test_it",), entry="calc.py")
+    (verdict,) = apart(report, Task()).verdicts
+
+    assert verdict.status in ("failed", "error")
+    assert verdict.aside == "the jail has no program but Python"
