@@ -111,6 +111,7 @@ class Names:
             "module": str(cls.__module__),
             "special": [name for name in OPERATIONS if name in space],
             "unhashable": "__hash__" in space and space["__hash__"] is None,
+            "descriptor": "__get__" in space or "__set__" in space,
         }
 
     def _is_common(self, cls: type) -> bool:
@@ -197,11 +198,16 @@ class Names:
             space[operation] = self._operation(operation)
         if described["unhashable"]:
             space["__hash__"] = None
+        if described["descriptor"] and described["name"] not in FUNCTION_KINDS:
+            space["__set_name__"] = self._described
         if described["name"] in FUNCTION_KINDS:
             # On other objects the class answers for these.
             space["__doc__"] = self._attribute("__doc__")
             space["__module__"] = property(self._module_of)
         return space
+
+    def _described(self, mine: Object, owner: Object, name: str) -> None:
+        raise self._link.unsettled("the test's class has a descriptor of the program")
 
     def _module_of(self, mine: Object) -> Any:
         known = self._link.functions.get(self._table.oid(mine) or "")

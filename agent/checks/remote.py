@@ -31,7 +31,7 @@ from __future__ import annotations
 import os
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from agent.checks.codec import CodecError, Decoder, Encoder, Garbled
 from agent.checks.naming import FUNCTION_KINDS, Names
@@ -105,8 +105,17 @@ class Link:
         self._lock = threading.RLock()
         self._serving = 0
         self._preparing = False
-        self._refilled = False
+        self._refilled = self._emptied = False
+        """What the solution did to containers of the test, during the request that runs."""
         self.knows_classes = False
+        self.aliased = ""
+        """That names of the solution's which the test tells apart are one object, in words."""
+        self._names_of: dict[str, str] = {}
+        """Objects of the solution, by id, to the name under which the test took them."""
+        self._made: set[str] = set()
+        """Objects that the test made, by the solution's classes, and has not handed over since."""
+        self._states: dict[str, list[tuple[str, object]]] = {}
+        """What objects of this side held when the other last had to do with them, by id."""
         self.common = ""
         """What went beyond plain calls before any test began, and is there in each of them."""
         self.forget_notes()
@@ -133,9 +142,8 @@ class Link:
         self.swallowed: dict[int, BaseException] = {}
         """What kept an assert in a callback from holding; the solution saw it first. By `id` of
         the callback's code: what holds when it is called again was not hidden."""
-        self.spoils = False
-        """The solution changed what it was handed, and gave an answer besides: what the test
-        makes of the one may rest on the other."""
+        self.unvouched = self.aliased
+        """Why a pass rests on objects that the solution has a hand in all the while, in words."""
         self.stopped: BaseException | None = None
         """The first error of this link."""
 
@@ -144,6 +152,10 @@ class Link:
         self.table.clear()
         self.functions.clear()
         self.knows_classes = False
+        self.aliased = ""
+        self._names_of.clear()
+        self._made.clear()
+        self._states.clear()
         self.forget_notes()
 
     # ---------------------------------------------------------------- talking
@@ -158,8 +170,10 @@ class Link:
             self._prepare()
             if self.judging and verb == "get":
                 self._note_predicate(args[0], args[1])
+            if self.judging and self._made and verb != "get":
+                self._note_handed(args[1:] if verb == "call" else args[2:])
             number = os.urandom(8).hex()
-            self._refilled = False
+            self._refilled = self._emptied = False
             try:
                 self._post({"id": number, "verb": verb}, "args", list(args))
             except CodecError as error:
@@ -176,7 +190,7 @@ class Link:
                     answer = self._answer(message, _is_call(verb, args))
                     if self.judging:
                         self._note_beyond(verb, args, answer)
-                        self.spoils |= self._refilled and answer is not None
+                        self._note_objects(verb, args, answer)
                     return answer
                 else:
                     raise self._break("the solution's process sent a reply nobody asked for")
@@ -209,6 +223,29 @@ class Link:
             self.beyond = "the test hands objects of its own to the program"
         elif not _is_all_plain(answer):
             self.beyond = "the test uses objects of the program"
+
+    def _note_objects(self, verb: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Keeps in mind where the solution had a hand in what the test compares."""
+        if self._refilled and (answer is not None or self._emptied):
+            self._vouch_no_more("the program changes what it is handed, and answers besides")
+        oid = self.table.oid(answer) if isinstance(answer, Far | FarType) else None
+        if oid is None:
+            return
+        if verb == "get" and isinstance(args[0], types.ModuleType | FarType):
+            if self._names_of.setdefault(oid, args[1]) != args[1] and not _is_function(answer):
+                self.aliased = "names of the program that the test tells apart are one object"
+                self._vouch_no_more(self.aliased)
+        elif oid in self._made and _is_call(verb, args):
+            self._vouch_no_more("the program answers with an object that the test has made")
+
+    def _vouch_no_more(self, why: str) -> None:
+        self.unvouched = self.unvouched or why
+
+    def _note_handed(self, args: tuple[Any, ...]) -> None:
+        """What the test hands over may come back to it."""
+        for one in _parts(args):
+            if isinstance(one, Far):
+                self._made.discard(self.table.oid(one) or "")
 
     def _answer(self, message: Message, is_call: bool) -> Any:
         if "ok" in message:
@@ -253,6 +290,8 @@ class Link:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
                 kind, value = "raised", self._told(error)
+            if not self.judging:
+                self._note_states(values)
             with self._lock:
                 try:
                     self._post(reply, kind, value)
@@ -294,6 +333,8 @@ class Link:
             raise
         for oid in (*changed, *self.table.fresh):
             self.table.settle(oid)
+        if not self.judging:
+            self._note_states([self.table.value(oid) for oid in self.table.fresh])
         try:
             self._channel.send(message)
         except Exception as error:  # the channel's own error class is not importable here
@@ -312,8 +353,9 @@ class Link:
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")
-                self._refilled = True
-                self._decoder.refill(self.table.value(oid), content)
+                value = self.table.value(oid)
+                self._decoder.refill(value, content)
+                self._refilled, self._emptied = True, self._emptied or not value
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
             why = f"{type(error).__name__}: {error}"[:300]
@@ -376,8 +418,20 @@ class Link:
             case "op", [name, mine, positional, named]:
                 return OPERATIONS[name](mine, *positional, **named)
             case "alike", [mine, other]:
-                return bool(mine == other), alike(mine, other)
+                same = self._as_it_was(mine) and self._as_it_was(other)
+                return bool(mine == other), same and alike(mine, other)
         raise TypeError(f"there is no request {verb!r} of this form")
+
+    def _note_states(self, values: list[Any]) -> None:
+        for one in _parts(values):
+            oid = self.table.oid(one)
+            if oid is not None and not isinstance(one, (type, *_CLOSED)):
+                self._states[oid] = _state(one)
+
+    def _as_it_was(self, mine: Any) -> bool:
+        """Whether an object holds what it held when the test last had to do with it."""
+        oid = self.table.oid(mine) or ""
+        return oid not in self._states or self._states[oid] == _state(mine)
 
     # ---------------------------------------------------------------- judging
 
@@ -397,7 +451,7 @@ class Link:
             if equal is True and alike is not True:
                 raise self.unsettled(
                     f"objects of the program's class {type(mine).__name__} say that they are equal,"
-                    " though they hold different things"
+                    " though they hold different things, or have changed by themselves"
                 )
             return bool(equal)
         return NotImplemented
@@ -406,6 +460,8 @@ class Link:
         """A new object of the solution; one that is none must speak for itself."""
         known = self.table.taken
         value = self.request("call", cls, args, kwargs)
+        if self.judging and isinstance(value, Far):
+            self._made.add(self.table.oid(value) or "")
         if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
             raise self.unsettled(
                 f"the program's class {type(value).__name__} gives an object again where a new one"
@@ -454,6 +510,8 @@ class Link:
         if decides and self.table.oid(error) is None:
             told = AssertionError("an assert of the test failed")
         result = self.request("op", "__exit__", mine, (type(told), told, None), {})
+        if result and not decides:
+            self._vouch_no_more("a `with` of the program hides an exception")
         return None if decides else result
 
     def _decides(self, error: BaseException) -> bool:
@@ -495,22 +553,62 @@ def code_of(value: Any) -> types.CodeType | None:
 
 
 def alike(mine: object, other: object) -> bool:
-    """Whether two objects hold the same, whatever they say of themselves."""
+    """Whether two objects hold the same, whatever they say of themselves; what holds nothing that
+    can be seen is like itself alone."""
     if mine is other:
         return True
-    if type(mine) is not type(other):
-        return False
-    if not hasattr(mine, "__dict__") and not any(
-        getattr(cls, "__slots__", ()) for cls in type(mine).__mro__
-    ):
-        return False  # what it holds cannot be seen
-    held = [
-        [*vars(one).items()] if hasattr(one, "__dict__") else
-        [(name, getattr(one, name, None)) for cls in type(one).__mro__
-         for name in getattr(cls, "__slots__", ())]
-        for one in (mine, other)
+    held = [*_held(mine)]
+    return type(mine) is type(other) and bool(held) and bool(
+        sorted(held, key=_first) == sorted(_held(other), key=_first)
+    )
+
+
+def _slots(value: object) -> list[str]:
+    return [
+        name for cls in type(value).__mro__
+        for slots in (getattr(cls, "__slots__", ()),)
+        for name in ((slots,) if isinstance(slots, str) else slots)
     ]
-    return bool(sorted(held[0], key=_first) == sorted(held[1], key=_first))
+
+
+def _held(value: object) -> Iterator[tuple[str, object]]:
+    """What an object has of its own; its own code is not asked."""
+    own: dict[str, object] = _own(value, "__dict__")
+    yield from (own if type(own) is dict else {}).items()
+    for name in _slots(value):
+        if name not in ("__dict__", "__weakref__"):
+            yield name, _own(value, name)
+
+
+def _own(value: object, name: str) -> Any:
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return None
+
+
+def _state(value: object) -> list[tuple[str, object]]:
+    """The same, to be compared later without running any code of it."""
+    return [
+        (name, repr(one) if _is_all_plain(one) else id(one)) for name, one in _held(value)
+    ]
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Any]:
+    """Values, those within the lists, tuples and dictionaries of them, and whose methods they
+    are."""
+    waiting, seen = [*values], 0
+    while waiting and seen < _MOST_PARTS:
+        one = waiting.pop()
+        seen += 1
+        if type(one) in (list, tuple):
+            waiting += one
+        elif type(one) is dict:
+            waiting += one.values()
+        elif type(one) is types.MethodType:
+            waiting.append(one.__self__)
+        else:
+            yield one
 
 
 def _first(pair: tuple[str, object]) -> str:

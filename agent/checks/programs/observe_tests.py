@@ -240,9 +240,8 @@ class Court:
             if link.handed:
                 message = "a check of the test was handed to the program, and never ran"
                 return verdict | {"status": "unsettled", "message": message}
-            if link.spoils:
-                message = "the program changes what it is handed, and answers besides"
-                return verdict | {"status": "unsettled", "message": message}
+            if link.unvouched:
+                return verdict | {"status": "unsettled", "message": link.unvouched}
             if all(map(self._is_meant, link.swallowed.values())):
                 return verdict | {"status": "passed"}
             verdict["signs"] = [*link.signs[:3], SWALLOWED]

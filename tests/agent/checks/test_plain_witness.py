@@ -459,7 +459,10 @@ async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
     "subprocess.run(['echo', 'hi'])", "assert os.system('exit 0') == 0",
 ])
 async def test_a_test_that_needs_another_program_is_set_aside(judge: Any, started: str) -> None:
-    tests = f"import os, subprocess\nimport calc\ndef test_it():\n    calc.add(1, 1)\n    {started}\n"
+    tests = (
+        "import os, subprocess\nimport calc\n"
+        f"def test_it():\n    calc.add(1, 1)\n    {started}\n"
+    )
 
     report = await judge(PROGRAM, tests, ("test_it",), entry="calc.py")
     (verdict,) = apart(report, Task()).verdicts
