@@ -181,7 +181,7 @@ class _Shell:
             baseline = await screener.baseline()
             fit = [
                 test for place, test in enumerate(self.tests)
-                if baseline.is_screenable(place) or not _passes(self.report, test)
+                if baseline.is_screenable(place) or not self._is_passed(test)
             ]
             if len(fit) < len(self.tests):
                 self.work.spent_s = 0.0
@@ -191,6 +191,15 @@ class _Shell:
             facts = Facts(tests=tuple(test.code for test in self.tests), protected=protected)
             await self._driven(search(self.base.text, facts, budget), screener)
             return False
+
+    def _is_passed(self, test: TestCase) -> bool:
+        """Whether the judge saw the program that is repaired pass a test; after a repair that did
+        not stand, the report is that one's."""
+        verdicts = [one for one in self.report.verdicts if one.test == test.name]
+        return (
+            self.report.solution == self.base.id and bool(verdicts)
+            and all(one.passed for one in verdicts)
+        )
 
     async def _driven(
         self, steps: Generator[Question, Answer, Findings], screener: Screener
@@ -370,11 +379,6 @@ def _advanced(
         return cast(Findings, stop.value)
     finally:
         work.spent_s += time.thread_time() - began
-
-
-def _passes(report: Report, test: TestCase) -> bool:
-    verdicts = [one for one in report.verdicts if one.test == test.name]
-    return bool(verdicts) and all(one.passed for one in verdicts)
 
 
 def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:

@@ -359,3 +359,28 @@ async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
 
     assert result.solution is not None
     assert "return n + n\n" in result.solution.text
+
+
+async def test_the_report_of_a_refuted_repair_leaves_out_no_test() -> None:
+    base = program("def double(n):\n    return n + 1\n")
+    tests = tuple(
+        Script(name=code, origin="user", code=code)
+        for code in ("assert double(0) == 0", "assert double(4) == 8")
+    )
+    passed = verdict(True)
+    judged: list[str] = []
+
+    async def verify(solution: Solution) -> Report:
+        judged.append(solution.text)
+        return Report(solution=solution.id, verdicts=(passed,))
+
+    await heal_by_search(
+        Task(solution=base, tests=tests), base, tests,
+        Report(solution="refuted", verdicts=(
+            passed.model_copy(update={"name": tests[1].name, "test": tests[1].name}),
+            verdict(False),
+        )),
+        open_sandbox(), budget_s=30, max_candidates=6000, progress=lambda told: None, verify=verify,
+    )
+
+    assert "return n + n\n" in judged[0] or "return n * 2\n" in judged[0]
