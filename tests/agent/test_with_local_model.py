@@ -37,7 +37,7 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
 ) -> None:
     settings = Settings.from_env(
         {"HF_MODEL": str(folder)}, data_dir=tmp_path / "data", max_candidates=50,
-        roles={"critic": "mock"}, role_budgets={"generator": Caps(seconds=2.0)},
+        roles={"critic": "mock"}, role_budgets={"generator": Caps(seconds=0.5)},
     )
     async with open_session(settings) as session:
         task = paste("def f(x):\n    return x\n", "assert f('b') == ['q!']").task

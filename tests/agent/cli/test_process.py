@@ -195,7 +195,7 @@ def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_
 
 
 CHECKED = """\
-import pickle, runpy
+import pickle
 import pytest
 from program import lanes
 
@@ -208,7 +208,7 @@ def test_later(): assert lanes(0, 4) == 0
 def test_odd(): assert lanes(10, 0) == 0
 
 def test_raises():
-    with pytest.raises(TypeError): lanes(1, 2, 3)
+    with pytest.raises(TypeError): pickle.loads(pickle.dumps(lanes))(1, 2, 3)
 """
 
 
