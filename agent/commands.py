@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
+from agent.domain import OUTCOME_WORDS, Jail, Report, Rivals, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
 from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, Least, exit_code, shortfall
@@ -27,7 +27,7 @@ from agent.intake import BadInput, Intake, NotFixable, SourceFile, apart, aside_
 from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings
-from agent.terminal import HEADLINE, Terminal
+from agent.terminal import Terminal
 from agent.writeback import Refused, write_back, write_new
 from llm.plan import parse_roles
 
@@ -264,7 +264,7 @@ def refused(face: Face, code: int, words: str) -> int:
     if face.json:
         face.data(document(Result(outcome=outcome, reason=words, error=words)))
     else:
-        name = HEADLINE[outcome][0] if outcome else "ERROR"
+        name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
         face.terminal.say(f"{name}: {words}", "bold red")
     return code
 

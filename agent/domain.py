@@ -42,6 +42,17 @@ RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "budget", "cancelled"
 ]
 
+OUTCOME_WORDS: dict[RunOutcome, str] = {
+    "healthy": "HEALTHY",
+    "healed": "HEALED",
+    "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
+    "unresolved": "NOT HEALED",
+    "not_fixable": "NOT FIXABLE BY CODE",
+    "budget": "NOT HEALED: BUDGET OR TIME IS UP",
+    "cancelled": "CANCELLED",
+}
+"""What each outcome is called, on every face."""
+
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",

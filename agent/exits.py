@@ -35,6 +35,7 @@ NEXT_PROOF: dict[ProofLevel, str] = {
     "E4": "there is no higher level",
 }
 """What lifts a repair above a level."""
+SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells them apart"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ def shortfall(result: Result, least: Least) -> tuple[str, str]:
     level = result.proof or "E0"
     if result.outcome != "healthy" and not result.proven(least.proof):
         told = f"Proof {least.proof} was required and {level} was reached."
+        if result.fitting > 1:
+            return told, f"Next: {SAY_WHICH}."
         return told, f"Next: {NEXT_PROOF[level]}."
     found, reason = result.integrity, result.integrity_reason
     told = f"Integrity {least.integrity} was required and "

@@ -326,7 +326,17 @@ def _settled(
         report for report in reports
         if report.solution in same or (result.code == start and report.solution not in written)
     ]
-    return replace(result, files=files, report=fitting[-1] if fitting else None)
+    return replace(result, files=files, report=_whole(fitting[-1], reports) if fitting else None)
+
+
+def _whole(report: Report, reports: list[Report]) -> Report:
+    """A report with what an earlier one set aside, and nobody has judged since."""
+    there = {verdict.name for verdict in report.verdicts}
+    aside = {
+        verdict.name: verdict for one in reports for verdict in one.verdicts
+        if verdict.aside and verdict.name not in there
+    }
+    return report.model_copy(update={"verdicts": (*report.verdicts, *aside.values())})
 
 
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.domain import (
+    OUTCOME_WORDS,
     PROOF_MEANING,
     Diagnosis,
     Ending,
@@ -60,16 +61,12 @@ from agent.repair.question import in_words
 from agent.result import Result
 from agent.spending import call_words, dollars
 
-HEADLINE: dict[RunOutcome, tuple[str, str]] = {
-    "healthy": ("HEALTHY", "bold green"),
-    "healed": ("HEALED", "bold green"),
-    "crash_stopped": ("CRASH STOPPED, NOT SHOWN TO BE RIGHT", "bold yellow"),
-    "unresolved": ("NOT HEALED", "bold red"),
-    "not_fixable": ("NOT FIXABLE BY CODE", "bold red"),
-    "budget": ("NOT HEALED: BUDGET OR TIME IS UP", "bold red"),
-    "cancelled": ("CANCELLED", "bold yellow"),
+STYLES: dict[RunOutcome, str] = {
+    "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
+    "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
+    "cancelled": "bold yellow",
 }
-"""What each outcome is called, and its style."""
+"""How each outcome is printed."""
 OPEN_STYLE = "bold magenta"
 """That of a repair beside which others are known to fit."""
 
@@ -85,6 +82,12 @@ ADVICE: dict[RunOutcome, str] = {
 }
 """The next step for a person, by outcome."""
 
+DISBELIEVED = (
+    "Next: no answer was seen to be wrong; take out of the program what acts on its tests, which "
+    "stands beside them, and run again."
+)
+"""The next step where each failure is a pass that is not believed."""
+
 MODELS_HELP = (
     "A model may find what the search did not: `python -m agent plan` says who would answer."
 )
@@ -99,6 +102,9 @@ def next_step(result: Result) -> str:
             f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
             "`python -m agent plan --test` tests providers and keys, and spends nothing."
         )
+    failing = [one for one in result.report.verdicts if one.fails] if result.report else []
+    if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
+        return DISBELIEVED
     if result.outcome == "unresolved" and result.provider == "mock":
         return f"{ADVICE[result.outcome]} {MODELS_HELP}"
     return ADVICE[result.outcome]
@@ -293,7 +299,7 @@ def headline(result: Result) -> Text:
     if result.outcome is None:
         name, style = ("NOT FINISHED", "bold yellow")
     else:
-        name, style = HEADLINE[result.outcome]
+        name, style = OUTCOME_WORDS[result.outcome], STYLES[result.outcome]
     if result.fitting > 1:
         name, style = (f"one of {result.fitting} repairs that fit your tests", OPEN_STYLE)
     parts = []

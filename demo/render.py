@@ -72,10 +72,10 @@ MARKS: dict[Standing, tuple[str, str]] = {
 INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
 """The small letter beside a pass."""
 TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
-OUTCOME_MARKS = {
-    "HEALED": "✓", "HEALTHY": "✓", "CRASH STOPPED": "!", "UNRESOLVED": "✗", "NOT FIXABLE": "✗",
-    "BUDGET": "⏱", "CANCELLED": "■", "FAULT OF OURS": "!", "WAITING": "?", "RUNNING": "●",
-    "READY": "○",
+STATE_MARKS: dict[str, str] = {
+    "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
+    "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?", "running": "●", "empty": "○",
+    "finished": "●",
 }
 
 
@@ -102,7 +102,7 @@ def workbench(view: View) -> str:
         _calls(view),
         _where(view),
     )
-    slug = "open" if view.fitting > 1 else word.lower().replace(" ", "-")
+    slug = "open" if view.fitting > 1 else _state(view).replace("_", "-")
     return (
         f'<div class="bench is-{slug}" data-phase="{view.phase}" data-announce="{announced}">'
         f"{''.join(parts)}</div>"
@@ -133,8 +133,13 @@ def done(text: str) -> str:
     return f'<div class="sentence good" role="status">{mark}<p>{escaped(text)}</p></div>'
 
 
+def _state(view: View) -> str:
+    """How a run stands: its outcome, or its phase until it has one."""
+    return view.finish.outcome if view.finish is not None else view.phase
+
+
 def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
-    mark = "?" if view.fitting > 1 else OUTCOME_MARKS.get(word, "●")
+    mark = "?" if view.fitting > 1 else STATE_MARKS[_state(view)]
     rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
     if view.phase == "running":
         elapsed = max(0.0, view.last_at - view.began_at)

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Literal, assert_never
 
 from agent.domain import (
+    OUTCOME_WORDS,
     PROOF_MEANING,
     Diagnosis,
     Ending,
@@ -503,7 +504,7 @@ def _ended(finish: RunFinished, claimed: str) -> tuple[str, tuple[str, ...]]:
     facts.append(f"{by}, {means}, {spent}" if by else f"{means}, {spent}")
     facts.append(f"{finish.iterations} {_plural(finish.iterations, 'iteration')}")
     facts.append(f"{finish.seconds:.1f} s")
-    return finish.outcome.replace("_", " ").upper(), tuple(facts)
+    return OUTCOME_WORDS[finish.outcome], tuple(facts)
 
 
 def meaning(level: ProofLevel) -> str:

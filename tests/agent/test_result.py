@@ -24,7 +24,7 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from agent.exits import NEXT_PROOF, Least, exit_code, shortfall
+from agent.exits import NEXT_PROOF, SAY_WHICH, Least, exit_code, shortfall
 from agent.result import Result, document, fold
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -326,3 +326,33 @@ def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_sho
         FINISHED.model_copy(update={"outcome": outcome}),
     )
     assert (fold(stamped(*events)).rivals is not None) is are_shown
+
+
+def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
+    before, after = solution(BROKEN), solution(MENDED)
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    log = stamped(
+        STARTED,
+        Judged(iteration=0, report=Report(
+            solution=before.id, verdicts=(verdict("add", "failed"), aside),
+        )),
+        CodeWritten(iteration=1, solution=after),
+        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))),
+        FINISHED,
+    )
+
+    report = fold(log).report
+
+    assert report is not None and report.passed
+    assert [(one.name, one.standing) for one in report.verdicts] == [
+        ("add", "passed"), ("remote", "set aside"),
+    ]
+
+
+def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
+    several = Result(outcome="healed", proof="E1", rivals=Rivals(call="add(1, 1)", behaviours=tuple(
+        Behaviour(label=label, gives=gives, solution=solution(MENDED), note="n", diff="d")
+        for label, gives in (("A", "2"), ("B", "3"))
+    )))
+
+    assert shortfall(several, Least(proof="E2"))[1] == f"Next: {SAY_WHICH}."

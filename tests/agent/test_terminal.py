@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from typing import get_args
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from agent.domain import (
+    OUTCOME_WORDS,
     PROOF_MEANING,
     BlamedLine,
     Diagnosis,
@@ -24,14 +26,16 @@ from agent.events import Diagnosed, Searched, StepStarted, TestInfo, TestsFrozen
 from agent.result import Result
 from agent.terminal import (
     ADVICE,
+    DISBELIEVED,
     GLYPHS,
-    HEADLINE,
+    STYLES,
     coloured,
     cost_words,
     detail_words,
     ending_words,
     event_words,
     headline,
+    next_step,
     plan_words,
     printable,
     seen_words,
@@ -70,7 +74,7 @@ def test_a_diff_is_shown_line_by_line_as_it_is() -> None:
 
 
 def test_every_outcome_has_a_headline_and_an_advice() -> None:
-    assert HEADLINE.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+    assert OUTCOME_WORDS.keys() == STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
 
 
 def test_healed_is_never_said_without_its_proof() -> None:
@@ -227,3 +231,12 @@ def test_what_is_set_aside_says_that_it_is_not_the_programs() -> None:
 
     assert verdict.standing == "set aside"
     assert seen_words(verdict) == "error, but not the program's: the fixture `db` is not there"
+
+
+def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
+    cheat = verdict("passed", integrity=None, doubt="it looks into frames")
+    unresolved = Result(outcome="unresolved", report=Report(solution="s", verdicts=(cheat,)))
+    wrong = Report(solution="s", verdicts=(cheat, verdict()))
+
+    assert next_step(unresolved) == DISBELIEVED
+    assert next_step(replace(unresolved, report=wrong)) == ADVICE["unresolved"]

@@ -90,11 +90,11 @@ def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
 def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="unresolved")
-    ended(page, "UNRESOLVED")
+    ended(page, "NOT HEALED")
     query = page.url[page.url.index("?"):]
     page.evaluate("localStorage.clear()")
     other = recorded_page.open(query)
-    ended(other, "UNRESOLVED")
+    ended(other, "NOT HEALED")
     expect(other.locator(".partial")).to_contain_text("not a fix")
 
 
@@ -225,7 +225,7 @@ def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
 
 def test_a_crashing_script_without_a_test_is_stopped_but_not_called_healed(page: Any) -> None:
     heal(page.page, code=CRASHES)
-    ended(page.page, "CRASH STOPPED")
+    ended(page.page, "CRASH STOPPED, NOT SHOWN TO BE RIGHT")
     expect(page.page.locator(".verdict")).to_contain_text("proof E0")
     expect(page.page.locator(".patch .came").first).to_be_visible()
 

@@ -186,7 +186,7 @@ def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
 
 def test_an_unproven_end_claims_no_proof() -> None:
     word, facts = headline(fold(log_of(finished("not_fixable", proof=None, strategy=None))))
-    assert word == "NOT FIXABLE"
+    assert word == "NOT FIXABLE BY CODE"
     assert not any("proof" in fact for fact in facts)
 
 
