@@ -325,10 +325,10 @@ class ForkServer:
         self._restock()
         return self._given(seat, owner)
 
-    async def silent(self, owner: str = "") -> Seat:
-        """A seat whose output goes nowhere, and whose errors come by a pipe, for a job that
-        lasts."""
-        await self._until_room(Asking(owner, lasts=True))
+    async def silent(self, owner: str = "", lasts: bool = True) -> Seat:
+        """A seat whose output goes nowhere, and whose errors come by a pipe, for a job of many
+        items."""
+        await self._until_room(Asking(owner, lasts))
         return self._given(self._fork(self._free.popleft(), ALONE, silent=True), owner)
 
     async def pair(self, reads: bool = False, owner: str = "") -> tuple[Seat, Seat]:

@@ -138,7 +138,8 @@ class JailSandbox:
         async def start() -> _Running:
             told = _checked(job, endless=True)
             server = await self._server(job)
-            return _Running(server, await server.silent(job.owner), job, told, endless=True)
+            seat = await server.silent(job.owner, lasts=not job.brief)
+            return _Running(server, seat, job, told, endless=True)
 
         batch = RestartingBatch(start, job)
         try:

@@ -96,6 +96,9 @@ class Job:
     """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
     loads them beforehand where `sites` holds them."""
     limits: Limits = Limits()
+    brief: bool = False
+    """A batch that is over soon: it gets a place before those that last, whose owner may wait for
+    it."""
     owner: str = ""
     """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
     processes: bool = False

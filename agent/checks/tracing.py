@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from agent.checks.jobs import KILL_S, job, shipped
@@ -41,7 +42,8 @@ async def trace(
     hits: dict[int, int] = {}
     moments: list[Moment] = []
     slow = 0
-    async with sandbox.batch(watched) as uncounted:
+    # The search that waits for it keeps places of its own meanwhile.
+    async with sandbox.batch(replace(watched, brief=True)) as uncounted:
         batch = Counted(uncounted, work or Work())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:

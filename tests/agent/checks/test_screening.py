@@ -1,6 +1,7 @@
 """Screening: many candidates in one child, whatever they do; and one watched run."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -8,7 +9,8 @@ from agent.checks.screening import screening
 from agent.checks.tracing import trace
 from agent.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
 from agent.repair.facts import Mode, Screened
-from sandbox.sandbox import open_sandbox
+from sandbox.sandbox import Batch, open_sandbox
+from sandbox.types import Job
 
 BASE = (
     "def triple(n):\n    total = 0\n    while n > 0:\n        total += 2\n        n -= 1\n"
@@ -311,3 +313,22 @@ async def test_a_packages_own_file_is_screened_under_the_packages_name() -> None
 
     assert found == [(False,), (True,)]
     assert 4 in seen.tests[0].covered
+
+
+async def test_the_watched_run_of_a_search_waits_for_no_place_that_searches_keep() -> None:
+    briefs: list[bool] = []
+    jail = open_sandbox()
+    batch = jail.batch
+
+    def noted(job: Job) -> AbstractAsyncContextManager[Batch]:
+        briefs.append(job.brief)
+        return batch(job)
+
+    jail.batch = noted  # type: ignore[method-assign]
+    solution = program(BASE)
+    async with screening(Task(), solution, TESTS, jail) as screener:
+        await screener.baseline()
+        await trace(solution, TESTS, Task(), jail)
+
+    assert briefs[-1] is True
+    assert not any(briefs[:-1])
