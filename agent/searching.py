@@ -184,7 +184,7 @@ class _Shell:
                 if baseline.is_screenable(place) or not self._is_passed(test)
             ]
             if len(fit) < len(self.tests):
-                self.work.spent_s = 0.0
+                self.budget_s += self.work.spent_s  # what the others took is not the search's
                 self.tests, self.hanging = fit, hanging(fit, self.report)
                 self.known.begin(self.base, fit)
                 return True

@@ -9,11 +9,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from agent.checks.nodes import EVERY
 from agent.checks.transform import imported_from
 from agent.trees import parse
 
-EVERY = "*"
-"""Stands for all tests of a file."""
 _STARTING = ("subprocess", "runpy", "multiprocessing")
 _LOGGED = ("text", "records", "record_tuples", "messages", "get_records")
 _WARNED = (
@@ -141,7 +140,10 @@ class _File:
         match node:
             case ast.Await(value=ast.Call(func=function)):
                 pass
-            case ast.Call(func=ast.Attribute(attr="run"), args=[ast.Call(func=function)]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="asyncio"), attr="run"),
+                args=[ast.Call(func=function)],
+            ):
                 pass
             case _:
                 return False

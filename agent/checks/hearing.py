@@ -17,7 +17,8 @@ from agent.checks import belief
 from agent.checks.belief import Seen
 from agent.checks.brought import Brought
 from agent.checks.canary import Manner
-from agent.checks.following import EVERY, names_of_functions, unfollowable
+from agent.checks.following import names_of_functions, unfollowable
+from agent.checks.nodes import EVERY
 from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
 from agent.checks.plain_run import PlainRun, run_file, run_snippets
 from agent.checks.signs import may_equal_anything

@@ -350,6 +350,7 @@ class Link:
                 raise Garbled("the solution would have the tests forget")
             for oid in message.get("drop", ()):
                 self.table.forget(oid)
+                self._states.pop(oid, None)
             for oid, content in message.get("sync", ()):
                 if not self.table.is_settled(oid):
                     raise Garbled("a content for what is no container")

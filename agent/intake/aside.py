@@ -36,7 +36,8 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     # A semaphore, which has no path.
     (_HEAD + r"FileNotFoundError: \[Errno 2\] No such file or directory(?!:)",
      REFUSALS["processes"]),
-    (r"; (the jail has no program but Python)$", "{0}"),
+    # A wrong answer is wrong, whatever was to be started meanwhile.
+    (_HEAD + r"(?:FileNotFound|Permission)Error: .*; (the jail has no program but Python)$", "{0}"),
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
      REFUSALS["files"]),
     (_HEAD + r"OSError: \[Errno 30\] Read-only file system", REFUSALS["files"]),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
 from sandbox import Job, OwnedSandbox, SandboxUnavailable, forkserver
+from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox
 from sandbox.turns import FOR_NEWCOMERS, FOR_SHORT_JOBS, Asking, Turns
 
@@ -112,3 +114,26 @@ async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs() -> None:
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken() -> None:
+    jail = JailSandbox(ready=False)
+    try:
+        await jail.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    lasting = Job(ECHO, owner="search")
+    async with AsyncExitStack() as stack:
+
+        async def replied(job: Job) -> list[object]:
+            batch = await stack.enter_async_context(jail.batch(job))
+            return [reply async for _, reply in batch.replies([1], item_wall_s=5)]
+
+        for _ in range(forkserver.SLOTS - FOR_SHORT_JOBS):
+            assert await replied(lasting) == [1]
+        waiting = asyncio.create_task(replied(lasting))
+
+        assert await replied(replace(lasting, brief=True)) == [1]
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)

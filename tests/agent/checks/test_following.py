@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agent.checks import hearing
-from agent.checks.following import EVERY, names_of_functions, unfollowable
+from agent.checks.following import names_of_functions, unfollowable
+from agent.checks.nodes import EVERY
 from agent.checks.plain_run import PlainRun, run_file
 
 MODULES = frozenset({"calc"})

@@ -455,10 +455,13 @@ async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
     assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
 
 
-@pytest.mark.parametrize("started", [
-    "subprocess.run(['echo', 'hi'])", "assert os.system('exit 0') == 0",
+@pytest.mark.parametrize(("started", "aside"), [
+    ("subprocess.run(['echo', 'hi'])", "the jail has no program but Python"),
+    ("os.system('exit 0'); assert calc.add(1, 1) == 3", ""),
 ])
-async def test_a_test_that_needs_another_program_is_set_aside(judge: Any, started: str) -> None:
+async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer_is_not(
+    judge: Any, started: str, aside: str
+) -> None:
     tests = (
         "import os, subprocess\nimport calc\n"
         f"def test_it():\n    calc.add(1, 1)\n    {started}\n"
@@ -468,4 +471,5 @@ async def test_a_test_that_needs_another_program_is_set_aside(judge: Any, starte
     (verdict,) = apart(report, Task()).verdicts
 
     assert verdict.status in ("failed", "error")
-    assert verdict.aside == "the jail has no program but Python"
+    assert verdict.message.endswith("; the jail has no program but Python")
+    assert verdict.aside == aside
