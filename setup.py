@@ -1,16 +1,15 @@
 """Builds the wheel: one public name, `selfheal`, over the folders of this repository.
 
 Here the packages lie beside each other (`agent`, `llm`, `sandbox`, …), and `python -m agent` runs
-from a checkout. Installed, those names are not ours to take: another package is called `llm`. So the
-wheel holds them as `selfheal.agent`, `selfheal.llm` and so on, and each import in a built file is
-given its longer name. See docs/decisions/0029-one-name-is-installed.md.
+from a checkout. Installed, those names are not ours to take: another package is called `llm`. So
+the wheel holds them as `selfheal.agent`, `selfheal.llm` and so on, and each import in a built file
+is given its longer name. See docs/decisions/0029-one-name-is-installed.md.
 """
 
 from __future__ import annotations
 
-import io
+import ast
 import sys
-import tokenize
 from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
@@ -25,23 +24,16 @@ DATA = ("*.json", "*.jsonl", "*.md", "*.toml", "*.txt", "*.yaml", "assets/*", "b
 def renamed(source: str) -> str:
     """A module's text with its imports under the installed names."""
     lines = source.splitlines(keepends=True)
-    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    first = True
-    for token, following in zip(tokens, tokens[1:], strict=False):
-        if first and token.string in ("from", "import") and following.string in INSIDE:
-            row, column = following.start
-            line = lines[row - 1]
-            if token.string == "import":
-                raise SyntaxError(f"import from it, or by another name: {line.strip()}")
-            lines[row - 1] = f"{line[:column]}{PUBLIC}.{line[column:]}"
-        first = token.type in _BETWEEN or token.string == ";"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name.partition(".")[0] in INSIDE:
+                    raise SyntaxError(f"line {node.lineno}: write `from … import`, not `import`")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in INSIDE:
+            line = lines[node.lineno - 1]
+            before, after = line[: node.col_offset], line[node.col_offset :]
+            lines[node.lineno - 1] = before + after.replace("from ", f"from {PUBLIC}.", 1)
     return "".join(lines)
-
-
-_BETWEEN = (
-    tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT,
-    tokenize.ENCODING,
-)
 
 
 class BuildRenamed(build_py):
@@ -73,4 +65,5 @@ def layout() -> dict[str, object]:
     }
 
 
-setup(cmdclass={"build_py": BuildRenamed}, **layout())
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": BuildRenamed}, **layout())

@@ -152,7 +152,8 @@ def open_provider(connection: Connection) -> Provider:
     row = PROVIDERS[connection.provider]
     module, _, factory = row.factory.partition(":")
     try:
-        make: Callable[[Connection], Provider] = getattr(import_module(module, __package__), factory)
+        found = import_module(module, __package__)
+        make: Callable[[Connection], Provider] = getattr(found, factory)
         return make(connection)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
