@@ -7,7 +7,7 @@ SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 # Hundreds of processes are started, and each would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test nightly check fix bench clean
+.PHONY: run test nightly check fix bench wheel clean
 
 run: .venv/.core
 	$(BIN)/python app.py
@@ -28,6 +28,10 @@ fix: .venv/.test
 
 bench: .venv/.test
 	$(BIN)/python -m evaluation.bench
+
+# Builds the wheel, and heals with it where nothing else of ours is.
+wheel: .venv/.core
+	.ci/wheel
 
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv

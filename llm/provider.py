@@ -120,21 +120,21 @@ class Row:
 
 PROVIDERS: dict[str, Row] = {
     "anthropic": Row(
-        "llm.providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
+        ".providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
         "anthropic",
         # Those since the fifth think unasked; some of them cannot be told not to.
         unthinking=r"claude-(?:[a-z]+-)?[34]\b",
     ),
     "ollama": Row(
-        "llm.providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
+        ".providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
         package="ollama", local=True,
     ),
     "huggingface": Row(
-        "llm.providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",
+        ".providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",
         package="transformers", local=True,
     ),
     "openai": Row(
-        "llm.providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai", "openai"
+        ".providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai", "openai"
     ),
 }
 """Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
@@ -152,10 +152,11 @@ def open_provider(connection: Connection) -> Provider:
     row = PROVIDERS[connection.provider]
     module, _, factory = row.factory.partition(":")
     try:
-        make: Callable[[Connection], Provider] = getattr(import_module(module), factory)
+        found = import_module(module, __package__)
+        make: Callable[[Connection], Provider] = getattr(found, factory)
         return make(connection)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == __package__:
+        if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
             raise  # not one that the extra brings: this package itself is not whole
         raise NoProvider(
             f"The provider {connection.provider} needs {error.name}, which is not installed: "

@@ -257,11 +257,12 @@ async def _elsewhere(what: str, at_most: JailLevel, cores: Sequence[int]) -> lis
     """One of `MEASURES` in a process of its own that may use these cores."""
     start = (
         f"import os; os.sched_setaffinity(0, {list(cores)}); "
-        f"from sandbox.bench import measured; measured({what!r}, {at_most!r})"
+        f"from {__package__}.bench import measured; measured({what!r}, {at_most!r})"
     )
+    above = Path(__file__).parents[len(__package__.split("."))]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", start, stdout=asyncio.subprocess.PIPE,
-        cwd=Path(__file__).parent.parent,
+        cwd=above,
     )
     said, _ = await process.communicate()
     if process.returncode != 0:

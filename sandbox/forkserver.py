@@ -187,7 +187,7 @@ class ForkServer:
         interpreter = self._quarters.interpreter
         code = self._quarters.code
         start = (
-            f"import sys; sys.path.insert(0, {code!r}); from sandbox.zygote import main; "
+            f"import sys; sys.path.insert(0, {code!r}); from {__package__}.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
         with tempfile.TemporaryFile() as orders:

@@ -307,7 +307,7 @@ def _profile_of(job: Job) -> _Wanted:
 async def _canaries(server: ForkServer) -> Witness:
     """Tries the canaries in one child of the server."""
     job = Job("from jail_canaries import tried\njail.send(tried())")
-    source = files("sandbox").joinpath("canaries.py").read_text("utf-8")
+    source = files(__package__).joinpath("canaries.py").read_text("utf-8")
     # Not as modules of the job, which would ask for a fork server with them.
     told = _checked(job, endless=False) | {"modules": loaded({"jail_canaries": source})}
     process = _Running(server, await server.alone(), job, told, endless=False)

@@ -301,9 +301,9 @@ class Quarters:
     def _compile_guests(self) -> str:
         """Our modules that run inside, as code alone: a jail never sees this package's folder."""
         folder = Path(self._folder, "code")
-        package = folder / "sandbox"
-        for place in (folder, package):
-            place.mkdir(mode=0o755)
+        package = folder.joinpath(*__package__.split("."))
+        package.mkdir(parents=True)
+        for place in (package, *package.parents[: len(__package__.split("."))]):
             place.chmod(0o755)
         for name in INSIDE:
             source = Path(__file__).with_name(f"{name}.py")

@@ -93,11 +93,11 @@ class Sandbox(Protocol):
 
 
 BACKENDS: dict[str, str] = {
-    "jail": "sandbox.strongest:open_jail",
-    "subprocess": "sandbox.subprocess_backend:SubprocessSandbox",
-    "docker": "sandbox.remote.docker:open_docker",
-    "e2b": "sandbox.remote.e2b:open_e2b",
-    "daytona": "sandbox.remote.daytona:open_daytona",
+    "jail": ".strongest:open_jail",
+    "subprocess": ".subprocess_backend:SubprocessSandbox",
+    "docker": ".remote.docker:open_docker",
+    "e2b": ".remote.e2b:open_e2b",
+    "daytona": ".remote.daytona:open_daytona",
 }
 """Backend name to `module:factory`; imported when asked for."""
 
@@ -116,12 +116,12 @@ def open_sandbox(
     `environment` is where a remote backend finds its key, by default the process's.
     """
     if name == STRONGEST:
-        return cast(Sandbox, import_module("sandbox.strongest").StrongestSandbox())
+        return cast(Sandbox, import_module(".strongest", __package__).StrongestSandbox())
     if name not in BACKENDS:
         known = ", ".join([STRONGEST, *sorted(BACKENDS)])
         raise SandboxUnavailable(f"there is no sandbox backend {name!r}; choose one of: {known}")
     module, _, factory = BACKENDS[name].partition(":")
-    make = cast(Callable[..., Sandbox], getattr(import_module(module), factory))
+    make = cast(Callable[..., Sandbox], getattr(import_module(module, __package__), factory))
     if name in REMOTE:
         return make(os.environ if environment is None else environment)
     return make()

@@ -502,7 +502,8 @@ class Zygote:
                 if hasattr(sys.modules[name], "warm_up"):
                     self._warm_ups.append(sys.modules[name].warm_up)
         guest.look_fresh()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
+        ours = __name__.partition(".")[0]
+        for name in [name for name in sys.modules if name.partition(".")[0] == ours]:
             del sys.modules[name]
         for name in ("random", "numpy.random"):
             if name in sys.modules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -144,6 +145,27 @@ def test_no_path_of_a_machine_stands_in_the_project() -> None:
             if re.search(r"(^|[\s\"'(=])/(home|root|work|Users)/\w", text, re.MULTILINE):
                 found.append(name)
     assert found == []
+
+
+def test_a_built_module_imports_under_the_installed_name() -> None:
+    renamed = runpy.run_path(str(ROOT / "setup.py"))["renamed"]
+    text = (
+        '"""from llm import nothing"""\n'
+        "from llm.types import Reply\n"
+        "from agent import cli\n"
+        "def late():\n    # from a comment\n    from sandbox import Job\n"
+        "    yield from demo\n    raise ValueError from agent\n"
+    )
+
+    assert renamed(text) == (
+        '"""from llm import nothing"""\n'
+        "from selfheal.llm.types import Reply\n"
+        "from selfheal.agent import cli\n"
+        "def late():\n    # from a comment\n    from selfheal.sandbox import Job\n"
+        "    yield from demo\n    raise ValueError from agent\n"
+    )
+    with pytest.raises(SyntaxError, match="write `from … import`"):
+        renamed("import llm\n")
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ _COMMON = (
     "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
     "programs.trace", "programs.warming",
 )
+_OURS = __package__.rpartition(".")[0]
 _FROM_BELOW = ("common_ends", "literals", "pytest_settings")
 """What of `agent` itself they need."""
 _WITH_PYTEST = (
@@ -54,8 +55,8 @@ def modules(with_pytest: bool = False) -> Mapping[str, str]:
     sources = {"_judge": "", "_judge.programs": ""}
     for name in (*_FROM_BELOW, *ours):
         *rooms, last = name.split(".")
-        text = files("agent").joinpath(*rooms, f"{last}.py").read_text("utf-8")
-        for there in ("from agent.checks.", "from agent."):
+        text = files(_OURS).joinpath(*rooms, f"{last}.py").read_text("utf-8")
+        for there in (f"from {__package__}.", f"from {_OURS}."):
             text = text.replace(there, "from _judge.")
         sources[f"_judge.{name.removeprefix('checks.')}"] = text
     return sources

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import sandbox.types
+from sandbox import types as ours
 from sandbox.types import SandboxError
 
 KEY_NAME = "SANDBOX_CANARY_KEY"
@@ -131,7 +131,7 @@ class World:
             "open_folder": str(place / "open"),
             "site": self.site,
             "packages": str(place / "packages"),
-            "source": str(Path(sandbox.types.__file__).resolve()),
+            "source": str(Path(ours.__file__).resolve()),
             "token": f"sandbox-{secrets.token_hex(4)}",
         }
 

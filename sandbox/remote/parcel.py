@@ -9,7 +9,7 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-PORTER = "sandbox.remote.porter"
+PORTER = f"{__package__}.porter"
 
 LEAST_PYTHON = (3, 11)
 
@@ -60,10 +60,11 @@ def shell_loader() -> str:
 def parcel() -> str:
     """The message that the loader waits for."""
     package = Path(__file__).parent.parent
+    above = package.parents[len(__package__.split(".")) - 2]
     # The backend compiles some of its files by their names, so all of them travel.
     paths = [*package.glob("*.py"), *(package / "remote" / f"{name}.py" for name in _REMOTE)]
     files = {
-        str(path.relative_to(package.parent)): path.read_text(encoding="utf-8")
+        str(path.relative_to(above)): path.read_text(encoding="utf-8")
         for path in sorted(paths)
         if path.name not in _LEFT_OUT
     }

@@ -1,0 +1,19 @@
+"""The public name of the library: `from selfheal import SelfHealingAgent`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.library import HealResult, SelfHealingAgent
+
+__all__ = ["HealResult", "SelfHealingAgent"]
+
+
+def __getattr__(name: str) -> object:
+    """Loads the library when it is asked for, so that `import selfheal` stays cheap."""
+    if name in __all__:
+        from agent import library
+
+        return getattr(library, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

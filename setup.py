@@ -1,0 +1,69 @@
+"""Builds the wheel: one public name, `selfheal`, over the folders of this repository.
+
+Here the packages lie beside each other (`agent`, `llm`, `sandbox`, …), and `python -m agent` runs
+from a checkout. Installed, those names are not ours to take: another package is called `llm`. So
+the wheel holds them as `selfheal.agent`, `selfheal.llm` and so on, and each import in a built file
+is given its longer name. See docs/decisions/0029-one-name-is-installed.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+from setuptools import find_namespace_packages, setup
+from setuptools.command.build_py import build_py
+
+PUBLIC = "selfheal"
+PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
+INSIDE = (*PACKAGES, "app")
+DATA = ("*.json", "*.jsonl", "*.md", "*.toml", "*.txt", "*.yaml", "assets/*", "bench/*")
+
+
+def renamed(source: str) -> str:
+    """A module's text with its imports under the installed names."""
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name.partition(".")[0] in INSIDE:
+                    raise SyntaxError(f"line {node.lineno}: write `from … import`, not `import`")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in INSIDE:
+            line = lines[node.lineno - 1]
+            before, after = line[: node.col_offset], line[node.col_offset :]
+            lines[node.lineno - 1] = before + after.replace("from ", f"from {PUBLIC}.", 1)
+    return "".join(lines)
+
+
+class BuildRenamed(build_py):
+    """Copies modules into the wheel under their installed names."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """The modules of a package; the web door is one of the public package."""
+        found = list(super().find_package_modules(package, package_dir))
+        return [*found, (PUBLIC, "app", "app.py")] if package == PUBLIC else found
+
+    def build_module(self, module: str, module_file: str, package: str) -> object:
+        """Copies one module, renamed."""
+        built = super().build_module(module, module_file, package)
+        target = Path(built[0])
+        text = target.read_text(encoding="utf-8")
+        target.write_text(renamed(text), encoding="utf-8")
+        return built
+
+
+def layout() -> dict[str, object]:
+    """The packages and where they lie; an editable install keeps the names of the checkout."""
+    inside = find_namespace_packages(include=[f"{name}*" for name in PACKAGES])
+    if "editable_wheel" in sys.argv:
+        return {"packages": [PUBLIC, *inside], "py_modules": ["app"]}
+    return {
+        "packages": [PUBLIC, *(f"{PUBLIC}.{name}" for name in inside)],
+        "package_dir": {f"{PUBLIC}.{name}": name.replace(".", "/") for name in inside},
+        "package_data": {"": DATA},
+    }
+
+
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": BuildRenamed}, **layout())
