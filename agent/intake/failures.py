@@ -9,17 +9,14 @@ loop is a bug like another.
 from __future__ import annotations
 
 import ast
+import difflib
 import re
-import sys
 from dataclasses import dataclass
 
 from agent.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
 from agent.intake.environment import (
-    RENAMED_SINCE_2,
-    Missing,
-    close_name,
-    installed_modules,
-    is_misspelt,
+    absent_package,
+    is_of_python_2,
     nearest_module,
     standard_modules,
 )
@@ -150,20 +147,11 @@ def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | Non
     module = _NO_MODULE.search(failure.message)
     if failure.name != "ModuleNotFoundError" or module is None:
         return None
-    name = module.group(1).partition(".")[0]
-    standard = standard_modules((sys.version_info[0], sys.version_info[1]))
-    installed = installed_modules(task.sites)
-    near = {file.path.partition("/")[0].removesuffix(".py") for file in task.support}
-    if task.solution is not None:
-        near |= {file.path.partition("/")[0].removesuffix(".py") for file in task.solution.files}
-    known = standard | installed | near
-    if name in known or is_misspelt(name, known):
-        return None
-    missing = Missing(name, failure.line or 0)
+    cause = absent_package(module.group(1).partition(".")[0], task)
     return Diagnosis(
         category="missing_package", fixable=False, confidence=0.95,
-        cause=f"The package {name} is not installed here. {missing.advice}",
-    )
+        cause=f"{cause[:1].upper()}{cause[1:]}",
+    ) if cause else None
 
 
 def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
@@ -213,7 +201,7 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         wanted = re.search(r"'([^']*)'", failure.message)
         name = wanted.group(1) if wanted else ""
         support = [file.path for file in task.support]
-        if name and not name.startswith("/") and close_name(name, support):
+        if name and not name.startswith("/") and difflib.get_close_matches(name, support, n=1):
             return None
         if not name and failure.name == "PermissionError":
             # A file would be named. A test's verdict does not tell which rule was met.
@@ -362,9 +350,9 @@ def _import_hint(failure: Failure) -> str:
     if module is None:
         return ""
     name = module.group(1).partition(".")[0]
-    if name in RENAMED_SINCE_2:
+    if is_of_python_2(name):
         return f"; {name} is a module of Python 2"
-    near = nearest_module(name, standard_modules((sys.version_info[0], sys.version_info[1])))
+    near = nearest_module(name, standard_modules())
     return f"; did you mean {near}?" if near else ""
 
 

@@ -20,10 +20,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.domain import Origin, Script, TestCase
-from agent.intake.effects import changed_by
+from agent.intake.found.effects import changed_by
+from agent.intake.found.pytest_files import Collected, collected, is_fixture, needs_plugin
+from agent.intake.found.snippets import located_tests
 from agent.intake.parsing import (
     Definition,
-    any_node,
     called_name,
     checking_helpers,
     checks,
@@ -40,8 +41,6 @@ from agent.intake.parsing import (
     statements_of,
     toplevel,
 )
-from agent.intake.pytest_files import Collected, collected, is_fixture, needs_plugin
-from agent.intake.snippets import located_tests
 
 _SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
 _ENDING = ("sys.exit", "exit", "quit")
@@ -294,7 +293,7 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
 def _serves_tests(node: ast.stmt) -> bool:
     """A table or value, or a function that asserts; other functions are the program."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return not any_node(node, lambda inner: isinstance(inner, ast.Lambda))
+        return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
     return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
         checks(statement) for statement in node.body
     )

@@ -6,7 +6,7 @@ import pytest
 
 from agent import intake
 from agent.intake import NotFixable, TestText, make_task, paste
-from agent.intake.contradictions import contradiction
+from agent.intake.asked.contradictions import contradiction
 
 DOUBLE = "def f(x):\n    return x + x\n\ndef g():\n    return 1\n"
 PAIR = "def f(a, b=3):\n    return a + b\n"
@@ -25,7 +25,6 @@ COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return 
         "assert f(2)\nassert not f(2)",
         "assert f(2) == 0\nassert f(2)",
         "assert f(2) is None\nassert f(2) == 4",
-        "assert f(2) is True\nassert f(2) is not True",
         "assert f('a') == 'aa'\nassert f(\"a\") == 'b'",
         "import pytest\nwith pytest.raises(ValueError):\n    f(2)\nassert f(2) == 4",
     ],
@@ -51,13 +50,9 @@ def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
         "assert f(b=2, a=1) == 3\nassert f(1, 2) == 4",
         "assert f(3) < 2\nassert f(3) == 5",
         "assert f(3) == 5\nassert 2 > f(3)",
-        "assert f(3) < 2\nassert f(3) >= 2",
-        "assert 1 < f(3) < 2\nassert f(3) > 2",
-        "assert f(3) > 5\nassert not f(3)",
-        "assert f(3) is None\nassert f(3) < 2",
         "assert f('a') <= 'b'\nassert f('a') == 'c'",
         "assert not f(3) == 4\nassert f(3) == 4",
-        "assert f(1) == 2 and f(3) == 5\nassert f(3) == 6",
+        "assert 1 < f(3) < 9\nassert f(3) == 9",
         "import pytest\nwith pytest.raises(ValueError):\n    f(3)\nassert f(3) < 2",
         "import pytest\nwith pytest.raises(ValueError, match='no'):\n    f(3)\nassert f(3) == 5",
         "import solution as s\nassert s.f(3) == 1\nassert f(3) == 2",
@@ -71,7 +66,7 @@ def test_a_contradiction_is_seen_however_it_is_written(tests: str) -> None:
 @pytest.mark.parametrize(
     "tests",
     [
-        # An answer of 2.5, of nan, of a set.
+        # Two bounds fix no answer.
         "assert f(3) > 2\nassert f(3) < 3",
         "assert not f(3) < 2\nassert not f(3) >= 2",
         "assert f(3) <= 2\nassert f(3) >= 2",
@@ -94,15 +89,8 @@ def test_another_function_of_the_same_name_is_not_the_program_s() -> None:
     assert contradiction(tests, PAIR) is None
 
 
-def test_tests_that_only_another_default_reconciles_are_a_notice() -> None:
-    """The default may be what is wrong, so nothing is refused."""
-    brought = paste(PAIR, "assert f(1) == 3\nassert f(1, 3) == 4")
-
-    assert len(brought.task.tests) == 2
-    assert brought.notices == (
-        "`assert f(1) == 3` and `assert f(1, 3) == 4` can both hold only where a default of the "
-        "program changes.",
-    )
+def test_tests_that_another_default_reconciles_are_no_contradiction() -> None:
+    assert len(paste(PAIR, "assert f(1) == 3\nassert f(1, 3) == 4").task.tests) == 2
 
 
 @pytest.mark.parametrize(
@@ -145,7 +133,7 @@ ODD = "class Odd{}:\n    def {}(self, *other):\n        return True\n\n"
         ("__ne__", "assert f(2) == 4\nassert f(2) != 4"),
         ("__bool__", "assert f(2)\nassert not f(2)"),
         ("__len__", "assert f(2)\nassert f(2) == 0"),
-        ("__lt__", "assert f(2) < 3\nassert f(2) > 4"),
+        ("__lt__", "assert f(2) < 3\nassert f(2) == 4"),
         ("__ge__", "assert f(2) >= 9\nassert f(2) == 4"),
     ],
 )
@@ -160,11 +148,6 @@ def test_what_a_class_from_elsewhere_says_of_itself_is_not_known() -> None:
     code = f"from fractions import Fraction\n\n{ODD.format('(Fraction)', 'other')}{DOUBLE}"
 
     _each(code, "assert f(2) == 4\nassert f(2) == 5")
-
-
-def test_another_relation_than_the_class_decides_still_contradicts() -> None:
-    with pytest.raises(NotFixable, match="contradict each other"):
-        _each(ODD.format("", "__eq__") + DOUBLE, "assert f(2) is None\nassert f(2) is True")
 
 
 def _each(code: str, tests: str) -> None:

@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from agent import intake
 from agent.domain import Example, Raises
+from agent.intake.found import doctests
 
 # Each program has doctests of one style; `broken` makes it wrong where doctest would notice.
 PROGRAMS = {
@@ -73,7 +73,7 @@ def doctest_fails(program: str) -> bool:
 @pytest.mark.parametrize("program, change", PROGRAMS.values(), ids=PROGRAMS)
 def test_verdicts_agree_with_doctest(program, change, outcomes):
     broken = program.replace(*change)
-    tests = intake.tests_from_doctests(program)
+    tests = doctests.tests_from_doctests(program)
 
     assert broken != program and tests
     assert {test.origin for test in tests} == {"doctest"}
@@ -82,14 +82,14 @@ def test_verdicts_agree_with_doctest(program, change, outcomes):
 
 
 def test_a_call_that_returns_a_literal_is_an_example():
-    tests = intake.tests_from_doctests(PROGRAMS["values"][0])
+    tests = doctests.tests_from_doctests(PROGRAMS["values"][0])
 
     assert tests[0] == Example(name="sq(3)", origin="doctest", call="sq(3)", expected="9")
 
 
 def test_a_call_that_prints_its_answer_is_not_taken_for_a_value(outcomes):
     program = 'def show(x):\n    """\n    >>> show(3)\n    3\n    """\n    print(x)\n'
-    tests = intake.tests_from_doctests(program)
+    tests = doctests.tests_from_doctests(program)
 
     assert [test.kind for test in tests] == ["script"]
     assert outcomes(program, tests) == [True]
@@ -97,7 +97,7 @@ def test_a_call_that_prints_its_answer_is_not_taken_for_a_value(outcomes):
 
 
 def test_a_traceback_without_a_message_asks_for_the_exception_alone():
-    (test,) = intake.tests_from_doctests(
+    (test,) = doctests.tests_from_doctests(
         'def f(x):\n    """\n    >>> f(1)\n    Traceback (most recent call last):\n    KeyError\n'
         '    """\n    raise KeyError\n'
     )
@@ -110,17 +110,17 @@ def test_skipped_examples_and_examples_without_an_answer_are_no_tests():
         'def f():\n    """\n    >>> f()  # doctest: +SKIP\n    3\n    >>> x = 2\n    """\n'
     )
 
-    assert intake.tests_from_doctests(program) == ()
+    assert doctests.tests_from_doctests(program) == ()
 
 
 def test_doctests_of_a_program_that_does_not_parse_are_found():
     program = 'def f(x)\n    """Doubles.\n\n    >>> f(2)\n    4\n    """\n    return x\n'
-    (test,) = intake.tests_from_doctests(program)
+    (test,) = doctests.tests_from_doctests(program)
 
     assert "f(2)" in test.code and "4" in test.code
 
 
 def test_pasted_prompts_are_tests_of_the_user():
-    (test,) = intake.tests_from_prompts(">>> f(2)\n4\n", "def f(x):\n    return x\n")
+    (test,) = doctests.tests_from_prompts(">>> f(2)\n4\n", "def f(x):\n    return x\n")
 
     assert test == Example(name="f(2)", origin="user", call="f(2)", expected="4")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import BadInput, missing_packages, sibling_files, site_folders
-from agent.intake.environment import distance, nearest_module, without_cookie
+from agent.intake import BadInput, site_folders
+from agent.intake.environment import distance, missing_packages, nearest_module
 
 
 def names(text: str, **given) -> list[str]:
@@ -131,53 +131,3 @@ def test_a_missing_interpreter_and_a_plain_folder_are_refused(tmp_path):
         site_folders(str(tmp_path / "none"))
     with pytest.raises(BadInput, match="folder without"):
         site_folders(str(tmp_path))
-
-
-def lay(folder: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-
-
-def test_files_that_the_program_imports_are_brought_also_through_each_other(tmp_path):
-    lay(tmp_path, {
-        "main.py": "import first\nfrom pack import tool\n",
-        "first.py": "from second import x\nimport main\n",
-        "second.py": "x = 1\n",
-        "unrelated.py": "y = 2\n",
-        "pack/__init__.py": "",
-        "pack/tool.py": "from . import deep\n",
-        "pack/deep.py": "z = 3\n",
-    })
-    path = tmp_path / "main.py"
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
-
-    assert {file.path for file in files} == {
-        "first.py", "second.py", "pack/__init__.py", "pack/tool.py", "pack/deep.py"
-    }
-    assert notices == ()
-
-
-def test_files_beyond_the_bound_are_left_out_and_named(tmp_path):
-    lay(tmp_path, {"main.py": "import a\nimport b\n", "a.py": "", "b.py": "x = '\\0'\n"})
-    path = tmp_path / "main.py"
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()}, most=1)
-
-    assert [file.path for file in files] == ["a.py"]
-    assert len(notices) == 1 and notices[0].startswith("b.py is left out")
-
-
-def test_a_sibling_that_cannot_be_read_is_named(tmp_path):
-    lay(tmp_path, {"main.py": "import a\n"})
-    (tmp_path / "a.py").write_bytes(b"x = '\xff'\n")
-    path = tmp_path / "main.py"
-
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
-    assert files == () and "a.py" in notices[0] and "utf-8" in notices[0]
-
-
-def test_a_cookie_is_made_to_say_what_the_text_is_laid_down_as():
-    assert without_cookie("# -*- coding: latin-1 -*-\nx = 1\n") == (
-        "# -*- coding: utf-8 -*-\nx = 1\n"
-    )
-    assert without_cookie("x = 1\ny = 2\n# coding: latin-1\n").endswith("latin-1\n")

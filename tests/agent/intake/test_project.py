@@ -1,11 +1,12 @@
 """A project laid out as it comes: where its module and tests lie, and what comes along."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from agent.intake import bring
-from agent.intake.project import laid_out, module_stem
+from agent.intake.project import MOST_MODULES, laid_out, module_stem
 
 MODULE = "def double(n):\n    return 2 * n\n"
 TEST = "from calc import double\n\ndef test_double():\n    assert double(2) == 4\n"
@@ -139,6 +140,33 @@ def test_tests_of_another_place_lie_at_the_top(tmp_path):
     assert laid(tmp_path, "a/b/c/d/calc.py", "e/f/g/h/test_calc.py") == (
         "calc.py", "test_calc.py", {"helper.py"}
     )
+
+
+def test_files_that_the_program_imports_are_brought_also_through_each_other(tmp_path):
+    lay(tmp_path, {
+        "main.py": "import first\nfrom pack import tool\n",
+        "first.py": "from second import x\nimport main\n", "second.py": "x = 1\n",
+        "unrelated.py": "y = 2\n", "pack/__init__.py": "", "pack/tool.py": "from . import deep\n",
+        "pack/deep.py": "z = 3\n",
+    })
+
+    assert laid(tmp_path, "main.py")[2] == {
+        "first.py", "second.py", "pack/__init__.py", "pack/tool.py", "pack/deep.py"
+    }
+
+
+@pytest.mark.parametrize(("files", "why"), [
+    ({f"m{number}.py": b"" for number in range(MOST_MODULES + 1)}, f"m{MOST_MODULES}.py is left"),
+    ({"m0.py": b"x = '\xff'\n"}, "m0.py is left out: .*utf-8"),
+])
+def test_a_module_beside_it_that_cannot_come_along_is_named(tmp_path, files, why):
+    for name, raw in files.items():
+        (tmp_path / name).write_bytes(raw)
+    text = "".join(f"import {name.removesuffix('.py')}\n" for name in files)
+    project = laid_out(tmp_path / "main.py", text)
+
+    assert len(project.support) == len(files) - 1
+    assert len(project.notices) == 1 and re.match(why, project.notices[0])
 
 
 def test_a_package_is_called_by_its_own_name():

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.intake import BadInput, read_source
-from agent.intake.source import LARGEST_BYTES, from_bytes
+from agent.intake import BadInput
+from agent.intake.source import LARGEST_BYTES, from_bytes, read_source, text_beside
 
 READABLE = {
     "plain": "x = 'ä'\n".encode(),
@@ -137,3 +137,13 @@ def test_a_dash_reads_standard_input(monkeypatch):
     source = read_source("-")
 
     assert (source.path, source.name, source.text) == (None, "solution.py", "x = 1\n")
+
+
+@pytest.mark.parametrize(("raw", "text"), [
+    (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", "# -*- coding: utf-8 -*-\nx = 'ä'\n"),
+    (b"x = 1\ny = 2\n# coding: latin-1\n", "x = 1\ny = 2\n# coding: latin-1\n"),
+])
+def test_a_file_beside_the_program_says_how_it_is_laid_down(raw, text, tmp_path):
+    (tmp_path / "a.py").write_bytes(raw)
+
+    assert text_beside(tmp_path / "a.py") == text

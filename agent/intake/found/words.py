@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.domain import Example, Raises, TestCase
-from agent.intake.doctests import tests_from_prompts
-from agent.intake.parsing import BUILTIN_NAMES, expression, shortened, unique
-from agent.trees import is_literal
+from agent.intake.found.doctests import tests_from_prompts
+from agent.intake.parsing import BUILTIN_NAMES, shortened, unique
+from agent.trees import expression, is_literal
 
 _CALL_HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
 _WANTED = re.compile(

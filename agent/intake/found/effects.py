@@ -14,7 +14,6 @@ from agent.intake.parsing import (
     FunctionNode,
     called_name,
     is_definition,
-    is_function,
     names_in,
     own_walk,
     parsed,
@@ -51,7 +50,7 @@ def may_keep_state(program: str) -> bool:
         body = parsed(program).body
     except SyntaxError:
         return True
-    definitions = [node for node in toplevel(body) if is_function(node)]
+    definitions = [node for node in toplevel(body) if isinstance(node, FunctionNode)]
     classes = any(isinstance(node, ast.ClassDef) for node in toplevel(body))
     assigned = (node for node in toplevel(body) if isinstance(node, ast.Assign | ast.AnnAssign))
     values = names_in(*assigned).binds

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from agent.intake.found.pytest_files import is_test_name
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     is_docstring,
@@ -19,7 +20,6 @@ from agent.intake.parsing import (
     parsed,
     visible_names,
 )
-from agent.intake.pytest_files import is_test_name
 
 _LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")
 """Words of files that may load the program in a way of their own."""

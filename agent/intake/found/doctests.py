@@ -14,12 +14,11 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
-from agent.intake.effects import keeps_state, prints
+from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     called_name,
     dotted,
-    expression,
     is_definition,
     is_import,
     names_in,
@@ -28,7 +27,7 @@ from agent.intake.parsing import (
     statements_of,
     unique,
 )
-from agent.trees import is_literal
+from agent.trees import expression, is_literal
 
 _PARSER = doctest.DocTestParser()
 

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
-from agent.intake.effects import keeps_state
 from agent.intake.errors import NotFixable
+from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     called_name,
