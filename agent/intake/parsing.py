@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.trees import MOST_LEVELS, levels, tree_of
+from agent.trees import MOST_LEVELS, is_literal, levels, tree_of
 
 NAME_LENGTH = 60
 TOO_DEEP = "the code is nested too deeply to be read"
@@ -279,6 +279,13 @@ def is_main_guard(node: ast.AST) -> bool:
 def called_name(node: ast.AST) -> str:
     """`f` for `f(1)`, `m.f` for `m.f(1)`, empty for any other callee."""
     return dotted(node.func) if isinstance(node, ast.Call) else ""
+
+
+def is_plain_call(node: ast.AST | None) -> bool:
+    """A call by a bare name with literal arguments."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and all(
+        map(is_literal, node.args)
+    ) and all(one.arg is not None and is_literal(one.value) for one in node.keywords)
 
 
 def dotted(node: ast.AST) -> str:

@@ -18,7 +18,7 @@ from agent.intake.found.pytest_files import (
     notices_of_file,
     tests_from_file,
 )
-from agent.intake.found.snippets import is_bare_check, located_tests
+from agent.intake.found.snippets import Located, is_bare_check, located_tests
 from agent.intake.found.words import tests_from_words
 from agent.intake.parsing import (
     checking_helpers,
@@ -29,11 +29,8 @@ from agent.intake.parsing import (
     visible_names,
     where,
 )
-from agent.intake.program import lines_of_asserts, tests_from_program
+from agent.intake.program import tests_from_program
 from agent.pytest_settings import CONFIGURATIONS
-
-_Located = tuple[int | None, TestCase]
-"""A test, and the line of its check in the text it was taken from, where it is a snippet's."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def gathered(
 
 def _of_text(
     test: TestText, program: str, entry: str, around: Sequence[str], notices: list[str]
-) -> Sequence[_Located]:
+) -> Sequence[Located]:
     """The tests of a text that the user gave as such: a session, a pytest file or a snippet."""
     try:
         body = parsed(test.text).body
@@ -135,29 +132,28 @@ def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-def _of_file(located: _Located) -> bool:
+def _of_file(located: Located) -> bool:
     """Whether a test is one of a pytest file."""
     return isinstance(located[1], Script) and bool(located[1].node)
 
 
-def _of_program(program: str, entry: str, *, files: bool) -> list[_Located]:
+def _of_program(program: str, entry: str, *, files: bool) -> list[Located]:
     """Tests that stand in the program. Beside `files` of tests its own asserts are a part of its
     import and no tests of their own, as pytest has it."""
-    lines = lines_of_asserts(program)
     return [
         *(
-            (lines.get(test.name), test) for test in tests_from_program(program, entry)
-            if not files or test.name not in lines
+            (line, test) for line, test in tests_from_program(program, entry)
+            if not files or line is None
         ),
         *((None, test) for test in tests_from_doctests(program)),
     ]
 
 
-def _distinct(tests: Iterable[_Located]) -> list[_Located]:
+def _distinct(tests: Iterable[Located]) -> list[Located]:
     """The tests without repetitions, each by a name of its own."""
     taken: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    distinct: list[_Located] = []
+    distinct: list[Located] = []
     for line, test in tests:
         key = (test.code, test.node if isinstance(test, Script) else "")
         if key not in seen:

@@ -33,7 +33,6 @@ _PLAIN_MARKS = ("pytest.mark.", "mark.", "unittest.", "patch", "mock.", "skip")
 """Decorators of a class that leave it the class it is."""
 _MULTIPLYING = ("expand", "parameterized", "ddt", "data", "property")
 """Words of decorators that put something else in the place of a test."""
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.ListComp)
 _CONFIGURING = (
     "pytest_collect", "pytest_pycollect", "pytest_itemcollected", "collect_ignore",
     "python_functions", "python_classes", "addopts",
@@ -95,20 +94,11 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
 
 def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
     """Whether running a file without test functions of its own may make some."""
-    bound: set[str] = set()
-    for node in toplevel(body):
-        match node:
-            case ast.ClassDef(bases=[], decorator_list=[]) | ast.Assign(value=ast.Constant()):
-                pass
-            case ast.ClassDef():
-                return True
-            case ast.Assign(value=value) if isinstance(value, _DISPLAYS):
-                pass
-            case ast.Import() | ast.ImportFrom() | ast.Assign():
-                bound |= names_in(node).binds
-            case ast.FunctionDef(name="pytest_generate_tests"):
-                return True
-    return "*" in bound or any(map(is_test_name, bound))
+    classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
+    bound = names_in(*body).binds - {node.name for node in classes}
+    return any(node.bases or node.decorator_list for node in classes) or any(
+        name in ("*", "pytest_generate_tests") or is_test_name(name) for name in bound
+    )
 
 
 def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:

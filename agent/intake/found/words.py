@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.domain import Example, Raises, TestCase
 from agent.intake.found.doctests import tests_from_prompts
-from agent.intake.parsing import BUILTIN_NAMES, shortened, unique
+from agent.intake.parsing import BUILTIN_NAMES, is_plain_call, shortened, unique
 from agent.trees import expression, is_literal
 
 _CALL_HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
@@ -91,43 +91,16 @@ def _prompt_blocks(text: str) -> Iterator[str]:
 def _calls(text: str) -> Iterator[_Call]:
     """Calls with literal arguments, outermost first, none inside another."""
     behind = 0
-    for match in _CALL_HEAD.finditer(text):
-        if match.start() < behind:
+    for head in _CALL_HEAD.finditer(text):
+        start = head.start()
+        if start < behind:
             continue
-        end = _closing(text, match.end())
-        if end is None:
-            continue
-        source = text[match.start() : end]
-        if _is_literal_call(source):
-            behind = end
-            yield _Call(" ".join(source.split("\n")), match.start(), end)
-
-
-def _closing(text: str, start: int) -> int | None:
-    """The place after the bracket that closes the one before `start`."""
-    depth, quote = 1, ""
-    for place in range(start, min(len(text), start + _LONGEST_CALL)):
-        character = text[place]
-        if quote:
-            if character == quote and text[place - 1] != "\\":
-                quote = ""
-        elif character in "'\"":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth == 0:
-                return place + 1
-    return None
-
-
-def _is_literal_call(source: str) -> bool:
-    node = expression(source)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return False
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return all(keyword.arg for keyword in node.keywords) and all(map(is_literal, arguments))
+        for end in re.finditer(r"\)", text[start : start + _LONGEST_CALL]):
+            source = text[start : start + end.end()]
+            if is_plain_call(expression(source)):
+                behind = start + end.end()
+                yield _Call(" ".join(source.split("\n")), start, behind)
+                break
 
 
 def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from agent.checks.masking import mask
-from agent.domain import Example
+from agent.domain import Example, TestCase
 from agent.intake import program as programs
 from agent.intake import protected_lines, untouched
 
@@ -51,15 +51,19 @@ if __name__ == "__main__":
 '''
 
 
+def own(text: str, entry: str = "solution.py") -> tuple[TestCase, ...]:
+    return tuple(test for _, test in programs.tests_from_program(text, entry))
+
+
 def test_own_asserts_are_tests_of_the_user():
-    tests = programs.tests_from_program("def f(x):\n    return x\n\nassert f(2) == 2\n")
+    tests = own("def f(x):\n    return x\n\nassert f(2) == 2\n")
 
     assert tests == (Example(name="assert f(2) == 2", origin="user", call="f(2)", expected="2"),)
 
 
 def test_a_value_that_stays_is_judged_as_the_program_made_it():
     wrong = "total = 0\nfor i in range(1, 5):\n    total =+ i\nassert total == 10\n"
-    (test,) = programs.tests_from_program(wrong)
+    (test,) = own(wrong)
 
     assert test.code == "assert total == 10"
 
@@ -70,7 +74,7 @@ def test_a_value_that_changes_later_is_made_anew(outcomes):
         "    def put(self, x):\n        self.items.append(x)\n"
         "b = Box()\nb.put(1)\nassert b.items == [1]\nb.put(2)\nassert b.items == [1, 2]\n"
     )
-    first, second = programs.tests_from_program(program)
+    first, second = own(program)
 
     assert first.code == "b = Box()\nb.put(1)\nassert b.items == [1]"
     assert second.code == "b = Box()\nb.put(1)\nb.put(2)\nassert b.items == [1, 2]"
@@ -84,7 +88,7 @@ def test_what_an_own_assert_changes_is_carried_into_the_next(outcomes):
         "def take(stack):\n    return stack.pop()\n"
         "stack = [1, 2, 3]\nassert take(stack) == 3\nassert take(stack) == 2\n"
     )
-    tests = programs.tests_from_program(program)
+    tests = own(program)
 
     assert outcomes(mask(program), tests) == [True, True]
     assert outcomes(mask(program).replace("pop()", "pop(0)"), tests) == [False, True]
@@ -92,13 +96,13 @@ def test_what_an_own_assert_changes_is_carried_into_the_next(outcomes):
 
 def test_statements_that_read_the_surroundings_are_not_repeated():
     program = "n = int(input())\nassert double(n) == 4\nn = 3\ndef double(x): return 2 * x\n"
-    (test,) = programs.tests_from_program(program)
+    (test,) = own(program)
 
     assert "input" not in test.code
 
 
 def test_asserts_of_a_program_that_does_not_parse_are_still_found():
-    tests = programs.tests_from_program(
+    tests = own(
         "def f(x)\n    return x\n\nassert f(2) == 2\nassert f(\n    3\n) == 3\n"
     )
 
@@ -106,7 +110,7 @@ def test_asserts_of_a_program_that_does_not_parse_are_still_found():
 
 
 def test_test_functions_in_the_program_are_taken_out_with_what_serves_only_them():
-    tests = programs.tests_from_program(SOLUTION_AND_TESTS, "letters.py")
+    tests = own(SOLUTION_AND_TESTS, "letters.py")
 
     assert [test.name for test in tests] == ["test_rows", "test_sample"]
     code = tests[0].code
@@ -118,7 +122,7 @@ def test_test_functions_in_the_program_are_taken_out_with_what_serves_only_them(
 
 
 def test_a_test_function_keeps_its_line_number():
-    code = programs.tests_from_program(SOLUTION_AND_TESTS, "letters.py")[0].code
+    code = own(SOLUTION_AND_TESTS, "letters.py")[0].code
     line = "def test_sample(sample):"
 
     assert code.split("\n").index(line) == SOLUTION_AND_TESTS.split("\n").index(line)
@@ -127,7 +131,7 @@ def test_a_test_function_keeps_its_line_number():
 def test_a_solution_function_that_is_only_named_like_a_test_is_none():
     program = "def test_prime(n):\n    return n > 1\n\ndef testable(x):\n    assert x\n"
 
-    assert programs.tests_from_program(program) == ()
+    assert own(program) == ()
 
 
 def test_protected_lines_are_those_of_asserts_and_of_the_test_part():
