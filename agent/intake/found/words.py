@@ -92,15 +92,28 @@ def _calls(text: str) -> Iterator[_Call]:
     """Calls with literal arguments, outermost first, none inside another."""
     behind = 0
     for head in _CALL_HEAD.finditer(text):
-        start = head.start()
-        if start < behind:
-            continue
-        for end in re.finditer(r"\)", text[start : start + _LONGEST_CALL]):
-            source = text[start : start + end.end()]
-            if is_plain_call(expression(source)):
-                behind = start + end.end()
-                yield _Call(" ".join(source.split("\n")), start, behind)
-                break
+        end = _closing(text, head.end()) if head.start() >= behind else None
+        source = text[head.start() : end] if end is not None else ""
+        if end is not None and is_plain_call(expression(source)):
+            behind = end
+            yield _Call(" ".join(source.split("\n")), head.start(), end)
+
+
+def _closing(text: str, start: int) -> int | None:
+    """The place after the bracket that closes the one before `start`."""
+    depth, quote = 1, ""
+    for place in range(start, min(len(text), start + _LONGEST_CALL)):
+        character = text[place]
+        if quote:
+            if character == quote and text[place - 1] != "\\":
+                quote = ""
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "([{") - (character in ")]}")
+            if not depth:
+                return place + 1
+    return None
 
 
 def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:
