@@ -1,17 +1,17 @@
 """What users bring, made into a task (`agent.domain.Task`) or refused in clear words."""
 
-from agent.intake.aside import apart, aside_words, faithful, remaining
 from agent.intake.asked.calls import asks_anew, calls_made
 from agent.intake.asked.claims import fixes_a_value
+from agent.intake.brought import Brought, TestText
 from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
-from agent.intake.failures import classify, failures_of
-from agent.intake.found.gathered import TestText
+from agent.intake.failing.aside import apart, aside_words, faithful, remaining
+from agent.intake.failing.failures import classify, failures_of
 from agent.intake.found.snippets import tests_from_snippet
 from agent.intake.found.words import tests_from_words
 from agent.intake.program import protected_lines, untouched
 from agent.intake.source import SourceFile
-from agent.intake.task import Brought, Intake, bring, make_task, paste, task_of
+from agent.intake.task import Intake, bring, make_task, paste, task_of
 
 __all__ = [
     "BadInput", "Brought", "Intake", "NotFixable", "SourceFile", "TestText", "apart",

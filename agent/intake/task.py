@@ -13,6 +13,8 @@ from typing import Literal
 
 from agent.domain import File, Solution, Task, TestCase
 from agent.intake.asked.contradictions import contradiction
+from agent.intake.brought import PASTED as PASTED
+from agent.intake.brought import Brought, TestText
 from agent.intake.environment import (
     imports_in,
     installed_modules,
@@ -22,10 +24,10 @@ from agent.intake.environment import (
     standard_modules,
 )
 from agent.intake.errors import BadInput, NotFixable
-from agent.intake.found.gathered import TestText, gathered
+from agent.intake.found.gathered import gathered
 from agent.intake.parsing import TOO_DEEP, Imported, imports, parsed, shortened, visible_names
 from agent.intake.program import line_of_end
-from agent.intake.project import laid_out, module_stem
+from agent.intake.project import laid_out
 from agent.intake.source import (
     LARGEST,
     LARGEST_BYTES,
@@ -35,7 +37,6 @@ from agent.intake.source import (
     text_beside,
 )
 
-PASTED = "solution.py"
 _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
 
 
@@ -46,44 +47,6 @@ class Intake:
     task: Task
     notices: tuple[str, ...] = ()
     source: SourceFile | None = None
-
-
-@dataclass(frozen=True)
-class Brought:
-    """What a user brings: a program or words, tests as text, and the files beside them, each by
-    its path in the project."""
-
-    code: str | None = None
-    entry: str = PASTED
-    words: str = ""
-    tests: tuple[TestText, ...] = ()
-    support: tuple[File, ...] = ()
-    stdin: str = ""
-    argv: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    deselect: tuple[str, ...] = ()
-    """Ids of tests that are left out."""
-    doctests: bool = False
-    """Whether doctests that fail count beside other tests."""
-    notices: tuple[str, ...] = ()
-    source: SourceFile | None = None
-
-    @property
-    def program(self) -> str:
-        return self.code or ""
-
-    @property
-    def stem(self) -> str:
-        """The name by which tests call the program."""
-        return module_stem(self.entry)
-
-    @property
-    def beside(self) -> frozenset[str]:
-        """Names that lead to the files beside: from the top, or from the folder a test lies in."""
-        paths = [PurePosixPath(file.path).parts for file in self.support]
-        return frozenset(
-            name.removesuffix(".py") for parts in paths for name in (parts[0], parts[-1])
-        )
 
 
 def make_task(
@@ -175,13 +138,8 @@ def task_of(brought: Brought) -> Intake:
     not parse or test nothing, for packages that are not installed, and for code that is nested
     too deeply to be read.
     """
-    code = brought.code
-    brought = replace(
-        brought, code=code if code is None else _plain_lines(code),
-        tests=tuple(replace(test, text=_plain_lines(test.text)) for test in brought.tests),
-    )
     try:
-        return _made(brought)
+        return _made(brought.with_plain_lines())
     except RecursionError:
         # Some readers go deeper than others: what one of them cannot read is not judged.
         raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
@@ -189,10 +147,7 @@ def task_of(brought: Brought) -> Intake:
 
 def _made(brought: Brought) -> Intake:
     _refuse_unusable(brought)
-    found = gathered(
-        brought.code, brought.entry, brought.stem, brought.words, brought.tests, brought.support,
-        brought.deselect,
-    )
+    found = gathered(brought)
     notices = [*brought.notices, *found.notices]
     solution = None
     if brought.code is not None:
@@ -213,10 +168,6 @@ def _made(brought: Brought) -> Intake:
         stdin=brought.stdin, argv=brought.argv, sites=brought.sites, doctests=brought.doctests,
     )
     return Intake(task, tuple(dict.fromkeys(notices)), brought.source)
-
-
-def _plain_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _called(brought: Brought) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agent.domain import REST, File, Script, TestCase
+from agent.domain import REST, Script, TestCase
 from agent.intake.asked.vacuity import vacuous
+from agent.intake.brought import Brought, TestText
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.found.borrowing import borrowed
 from agent.intake.found.doctests import has_prompts, tests_from_doctests, tests_from_prompts
@@ -34,24 +35,6 @@ from agent.pytest_settings import CONFIGURATIONS
 
 
 @dataclass(frozen=True)
-class TestText:
-    """Tests as text, and what to call them when they are wrong."""
-
-    __test__ = False
-
-    text: str
-    name: str = "the tests"
-    path: str = ""
-    """Where the file lies in its project; empty for what was pasted."""
-
-    def fails_to(self, verb: str) -> str:
-        """`The tests do not parse`, `test_sum.py does not parse`."""
-        if self.name == "the tests":
-            return f"The tests do not {verb}"
-        return f"{self.name} does not {verb}"
-
-
-@dataclass(frozen=True)
 class Gathered:
     """The tests that test something, each by a name of its own, and what to know of the others."""
 
@@ -59,31 +42,23 @@ class Gathered:
     notices: tuple[str, ...]
 
 
-def gathered(
-    code: str | None, entry: str, stem: str, words: str, tests: Sequence[TestText],
-    support: Sequence[File], deselect: Sequence[str],
-) -> Gathered:
-    """The tests of a program (its text, its path, its module), of the words and of texts; without
-    those to `deselect`. Raises `NotFixable` for tests that do not parse or test nothing."""
-    program = code or ""
-    around = [
-        file.text for file in support
-        if PurePosixPath(file.path).name in ("conftest.py", *CONFIGURATIONS)
-    ]
+def gathered(brought: Brought) -> Gathered:
+    """The tests of the program, of the words and of texts, without those to deselect. Raises
+    `NotFixable` for tests that do not parse or test nothing."""
     notices: list[str] = []
-    given = [one for test in tests for one in _of_text(test, program, entry, around, notices)]
-    if tests and not given:
+    given = [one for test in brought.tests for one in _of_text(test, brought, notices)]
+    if brought.tests and not given:
         raise NotFixable(
             "invalid_tests",
             "The tests hold no code. Write an assert, such as: assert f(2) == 4",
         )
-    found = [(None, test) for test in tests_from_words(words, visible_names(program) if code
-                                                       is not None else None)]
-    if code is not None:
-        found = [*_of_program(program, entry, files=any(map(_of_file, given))), *found]
-    every = _distinct([*given, *found])
+    names = None if brought.code is None else visible_names(brought.program)
+    every = _distinct([
+        *given, *_of_program(brought, files=any(map(_of_file, given))),
+        *((None, test) for test in tests_from_words(brought.words, names)),
+    ])
     reasons = vacuous(
-        [test for _, test in every], program, stem,
+        [test for _, test in every], brought.program, brought.stem,
         {test.name: line for line, test in every if line is not None},
     )
     _refuse_vacuous([test.name for _, test in every[: len(_distinct(given))]], reasons)
@@ -92,32 +67,34 @@ def gathered(
         for name, reason in reasons.items()
     ]
     kept = [test for _, test in every if test.name not in reasons]
-    return Gathered(_selected(kept, deselect), tuple(notices))
+    return Gathered(_selected(kept, brought.deselect), tuple(notices))
 
 
-def _of_text(
-    test: TestText, program: str, entry: str, around: Sequence[str], notices: list[str]
-) -> Sequence[Located]:
+def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[Located]:
     """The tests of a text that the user gave as such: a session, a pytest file or a snippet."""
     try:
         body = parsed(test.text).body
     except SyntaxError as error:
         if has_prompts(test.text):
-            return [(None, one) for one in tests_from_prompts(test.text, program)]
+            return [(None, one) for one in tests_from_prompts(test.text, brought.program)]
         raise NotFixable(
             "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
         ) from None
     if not (collected(body) or makes_tests(body)) and (
         not test.name.endswith(".py") or _checks_at_top(body)
     ):
-        return located_tests(test.text, "user", program)
-    text, line = borrowed(test.text, program, entry)
+        return located_tests(test.text, "user", brought.program)
+    text, line = borrowed(test.text, brought.program, brought.entry)
     if line:
         notices.append(
             f"{test.fails_to('import the program')}: the program's names are there, as if by "
             f"`{line}`."
         )
     notices += notices_of_file(text, test.name)
+    around = [
+        file.text for file in brought.support
+        if PurePosixPath(file.path).name in ("conftest.py", *CONFIGURATIONS)
+    ]
     return [
         (None, one.model_copy(update={"file": test.path}) if test.path else one)
         for one in tests_from_file(text, test.name, "user", around)
@@ -137,15 +114,13 @@ def _of_file(located: Located) -> bool:
     return isinstance(located[1], Script) and bool(located[1].node)
 
 
-def _of_program(program: str, entry: str, *, files: bool) -> list[Located]:
+def _of_program(brought: Brought, *, files: bool) -> list[Located]:
     """Tests that stand in the program. Beside `files` of tests its own asserts are a part of its
     import and no tests of their own, as pytest has it."""
+    own = tests_from_program(brought.program, brought.entry)
     return [
-        *(
-            (line, test) for line, test in tests_from_program(program, entry)
-            if not files or line is None
-        ),
-        *((None, test) for test in tests_from_doctests(program)),
+        *((line, test) for line, test in own if not files or line is None),
+        *((None, test) for test in tests_from_doctests(brought.program)),
     ]
 
 

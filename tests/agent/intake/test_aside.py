@@ -16,7 +16,7 @@ from agent.domain import (
     Task,
     Verdict,
 )
-from agent.intake.aside import apart, aside_words, faithful, outside, remaining
+from agent.intake.failing.aside import apart, aside_words, faithful, outside, remaining
 
 CODE = "import lazy_thing\ndef test_a(): pass\n"
 ONE = Script(name="test_a", origin="user", code=CODE, node="test_a")
