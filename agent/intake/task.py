@@ -13,8 +13,7 @@ from typing import Literal
 
 from agent.domain import File, Solution, Task, TestCase
 from agent.intake.asked.contradictions import contradiction
-from agent.intake.brought import PASTED as PASTED
-from agent.intake.brought import Brought, TestText
+from agent.intake.brought import PASTED, Brought, TestText
 from agent.intake.environment import (
     imports_in,
     installed_modules,
@@ -36,6 +35,8 @@ from agent.intake.source import (
     refuse_empty,
     text_beside,
 )
+
+__all__ = ["PASTED", "Intake", "bring", "make_task", "paste", "task_of"]
 
 _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
 

@@ -71,19 +71,15 @@ def test_tests_that_only_pytest_can_find_are_judged_too() -> None:
     assert {v.test for v in report.verdicts if v.name == "test_made"} == {"test_it.py::*"}
 
 
-def test_each_test_of_a_file_that_cannot_be_collected_says_why() -> None:
-    report = judged("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n",
-                    support={"cases.py": CASES})
-
-    assert outcomes(report) == {"test_a": "error"}
-    assert report.verdicts[0].message == "NameError: name 'none' is not defined"
-
-
-def test_a_file_that_only_running_tells_about_says_why_it_cannot_be_collected() -> None:
-    tests = "from cases import *\nfrom calc import add\nnone\n"
+@pytest.mark.parametrize(("tests", "name"), [
+    ("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n", "test_a"),
+    ("from cases import *\nfrom calc import add\nnone\n", "test_it.py::*"),
+])
+def test_a_file_that_cannot_be_collected_says_why(tests: str, name: str) -> None:
     report = judged(tests, support={"cases.py": CASES})
 
-    assert outcomes(report) == {"test_it.py::*": "error"}
+    assert outcomes(report) == {name: "error"}
+    assert report.verdicts[0].message == "NameError: name 'none' is not defined"
 
 
 def test_a_file_that_sets_itself_aside_is_skipped() -> None:
