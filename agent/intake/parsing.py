@@ -41,15 +41,6 @@ def parsed(text: str) -> ast.Module:
         raise SyntaxError(str(error)) from None
 
 
-def too_deep(text: str) -> bool:
-    """Whether a text is Python that is nested too deeply to be read."""
-    try:
-        parsed(text)
-    except SyntaxError as error:
-        return error.msg == TOO_DEEP
-    return False
-
-
 def where(error: SyntaxError) -> str:
     """`line 3: '(' was never closed`, or the message alone when there is no line."""
     return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)

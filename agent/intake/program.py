@@ -146,23 +146,15 @@ def _repeated(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> list[ast.
     return kept[::-1]
 
 
-def _changing_later(
-    flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]
-) -> frozenset[str]:
-    """Names that a statement after the first assert that needs them may change, and names
-    that such values are made of and that change too."""
-    first_need: dict[str, int] = {}
-    for index, node in enumerate(flat):
-        if node in wanted:
-            for name in names_in(node).reads:
-                first_need.setdefault(name, index)
+def _changing_later(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that a statement after the first assert that needs them may change."""
+    needed: set[str] = set()
     changing: set[str] = set()
-    for index, node in enumerate(flat):
-        if node not in wanted and _is_plain(node):
-            changing |= {
-                name for name in changed_by(node)
-                if name in first_need and first_need[name] < index
-            }
+    for node in flat:
+        if node in wanted:
+            needed |= names_in(node).reads
+        elif _is_plain(node):
+            changing |= changed_by(node) & needed
     return frozenset(changing)
 
 
