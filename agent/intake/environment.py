@@ -6,10 +6,8 @@ asks an interpreter for those folders. Everything else is pure.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import re
 import subprocess
 import sys
 import sysconfig
@@ -21,7 +19,6 @@ from pathlib import Path
 
 from agent.domain import Task
 from agent.intake.errors import BadInput
-from agent.intake.parsing import is_definition, parsed
 
 ASK_WALL_S = 20.0
 OURS = (sys.version_info[0], sys.version_info[1])
@@ -48,60 +45,6 @@ def _known() -> _Known:
     )
 
 
-@dataclass(frozen=True)
-class Missing:
-    """A module that cannot be imported here; `lazy` where it is not asked for at once: by a
-    function, or on a condition."""
-
-    name: str
-    line: int
-    lazy: bool = False
-
-    @property
-    def advice(self) -> str:
-        """One sentence that says what to do."""
-        known = _known()
-        if self.name in known.removed:
-            return (
-                f"{self.name} left the standard library in Python {known.removed[self.name]}; "
-                "use an older Python, or what replaced it."
-            )
-        pip = known.pip.get(self.name, self.name)
-        return f"Install it (pip install {pip}), or name an interpreter that has it: --python PATH."
-
-    @property
-    def sentence(self) -> str:
-        where = "" if self.name in _known().removed else ", which is not installed here"
-        return f"Line {self.line} imports {self.name}{where}. {self.advice}"
-
-
-def missing_packages(
-    texts: Iterable[str],
-    sites: Sequence[str] = (),
-    support_names: Iterable[str] = (),
-    python_version: tuple[int, int] = OURS,
-) -> tuple[Missing, ...]:
-    """Modules the texts import that are neither standard, installed in `sites`, nor beside them.
-
-    An import that is tried (`except ImportError`) or for type checkers only is not needed. A
-    near-typo of a module that is there (`import maths`) is a bug to repair, not a package.
-    """
-    support = frozenset(support_names)
-    standard = standard_modules(python_version)
-    found: dict[str, Missing] = {}
-    installed: frozenset[str] | None = None
-    for text in texts:
-        for name, line, lazy in imports_in(text):
-            if name in standard or name in support or (name in found and not found[name].lazy):
-                continue
-            if installed is None:
-                installed = installed_modules(sites)
-            if name in installed or is_misspelt(name, standard | support | installed):
-                continue
-            found[name] = Missing(name, line, lazy)
-    return tuple(found.values())
-
-
 @cache
 def standard_modules(python_version: tuple[int, int] = OURS) -> frozenset[str]:
     """Top-level names of the standard library in that version."""
@@ -123,7 +66,19 @@ def absent_package(name: str, task: Task) -> str:
     known = standard_modules() | near | installed_modules(task.sites)
     if name in known or is_misspelt(name, known):
         return ""
-    return f"the package {name} is not installed here. {Missing(name, 0).advice}"
+    return f"the package {name} is not installed here. {_advice(name)}"
+
+
+def _advice(name: str) -> str:
+    """One sentence that says what to do where a module is missing."""
+    known = _known()
+    if name in known.removed:
+        return (
+            f"It left the standard library in Python {known.removed[name]}; use an older Python, "
+            "or what replaced it."
+        )
+    pip = known.pip.get(name, name)
+    return f"Install it (pip install {pip}), or name an interpreter that has it: --python PATH."
 
 
 def is_misspelt(name: str, known: Iterable[str]) -> bool:
@@ -170,55 +125,6 @@ def distance(first: str, second: str, enough: int) -> int:
         if min(row) > enough:
             return enough + 1
     return min(row[-1], enough + 1)
-
-
-def imports_in(text: str) -> Iterator[tuple[str, int, bool]]:
-    """(top-level module, line, whether it is asked for later or on a condition only) of every
-    needed import."""
-    try:
-        body = parsed(text).body
-    except SyntaxError:
-        # Text that does not parse is repaired first; its plain import lines already count.
-        for number, line in enumerate(text.split("\n"), start=1):
-            match = re.match(r"(?:import|from)\s+([A-Za-z_]\w*)(?:\.\w+)*\s*(?:$|import\b|as\b|#)",
-                             line)
-            if match:
-                yield match.group(1), number, False
-        return
-    yield from _imports(body, lazy=False)
-
-
-def _imports(body: Sequence[ast.stmt], *, lazy: bool) -> Iterator[tuple[str, int, bool]]:
-    for node in body:
-        match node:
-            case ast.Import(names=names):
-                for alias in names:
-                    yield alias.name.partition(".")[0], node.lineno, lazy
-            case ast.ImportFrom(module=str(module), level=0):
-                yield module.partition(".")[0], node.lineno, lazy
-            case ast.Try(handlers=handlers) if any(map(_catches_import, handlers)):
-                yield from _imports([*node.orelse, *node.finalbody], lazy=lazy)
-            case ast.If(test=test) if ast.unparse(test).endswith("TYPE_CHECKING"):
-                yield from _imports(node.orelse, lazy=lazy)
-            case _:
-                inner_lazy = lazy or isinstance(node, ast.If) or (
-                    is_definition(node) and not isinstance(node, ast.ClassDef)
-                )
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.stmt):
-                        yield from _imports([child], lazy=inner_lazy)
-                    elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
-                        yield from _imports(child.body, lazy=inner_lazy)
-
-
-def _catches_import(handler: ast.ExceptHandler) -> bool:
-    if handler.type is None:
-        return True
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(
-        ast.unparse(kind) in ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
-        for kind in kinds
-    )
 
 
 def installed_modules(sites: Sequence[str]) -> frozenset[str]:

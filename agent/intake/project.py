@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agent.domain import File
-from agent.intake.environment import imports_in
 from agent.intake.errors import BadInput
-from agent.intake.parsing import Imported, imports, parsed
+from agent.intake.parsing import imports, statements_of
 from agent.intake.source import text_beside
 from agent.pytest_settings import CONFIGURATIONS
 
@@ -157,13 +156,9 @@ class Shelf:
 
 def _wanted(text: str, path: Path, folder: Path) -> list[str]:
     """Dotted names that the text of a file imports, seen from the folder."""
-    try:
-        found = list(imports(parsed(text)))
-    except SyntaxError:
-        return [name for name, _, _ in imports_in(text)]
     package = Path(os.path.relpath(path, folder)).parts[:-1]
     names = []
-    for one in found:
+    for one in imports(*statements_of(text)):
         above = package[: len(package) + 1 - one.level] if one.level else ()
         base = ".".join([*above, *filter(None, [one.module])])
         names += [base, f"{base}.{one.name}".strip(".")] if one.name else [base]
@@ -188,7 +183,7 @@ def _candidates(folder: Path, name: str) -> Iterator[Path]:
 
 def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) -> Path:
     """The folder that the module is imported from, by what its tests import."""
-    of_tests = _imports_of(tests_text)
+    of_tests = list(imports(*statements_of(tests_text)))
     names = {
         end for one in of_tests if not one.level
         for end in _with_packages(f"{one.module}.{one.name}".strip("."))
@@ -201,7 +196,7 @@ def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) ->
             return Path(*parts[:-length])
     top = _outside_packages(module.parent)
     package = module.relative_to(top).parts[0]
-    if module.name == "__init__.py" or any(one.level for one in _imports_of(text)):
+    if module.name == "__init__.py" or any(one.level for one in imports(*statements_of(text))):
         return top
     within = tests is not None and tests.is_relative_to(top / package)
     named = package in names or (within and any(one.level for one in of_tests))
@@ -212,13 +207,6 @@ def _with_packages(name: str) -> list[str]:
     """A dotted name, and the packages it lies in."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
-
-
-def _imports_of(text: str) -> list[Imported]:
-    try:
-        return list(imports(parsed(text)))
-    except SyntaxError:
-        return []
 
 
 def _project(top: Path | None, tests: Path | None) -> Path:

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from agent.domain import File, Solution, Task, TestCase
 from agent.intake.asked.contradictions import contradiction
 from agent.intake.brought import PASTED, Brought, TestText
 from agent.intake.environment import (
-    imports_in,
     installed_modules,
-    missing_packages,
     nearest_module,
     site_folders,
     standard_modules,
 )
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.found.gathered import gathered
-from agent.intake.parsing import TOO_DEEP, Imported, imports, parsed, shortened, visible_names
+from agent.intake.parsing import (
+    TOO_DEEP,
+    imports,
+    is_import,
+    parsed,
+    shortened,
+    statements_of,
+    visible_names,
+)
 from agent.intake.program import line_of_end
 from agent.intake.project import laid_out
 from agent.intake.source import (
@@ -136,8 +142,8 @@ def task_of(brought: Brought) -> Intake:
     """A task from program text, words or both, with all tests that can be found in them.
 
     Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
-    not parse or test nothing, for packages that are not installed, and for code that is nested
-    too deeply to be read.
+    not parse or test nothing, and for code that is nested too deeply to be read. That a package
+    is missing the run shows.
     """
     try:
         return _made(brought.with_plain_lines())
@@ -154,7 +160,6 @@ def _made(brought: Brought) -> Intake:
     if brought.code is not None:
         _refuse_contradictions(found.tests, brought)
         _refuse_foreign(brought)
-        notices += _refuse_missing(brought)
         file = File(path=brought.entry, text=brought.code)
         solution = Solution(files=(file,), entry=brought.entry)
     end = line_of_end(brought.program) if brought.tests else None
@@ -173,22 +178,16 @@ def _made(brought: Brought) -> Intake:
 
 def _called(brought: Brought) -> str:
     """The file name by whose module pasted tests import names that the program defines."""
+    if brought.code is None:
+        return PASTED
     names = visible_names(brought.program)
     standing = standard_modules() | installed_modules(brought.sites)
     for test in brought.tests:
-        for one in _imports_of(test.text) if brought.code is not None else ():
-            if one.level or "." in one.module or one.module in standing:
-                continue
-            if one.name in names | {"", "*"}:
+        for one in imports(*statements_of(test.text)):
+            unknown = one.top and one.module == one.top and one.top not in standing
+            if unknown and one.name in names | {"", "*"}:
                 return f"{one.module}.py"
     return PASTED
-
-
-def _imports_of(text: str) -> list[Imported]:
-    try:
-        return list(imports(parsed(text)))
-    except SyntaxError:
-        return []
 
 
 def _refuse_unusable(brought: Brought) -> None:
@@ -231,30 +230,11 @@ def _refuse_foreign(brought: Brought) -> None:
     here = brought.beside | {stem, "solution"} | standard_modules()
     names = visible_names(brought.program)
     for test in brought.tests:
-        taken: dict[str, set[str]] = {}
-        for one in _imports_of(test.text):
-            if one.name:
-                taken.setdefault(one.module, set()).add(one.name)
-        for module, _, lazy in imports_in(test.text):
-            meant = module in taken and taken[module] <= names
-            if lazy or module in here or not (meant or nearest_module(module, [stem])):
-                continue
-            if module not in installed_modules(brought.sites):
+        for one in imports(*filter(is_import, statements_of(test.text))):
+            meant = one.name in names or nearest_module(one.top, [stem])
+            if one.top and meant and one.top not in here | installed_modules(brought.sites):
                 raise NotFixable(
                     "invalid_tests",
-                    f"{test.name} import {module}, but the program is called {stem}. Write: "
+                    f"{test.name} import {one.top}, but the program is called {stem}. Write: "
                     f"from {stem} import …",
                 )
-
-
-def _refuse_missing(brought: Brought) -> list[str]:
-    """Notices of packages that only a part needs; raises `NotFixable` for those that all needs."""
-    # Tests run under our own pytest, whatever the program's interpreter has.
-    own = {PurePosixPath(brought.entry).parts[0].removesuffix(".py"), "solution", "pytest"}
-    texts = [brought.program, *(test.text for test in brought.tests)]
-    texts += [file.text for file in brought.support if file.path.endswith(".py")]
-    missing = missing_packages(texts, brought.sites, brought.beside | own)
-    at_import = [one for one in missing if not one.lazy]
-    if at_import:
-        raise NotFixable("missing_package", " ".join(one.sentence for one in at_import[:3]))
-    return [f"{one.sentence} Only a part needs it; the rest is healed." for one in missing]

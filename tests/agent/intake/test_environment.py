@@ -8,64 +8,44 @@ from pathlib import Path
 
 import pytest
 
+from agent.domain import File, Task
 from agent.intake import BadInput, site_folders
-from agent.intake.environment import distance, missing_packages, nearest_module
-
-
-def names(text: str, **given) -> list[str]:
-    return [one.name for one in missing_packages([text], **given)]
+from agent.intake.environment import (
+    absent_package,
+    distance,
+    nearest_module,
+    standard_modules,
+)
 
 
 def test_a_package_that_is_not_there_is_named_with_its_pip_name():
-    (missing,) = missing_packages(["import os\n\nimport cv2.aruco\n"])
-
-    assert (missing.name, missing.line, missing.lazy) == ("cv2", 3, False)
-    assert "pip install opencv-python" in missing.sentence
+    assert "pip install opencv-python" in absent_package("cv2", Task())
 
 
-@pytest.mark.parametrize(("text", "missing"), [
-    ("import os, json.decoder\nfrom collections import abc\n", []),
-    ("from __future__ import annotations\n", []),
-    ("try:\n    import ujson as json\nexcept ImportError:\n    import json\n", []),
-    ("try:\n    import tomli\nexcept (ModuleNotFoundError, OSError):\n    tomli = None\n", []),
-    ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas\n", []),
-    ("from . import beside\n", []),
-    ("import maths\nimport colections\nimport jsno\nimport randon\n", []),
-    ("import urllib2, ConfigParser\n", []),
-    ("import ujson\nimport pathlib2\nimport regex\n", ["ujson", "pathlib2", "regex"]),
-    ("import scipy\ndef f(:\n", ["scipy"]),
-])
-def test_what_is_there_or_tried_or_misspelt_is_not_missing(text, missing):
-    assert names(text) == missing
-
-
-def test_what_is_installed_also_in_place_or_beside_is_there(tmp_path):
+def test_what_is_installed_also_in_place_or_beside_is_not_absent(tmp_path):
     (tmp_path / "polars").mkdir()
     (tmp_path / "orjson.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     (tmp_path / "six.py").write_text("")
     (tmp_path / "source" / "inplace").mkdir(parents=True)
     (tmp_path / "x.pth").write_text(f"import sys\n{tmp_path / 'source'}\n")
-    text = "import polars, orjson, six, scipy, beside, inplace\n"
+    task = Task(sites=(str(tmp_path),), support=(File(path="beside.py", text=""),))
+    names = ("polars", "orjson", "six", "inplace", "beside", "json", "scipy")
 
-    assert names(text, sites=[str(tmp_path)], support_names=["beside"]) == ["scipy"]
+    assert [name for name in names if absent_package(name, task)] == ["scipy"]
 
 
-@pytest.mark.parametrize(("text", "lazy"), [
-    ("def plot():\n    import matplotlib\n", True),
-    ("if three:\n    import _thread\nelse:\n    import thread2\n", True),
-    ("def plot():\n    import scipy\nimport scipy\n", False),
+@pytest.mark.parametrize(("name", "absent"), [
+    ("maths", False), ("colections", False), ("jsno", False), ("randon", False),
+    ("urllib2", False), ("ConfigParser", False), ("ujson", True), ("pathlib2", True),
+    ("regex", True),
 ])
-def test_an_import_inside_a_function_or_on_a_condition_is_lazy(text, lazy):
-    (missing,) = missing_packages([text])
-
-    assert missing.lazy is lazy
+def test_a_name_near_a_module_s_is_a_slip_unless_a_package_has_it(name, absent):
+    assert bool(absent_package(name, Task())) is absent
 
 
-def test_a_module_that_left_the_standard_library_says_so():
-    assert names("import cgi, asyncore\n", python_version=(3, 11)) == []
-    (missing,) = missing_packages(["import cgi\n"], python_version=(3, 13))
-
-    assert "3.13" in missing.sentence
+def test_a_module_that_left_the_standard_library_is_standard_until_then():
+    assert {"cgi", "asyncore"} <= standard_modules((3, 11))
+    assert "cgi" not in standard_modules((3, 13))
 
 
 @pytest.mark.parametrize("first, second, edits", [

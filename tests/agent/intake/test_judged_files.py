@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from agent.checks import check
-from agent.domain import File, Report
+from agent.domain import File, Report, Task
 from agent.intake import TestText, make_task, site_folders
+from agent.intake.failing.aside import outside
 from sandbox import open_sandbox
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -188,3 +189,10 @@ def test_a_plugin_that_a_file_names_is_no_reason_to_doubt_the_program() -> None:
     )
 
     assert judged(tests, support={"fix.py": fixture}).verdicts[0].passed
+
+
+def test_a_package_that_tests_need_and_that_is_missing_is_named() -> None:
+    report = judged("import nonesuch\nfrom calc import add\ndef test_a(): assert add(1, 1) == 3\n")
+
+    assert report.verdicts[0].message.startswith("ModuleNotFoundError: No module named 'nonesuch'")
+    assert "pip install nonesuch" in outside(report.verdicts[0], Task())
