@@ -9,7 +9,7 @@ their text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -130,18 +130,18 @@ class _Reader:
             for child in ast.iter_child_nodes(node):
                 self._child(child)
 
-    def _rows(self, node: FunctionNode) -> Iterator[tuple[ast.expr, ast.expr]]:
+    def _rows(self, node: FunctionNode) -> list[tuple[ast.expr, ast.expr]]:
         """The arguments of each turn of a parametrized test; one empty row for any other."""
         for decorator in node.decorator_list:
-            if called_name(decorator).endswith("parametrize") and isinstance(decorator, ast.Call):
-                names, rows = (literal(decorator.args[0]), self._turns(decorator.args[1])) if (
-                    len(decorator.args) > 1
-                ) else (None, None)
-                if rows and names and isinstance(names[0], str):
-                    aim = expression(names[0])
-                    yield from ((aim, row) for row in rows if aim is not None)
-                    return
-        yield ast.Tuple([], ast.Load()), ast.Tuple([], ast.Load())
+            match decorator:
+                case ast.Call(args=[ast.Constant(value=str(names)), rows, *_]) if (
+                    called_name(decorator).endswith("parametrize")
+                ):
+                    aim, turns = expression(names), self._turns(rows)
+                    if aim is not None and turns:
+                        return [(aim, row) for row in turns]
+        nothing = ast.Tuple([], ast.Load())
+        return [(nothing, nothing)]
 
     def _turns(self, items: ast.expr) -> Sequence[ast.expr] | None:
         """What a loop over literals goes through, in order; `None` where it is not known."""

@@ -160,7 +160,8 @@ def _value(node: ast.expr, answer: object) -> object:
         case ast.Call():
             return answer
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _told(_truth(_value(inner, answer)), denied=True)
+            truth = _truth(_value(inner, answer))
+            return _OPEN if truth is None else not truth
         case ast.BoolOp(op=kind, values=values):
             deciding = isinstance(kind, ast.Or)
             truths = [_truth(_value(one, answer)) for one in values]
@@ -170,7 +171,7 @@ def _value(node: ast.expr, answer: object) -> object:
         case ast.Compare(left=left, ops=ops, comparators=others):
             sides = [_value(one, answer) for one in (left, *others)]
             found = list(map(_compared, sides, ops, sides[1:]))
-            return False if False in found else _told(None if None in found else True)
+            return False if False in found else _OPEN if None in found else True
     known = literal(node)
     return known[0] if known else _OPEN
 
@@ -180,10 +181,6 @@ def _truth(value: object) -> bool | None:
     if value is _OPEN:
         return None
     return value is _TRUE or (value is not _FALSE and bool(value))
-
-
-def _told(truth: bool | None, *, denied: bool = False) -> object:
-    return _OPEN if truth is None else truth is not denied
 
 
 def _compared(left: object, kind: ast.cmpop, right: object) -> bool | None:
