@@ -60,9 +60,12 @@ def outside(verdict: Verdict, task: Task) -> str:
 
 def apart(report: Report, task: Task) -> Report:
     """A report of the program as it came, with a reason at each failure that is not its own."""
+    # A whole file often fails alike, and to look for a package takes a while.
+    failing = {(one.origin, one.message): one for one in report.verdicts if one.fails}
+    reasons = {key: outside(verdict, task) for key, verdict in failing.items()}
     return report.model_copy(update={"verdicts": tuple(
-        verdict.model_copy(update={"aside": outside(verdict, task)}) if verdict.fails else verdict
-        for verdict in report.verdicts
+        one.model_copy(update={"aside": reasons[one.origin, one.message]}) if one.fails else one
+        for one in report.verdicts
     )})
 
 
