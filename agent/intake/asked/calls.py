@@ -101,8 +101,12 @@ class _Reader:
             case ast.ClassDef(body=body):
                 self.statements(body)
             case ast.For(target=aim, iter=items, body=body, orelse=orelse):
-                for row in self._turns(items) or [None]:
-                    self._bind(aim, row or items, of_many=row is None)
+                rows = self._turns(items)
+                if not rows:
+                    self._bind(aim, items, of_many=True)
+                    self.statements(body)
+                for row in rows or ():
+                    self._bind(aim, row)
                     self.statements(body)
                 self.statements(orelse)
             case ast.Assign(targets=[aim], value=value):
