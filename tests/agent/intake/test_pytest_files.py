@@ -53,6 +53,9 @@ class Numbers(unittest.TestCase):
 class More(Numbers):
     def test_more(self): pass
 
+class Async(unittest.IsolatedAsyncioTestCase):
+    async def test_coroutine(self): pass
+
 class TestOff:
     __test__ = False
     def test_off(self): assert True
@@ -155,13 +158,3 @@ def test_coroutines_are_tests_and_lost_duplicates_are_named():
     assert nodes(text) == ["test_a", "test_b"]
     (twice,) = pytest_files.notices_of_file(text, "test_it.py")
     assert "test_a" in twice and "lines 1 and 2" in twice
-
-
-def test_a_coroutine_of_unittest_s_own_case_is_a_test():
-    text = (
-        "import unittest\n"
-        "class A(unittest.IsolatedAsyncioTestCase):\n"
-        "    async def test_a(self): self.assertTrue(await f())\n"
-    )
-
-    assert nodes(text) == ["A::test_a"]

@@ -125,20 +125,6 @@ AGREEMENT = {
         "assert tick() == 1\nassert tick() == 2\nassert tick() == 3\n",
         [True, False, False],
     ),
-    "a memo that ignores its argument": (
-        "memo = {}\ndef sq(x):\n    if x not in memo:\n        memo[x] = x * x\n"
-        "    return memo[x]\n",
-        "memo = {}\ndef sq(x):\n    if 0 not in memo:\n        memo[0] = x * x\n"
-        "    return memo[0]\n",
-        "assert sq(2) == 4\nassert sq(3) == 9\n",
-        [True, False],
-    ),
-    "a generator consumed step by step": (
-        "def up():\n    yield 1\n    yield 2\n",
-        "def up():\n    yield 1\n    yield 3\n",
-        "g = up()\nassert next(g) == 1\nassert next(g) == 2\n",
-        [True, False],
-    ),
     "a list changed in place by the function under test": (
         "def swap(x):\n    x[0], x[1] = x[1], x[0]\n    return x[0]\n",
         "def swap(x):\n    x[0] = x[1]\n    return x[0]\n",
