@@ -170,7 +170,7 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
         binds.add(node.name)
     # What is no part of the body: decorators, bases, defaults, annotations.
     for head in ast.iter_child_nodes(node):
-        if head not in body:
+        if head is not node.body and not isinstance(head, ast.stmt):
             _collect(head, reads, binds)
     if not isinstance(node, ast.ClassDef):
         inner_binds |= {one.arg for one in arguments_of(node)}
