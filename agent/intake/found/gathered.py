@@ -97,7 +97,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
     ]
     return [
         (None, one.model_copy(update={"file": test.path}) if test.path else one)
-        for one in tests_from_file(text, test.name, "user", around)
+        for one in tests_from_file(text, test.name, around)
     ]
 
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.domain import REST, Origin, Script, TestCase
+from agent.domain import REST, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
@@ -52,7 +52,7 @@ class Collected:
 
 
 def tests_from_file(
-    text: str, filename: str, origin: Origin = "user", surroundings: Collection[str] = ()
+    text: str, filename: str, surroundings: Collection[str] = ()
 ) -> tuple[TestCase, ...]:
     """The tests of a file that parses; raises `NotFixable` where pytest would find none.
 
@@ -67,9 +67,9 @@ def tests_from_file(
     file = filename if filename.endswith(".py") else ""
     sure = [entry.node for entry in entries if entry.sure]
     return (
-        *(Script(name=one, origin=origin, code=text, node=one, file=file) for one in sure),
+        *(Script(name=one, origin="user", code=text, node=one, file=file) for one in sure),
         Script(
-            name=f"{filename}::{REST}", origin=origin, code=text, node=REST, without=tuple(sure),
+            name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
             file=file,
         ),
     )

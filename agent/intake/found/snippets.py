@@ -25,10 +25,12 @@ from agent.intake.errors import NotFixable
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     called_name,
     checking_helpers,
     checks,
     dotted,
+    imports,
     is_definition,
     is_docstring,
     is_future_import,
@@ -93,35 +95,23 @@ class _Snippet:
     """One snippet taken apart; `tests` puts its checks together again."""
 
     def __init__(
-        self,
-        code: str,
-        origin: Origin,
-        body: Sequence[ast.stmt],
-        program: str,
+        self, code: str, origin: Origin, body: Sequence[ast.stmt], program: str,
         outer: frozenset[str],
     ) -> None:
         self.code = code
         self.origin: Origin = origin
         self.body = [node for node in _unguarded(body) if not is_docstring(node)]
-        self.program_names = frozenset[str]()
-        self.stateful = False
-        if program:
-            self.stateful = keeps_state(program)
-            self.program_names = visible_names(program)
+        self.program_names = visible_names(program)
+        self.stateful = keeps_state(program) or _answers_change(self.body)
         self.helpers = checking_helpers(body)
-        self.stateful = self.stateful or _answers_change(self.body)
         self.mutable = _mutable_names(self.body) | outer
-        self.imports = names_in(*(node for node in self.body if is_import(node))).binds
+        bound = list(imports(*filter(is_import, self.body)))
+        self.imports = {one.bound for one in bound}
         self.renamed = {
-            alias.asname
-            for node in self.body
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names
-            if alias.asname and alias.asname != alias.name
+            one.bound for one in bound if one.bound != (one.name or one.module.partition(".")[0])
         }
         self.definitions = {
-            node.name: node for node in toplevel(self.body)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            node.name: node for node in toplevel(self.body) if isinstance(node, Definition)
         }
 
     def tests(self) -> list[Located]:
@@ -251,16 +241,12 @@ class _Snippet:
 
     def source(self, node: ast.stmt) -> str:
         """The check's source; a bare comparison gets its `assert`."""
-        text = statement_source(self.code, node)
-        return f"assert {source_of(self.code, node.value)}" if (
-            isinstance(node, ast.Expr) and is_bare_check(node)
-        ) else text
+        if isinstance(node, ast.Expr) and is_bare_check(node):
+            return f"assert {source_of(self.code, node.value)}"
+        return statement_source(self.code, node)
 
     def whole(self) -> str:
-        return "\n".join(
-            self.source(node) if is_bare_check(node) else statement_source(self.code, node)
-            for node in self.body
-        )
+        return "\n".join(map(self.source, self.body))
 
     def script(self, name: str, code: str) -> Script:
         return Script(name=name, origin=self.origin, code=code,

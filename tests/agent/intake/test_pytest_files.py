@@ -131,7 +131,7 @@ def test_a_configuration_that_changes_what_is_found_leaves_all_to_the_rest() -> 
     text = "def test_a(): pass\n"
     conftest = "def pytest_collection_modifyitems(items): items[:] = []\n"
 
-    (rest,) = pytest_files.tests_from_file(text, "test_it.py", "user", [conftest])
+    (rest,) = pytest_files.tests_from_file(text, "test_it.py", [conftest])
 
     assert rest.name == "test_it.py::*"
 
