@@ -69,13 +69,18 @@ def is_legible(text: str) -> bool:
         return False
 
 
+def literal(node: ast.expr) -> tuple[object] | None:
+    """The value of an expression that is made of constants and displays of them only, alone in a
+    tuple; `None` for any other."""
+    try:
+        return (ast.literal_eval(node),)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
 def is_literal(node: ast.expr) -> bool:
     """Whether the expression is made of constants and displays of them only."""
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
+    return literal(node) is not None
 
 
 def expression(text: str) -> ast.expr | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.trees import MOST_LEVELS, levels, tree_of
+from agent.trees import MOST_LEVELS, is_literal, levels, tree_of
 
 NAME_LENGTH = 60
 TOO_DEEP = "the code is nested too deeply to be read"
@@ -41,49 +41,26 @@ def parsed(text: str) -> ast.Module:
         raise SyntaxError(str(error)) from None
 
 
-def too_deep(text: str) -> bool:
-    """Whether a text is Python that is nested too deeply to be read."""
-    try:
-        parsed(text)
-    except SyntaxError as error:
-        return error.msg == TOO_DEEP
-    return False
-
-
-def expression(text: str) -> ast.expr | None:
-    """The text as one expression, or `None` when it is none."""
-    try:
-        body = parsed(f"(\n{text}\n)").body
-    except SyntaxError:
-        return None
-    if len(body) == 1 and isinstance(body[0], ast.Expr):
-        return body[0].value
-    return None
-
-
 def where(error: SyntaxError) -> str:
     """`line 3: '(' was never closed`, or the message alone when there is no line."""
     return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
 
 
+def _segment(text: str, node: ast.AST) -> str | None:
+    """What `ast.get_source_segment` gives, without reading the whole text at every call."""
+    if not isinstance(node, (ast.expr, ast.stmt)) or node.end_lineno is None:
+        return None
+    lines = _encoded_lines(text)[node.lineno - 1 : node.end_lineno]
+    if len(lines) <= node.end_lineno - node.lineno:
+        return None
+    lines[-1] = lines[-1][: node.end_col_offset]
+    lines[0] = lines[0][node.col_offset :]
+    return b"\n".join(lines).decode("utf-8", "surrogatepass")
+
+
 @lru_cache(maxsize=8)
 def _encoded_lines(text: str) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") for line in text.split("\n")]
-
-
-def _segment(text: str, node: ast.AST) -> str | None:
-    """What `ast.get_source_segment` gives, without reading the whole text at every call."""
-    lines = _encoded_lines(text)
-    if not isinstance(node, (ast.expr, ast.stmt)) or node.end_lineno is None:
-        return None
-    first, start = node.lineno, node.col_offset
-    last, end = node.end_lineno, node.end_col_offset
-    if last > len(lines):
-        return None
-    if first == last:
-        return lines[first - 1][start:end].decode("utf-8", "surrogatepass")
-    parts = [lines[first - 1][start:], *lines[first : last - 1], lines[last - 1][:end]]
-    return b"\n".join(parts).decode("utf-8", "surrogatepass")
 
 
 def source_of(text: str, node: ast.AST) -> str:
@@ -97,15 +74,11 @@ def source_of(text: str, node: ast.AST) -> str:
 def statement_source(text: str, node: ast.stmt) -> str:
     """A statement's source with decorators, moved to column 0."""
     found = _segment(text, node)
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-    if found is None:
-        return ast.unparse(node)
-    if node.col_offset == 0 and first == node.lineno:
-        return found
-    if first < node.lineno and node.col_offset == 0:
-        return "\n".join(text.split("\n")[first - 1 : node.lineno - 1]) + "\n" + found
     # Moving an indented block may change text inside triple quotes; the tree keeps it.
-    return found if "\n" not in found else ast.unparse(node)
+    if found is None or (node.col_offset and "\n" in found):
+        return ast.unparse(node)
+    decorators = text.split("\n")[lines_of(node).start - 1 : node.lineno - 1]
+    return "\n".join([*decorators, found])
 
 
 def lines_of(node: ast.stmt) -> range:
@@ -190,56 +163,70 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
     """A function or class: its head belongs to the outer level, its body has its own names."""
     inner_reads: set[str] = set()
     inner_binds: set[str] = set()
-    if isinstance(node, ast.Lambda):
-        _collect(node.body, inner_reads, inner_binds)
-    else:
-        binds.add(node.name)
-        for head in node.decorator_list:
-            _collect(head, reads, binds)
-        for statement in node.body:
-            _collect(statement, inner_reads, inner_binds)
-    if isinstance(node, ast.ClassDef):
-        for head in [*node.bases, *(keyword.value for keyword in node.keywords)]:
-            _collect(head, reads, binds)
-    else:
-        arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        every += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
-        inner_binds |= {argument.arg for argument in every}
-        for default in [*arguments.defaults, *(d for d in arguments.kw_defaults if d)]:
-            _collect(default, reads, binds)
-        if not isinstance(node, ast.Lambda):
-            for note in [*(argument.annotation for argument in every), node.returns]:
-                if note is not None:
-                    _collect(note, reads, binds)
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
+    for part in body:
+        _collect(part, inner_reads, inner_binds)
+    if not isinstance(node, ast.Lambda):
+        binds.add(node.name)
+    # What is no part of the body: decorators, bases, defaults, annotations.
+    for head in ast.iter_child_nodes(node):
+        if head is not node.body and not isinstance(head, ast.stmt):
+            _collect(head, reads, binds)
+    if not isinstance(node, ast.ClassDef):
+        inner_binds |= {one.arg for one in arguments_of(node)}
     shared = {
         name
-        for statement in body
-        for inner in own_walk(statement)
-        if isinstance(inner, ast.Global)
+        for part in body for inner in own_walk(part) if isinstance(inner, ast.Global)
         for name in inner.names
     }
     reads |= (inner_reads - inner_binds) | shared
 
 
-def toplevel(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def arguments_of(node: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """What a function takes, in any way."""
+    return [one for one in ast.iter_child_nodes(node.args) if isinstance(one, ast.arg)]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A name that an import binds."""
+
+    module: str
+    """Dotted, as it is written; without the dots of a relative import."""
+    name: str
+    """What is taken from the module; empty for the module itself."""
+    bound: str
+    level: int = 0
+    """The dots of a relative import."""
+
+    @property
+    def top(self) -> str:
+        """The first part of the module; a relative import has none."""
+        return "" if self.level else self.module.partition(".")[0]
+
+
+def imports(*nodes: ast.AST) -> Iterator[Imported]:
+    """All imports in these nodes, those in functions and on conditions too."""
+    for node in (inner for one in nodes for inner in ast.walk(one)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Imported(alias.name, "", alias.asname or alias.name.partition(".")[0])
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield Imported(
+                    node.module or "", alias.name, alias.asname or alias.name, node.level
+                )
+
+
+def toplevel(body: Iterable[ast.AST]) -> Iterator[ast.stmt]:
     """The statements of the module's own level, those inside `if`, `try`, `with` included."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, _DEFINITIONS):
-            for block in blocks(statement):
-                yield from toplevel(block)
-
-
-def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement."""
-    for field in ("body", "orelse", "finalbody"):
-        inner = getattr(statement, field, None)
-        if isinstance(inner, list) and inner:
-            yield inner
-    for part in [*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
-        yield part.body
+    for node in body:
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and not isinstance(
+            node, _DEFINITIONS
+        ):
+            yield from toplevel(ast.iter_child_nodes(node))
 
 
 def own_walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -252,10 +239,6 @@ def own_walk(node: ast.AST) -> Iterator[ast.AST]:
 
 def is_definition(node: ast.AST) -> bool:
     return isinstance(node, _DEFINITIONS)
-
-
-def is_function(node: ast.AST) -> bool:
-    return isinstance(node, _FUNCTIONS)
 
 
 def is_import(node: ast.AST) -> bool:
@@ -289,6 +272,13 @@ def called_name(node: ast.AST) -> str:
     return dotted(node.func) if isinstance(node, ast.Call) else ""
 
 
+def is_plain_call(node: ast.AST | None) -> bool:
+    """A call by a bare name with literal arguments."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and all(
+        map(is_literal, node.args)
+    ) and all(one.arg is not None and is_literal(one.value) for one in node.keywords)
+
+
 def dotted(node: ast.AST) -> str:
     """`a.b.c` for such a chain of names, else empty."""
     match node:
@@ -316,28 +306,18 @@ def checks(node: ast.AST, helpers: Iterable[str] = ()) -> bool:
     return any(_is_check(inner, frozenset(helpers)) for inner in own_walk(node))
 
 
+_CHECKING = re.compile(r"assert[_A-Z]|assert$|fail$|fail[A-Z]|(raises|warns|deprecated_call)$")
+
+
 def _is_check(node: ast.AST, helpers: frozenset[str]) -> bool:
     match node:
-        case ast.Assert():
+        case ast.Assert() | ast.Raise(
+            exc=ast.Name("AssertionError") | ast.Call(func=ast.Name("AssertionError"))
+        ):
             return True
-        case ast.Raise(exc=ast.Name(id="AssertionError")):
-            return True
-        case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError"))):
-            return True
-        case ast.Call():
-            name = called_name(node)
-            last = name.rpartition(".")[2]
-            if isinstance(node.func, ast.Attribute) and not last:
-                last = node.func.attr
-            return (
-                name in helpers
-                or last in helpers
-                or bool(re.match(r"assert[_A-Z]|assert$|fail$|fail[A-Z]", last))
-                or last in ("raises", "warns", "deprecated_call", "check_output")
-                or name.endswith("testing.assert_")
-            )
-        case _:
-            return False
+        case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)):
+            return last in helpers or last == "check_output" or bool(_CHECKING.match(last))
+    return False
 
 
 def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
@@ -406,7 +386,3 @@ def _statements_of_broken(text: str) -> Iterator[ast.stmt]:
             break
         else:
             index += 1
-
-
-def any_node(node: ast.AST, test: Callable[[ast.AST], bool]) -> bool:
-    return any(test(inner) for inner in ast.walk(node))

@@ -17,19 +17,20 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
-from agent.domain import Origin, Script, TestCase
-from agent.intake.effects import changed_by
+from agent.domain import Script, TestCase
+from agent.intake.found.borrowing import import_line, with_line
+from agent.intake.found.effects import changed_by
+from agent.intake.found.pytest_files import Collected, collected, is_fixture, needs_plugin
+from agent.intake.found.snippets import Located, located_tests
 from agent.intake.parsing import (
     Definition,
-    any_node,
     called_name,
     checking_helpers,
     checks,
     dotted,
+    imports,
     is_definition,
-    is_docstring,
     is_future_import,
     is_import,
     is_main_guard,
@@ -40,8 +41,6 @@ from agent.intake.parsing import (
     statements_of,
     toplevel,
 )
-from agent.intake.pytest_files import Collected, collected, is_fixture, needs_plugin
-from agent.intake.snippets import located_tests
 
 _SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
 _ENDING = ("sys.exit", "exit", "quit")
@@ -52,15 +51,10 @@ _PYTEST_FIXTURES = frozenset({
 })
 
 
-def tests_from_program(text: str, entry: str = "solution.py") -> tuple[TestCase, ...]:
-    """The program's own asserts and test functions, in its order."""
+def tests_from_program(text: str, entry: str = "solution.py") -> tuple[Located, ...]:
+    """The program's own asserts, each with its line, and its test functions, in its order."""
     body = statements_of(text)
-    return (*(test for _, test in _asserts(text, body)), *_functions(text, body, entry))
-
-
-def lines_of_asserts(text: str) -> dict[str, int]:
-    """Test name to the line of the own assert that it was taken from."""
-    return {test.name: line for line, test in _asserts(text, statements_of(text))}
+    return (*_asserts(text, body), *((None, test) for test in _functions(text, body, entry)))
 
 
 def line_of_end(text: str) -> int | None:
@@ -77,19 +71,18 @@ def line_of_end(text: str) -> int | None:
 
 def protected_lines(text: str) -> frozenset[int]:
     """Lines of the user's own asserts and test functions, which no edit may touch."""
-    return frozenset(
-        line for node in _own_tests(text, statements_of(text)) for line in lines_of(node)
-    )
+    return frozenset(line for node in own_tests(text) for line in lines_of(node))
 
 
 def own_tests(text: str) -> list[ast.stmt]:
     """The statements of the user's own tests, in the program's order."""
-    return _own_tests(text, statements_of(text))
+    body = statements_of(text)
+    return sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno)
 
 
 def untouched(before: str, after: str) -> bool:
     """Whether every own test of `before` stands in `after`, in the same order."""
-    wanted = [ast.dump(node) for node in _own_tests(before, statements_of(before))]
+    wanted = [ast.dump(node) for node in own_tests(before)]
     waiting = iter(ast.dump(node) for node in toplevel(statements_of(after)))
     return all(test in waiting for test in wanted)
 
@@ -108,11 +101,7 @@ def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def _own_tests(text: str, body: list[ast.stmt]) -> list[ast.stmt]:
-    return sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno)
-
-
-def _asserts(text: str, body: list[ast.stmt]) -> list[tuple[int, TestCase]]:
+def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
     """Each own assert with what it needs, read as a snippet about the program."""
     part = set(map(id, _test_part(body)))
     flat = [
@@ -120,31 +109,25 @@ def _asserts(text: str, body: list[ast.stmt]) -> list[tuple[int, TestCase]]:
         for node in body if id(node) not in part
         for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
     ]
-    wanted = [
-        node for node in own_asserts(flat)
-        if not any(_reads_surroundings(inner) for inner in ast.walk(node))
-    ]
+    wanted = [node for node in own_asserts(flat) if not _reads_surroundings(node)]
     if not wanted:
         return []
-    kept = _repeated(flat, wanted, text)
-    code = _laid_out(text, kept)
+    code = _laid_out(text, _repeated(flat, wanted))
     made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
-    return list(located_tests(code, "user", text, made))
+    return located_tests(code, "user", text, made)
 
 
 def _is_plain(node: ast.stmt) -> bool:
     return not is_definition(node) and not is_import(node)
 
 
-def _repeated(
-    flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt], text: str
-) -> list[ast.stmt]:
+def _repeated(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The asserts, and the statements that each test must repeat, in order.
 
     Where a value stays as it was at the assert, the program's own is judged. Where a later
     statement changes it, the test makes it anew.
     """
-    changing = _changing_later(flat, wanted, text)
+    changing = _changing_later(flat, wanted)
     needed: set[str] = set()
     kept: list[ast.stmt] = []
     for node in reversed(flat):
@@ -155,38 +138,24 @@ def _repeated(
         elif is_import(node):
             if _is_standard(node) and names.binds & needed:
                 kept.append(node)
-        elif _is_plain(node) and _can_be_repeated(node) and (
-            changed_by(node, text) & needed & changing
+        elif _is_plain(node) and not _reads_surroundings(node) and (
+            changed_by(node) & needed & changing
         ):
             kept.append(node)
             needed |= names.reads
     return kept[::-1]
 
 
-def _changing_later(
-    flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt], text: str
-) -> frozenset[str]:
-    """Names that a statement after the first assert that needs them may change, and names
-    that such values are made of and that change too."""
-    first_need: dict[str, int] = {}
-    for index, node in enumerate(flat):
-        if node in wanted:
-            for name in names_in(node).reads:
-                first_need.setdefault(name, index)
+def _changing_later(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that a statement after the first assert that needs them may change."""
+    needed: set[str] = set()
     changing: set[str] = set()
-    for index, node in enumerate(flat):
-        if node not in wanted and _is_plain(node):
-            changing |= {
-                name for name in changed_by(node, text)
-                if name in first_need and first_need[name] < index
-            }
+    for node in flat:
+        if node in wanted:
+            needed |= names_in(node).reads
+        elif _is_plain(node):
+            changing |= changed_by(node) & needed
     return frozenset(changing)
-
-
-def _can_be_repeated(node: ast.stmt) -> bool:
-    return not is_docstring(node) and not any(
-        _reads_surroundings(inner) for inner in ast.walk(node)
-    )
 
 
 def _laid_out(text: str, kept: Sequence[ast.stmt]) -> str:
@@ -199,17 +168,16 @@ def _laid_out(text: str, kept: Sequence[ast.stmt]) -> str:
 
 
 def _reads_surroundings(node: ast.AST) -> bool:
-    return called_name(node) in _SURROUNDINGS or dotted(node) in (
-        "sys.argv", "sys.stdin", "os.environ", "sys.exit"
+    return any(
+        called_name(one) in _SURROUNDINGS or dotted(one) in (
+            "sys.argv", "sys.stdin", "os.environ", "sys.exit"
+        )
+        for one in ast.walk(node)
     )
 
 
 def _is_standard(node: ast.AST) -> bool:
-    if isinstance(node, ast.Import):
-        return all(alias.name.partition(".")[0] in sys.stdlib_module_names for alias in node.names)
-    return isinstance(node, ast.ImportFrom) and not node.level and (
-        (node.module or "").partition(".")[0] in sys.stdlib_module_names
-    )
+    return all(one.top in sys.stdlib_module_names for one in imports(node))
 
 
 def _own_functions(body: list[ast.stmt]) -> list[Collected]:
@@ -227,8 +195,9 @@ def _own_functions(body: list[ast.stmt]) -> list[Collected]:
             continue
         if entry.owner is None and not re.match(r"test(_|$)", entry.function.name):
             continue
-        needs = _required(entry) - fixtures - _parameters(entry)
-        if not needs:
+        # A decorator may give it its arguments.
+        decorated = entry.function.decorator_list or (entry.owner and entry.owner.decorator_list)
+        if decorated or _required(entry) <= fixtures:
             found.append(entry)
     return found
 
@@ -240,22 +209,6 @@ def _required(entry: Collected) -> frozenset[str]:
     if entry.owner is not None:
         required = required[1:]
     return frozenset(argument.arg for argument in required)
-
-
-def _parameters(entry: Collected) -> frozenset[str]:
-    """Names that decorators provide: `parametrize`, hypothesis' `given`, mock's `patch`."""
-    decorators = [*entry.function.decorator_list,
-                  *(entry.owner.decorator_list if entry.owner else ())]
-    names: set[str] = set()
-    for decorator in decorators:
-        if not isinstance(decorator, ast.Call):
-            continue
-        last = called_name(decorator).rpartition(".")[2]
-        if last == "parametrize" and decorator.args:
-            names |= set(re.findall(r"\w+", ast.unparse(decorator.args[0])))
-        elif last in ("given", "patch", "object"):
-            names |= _required(entry)
-    return frozenset(names)
 
 
 def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -294,7 +247,7 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
 def _serves_tests(node: ast.stmt) -> bool:
     """A table or value, or a function that asserts; other functions are the program."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return not any_node(node, lambda inner: isinstance(inner, ast.Lambda))
+        return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
     return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
         checks(statement) for statement in node.body
     )
@@ -306,9 +259,8 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
     if not entries:
         return []
     code = _test_file(text, body, entry)
-    origin: Origin = "user"
     return [
-        Script(name=e.node, origin=origin, code=code, node=e.node, file=entry) for e in entries
+        Script(name=e.node, origin="user", code=code, node=e.node, file=entry) for e in entries
     ]
 
 
@@ -329,15 +281,5 @@ def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
     )
     shown = {line for node in kept for line in lines_of(node)}
     lines = [line if n in shown else "" for n, line in enumerate(text.split("\n"), start=1)]
-    if not imported:
-        return "\n".join(lines)
-    stem = PurePosixPath(entry).stem
-    module = stem if stem.isidentifier() else "solution"
-    head = f"from {module} import {', '.join(imported)}"
-    future = max((node.lineno for node in body if is_future_import(node)), default=0)
-    first = min(lines_of(node).start for node in part)
-    free = next((n for n in range(future, first - 1) if not lines[n].strip()), None)
-    if free is None:
-        return "\n".join([*lines[:future], head, *lines[future:]])
-    lines[free] = head
-    return "\n".join(lines)
+    code = "\n".join(lines)
+    return with_line(code, import_line(entry, ", ".join(imported))) if imported else code

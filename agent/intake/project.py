@@ -7,21 +7,22 @@ helpers, conftest files and data; pytest's configuration comes to the top.
 
 from __future__ import annotations
 
-import ast
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agent.domain import File
-from agent.intake.environment import MOST_SIBLINGS, sibling_files, without_cookie
 from agent.intake.errors import BadInput
-from agent.intake.parsing import parsed
-from agent.intake.source import read_source
+from agent.intake.parsing import imports, statements_of
+from agent.intake.source import text_beside
 from agent.pytest_settings import CONFIGURATIONS
 
+MOST_MODULES = 50
+MOST_DATA = 200
 MOST_BYTES = 1_000_000
-"""Of files that are no modules."""
+"""Of modules, and as much of other files."""
 MOST_APART = 3
 """A module and its tests belong to one project where so few folders lead to what holds both."""
 MOST_SEEN = 2_000
@@ -54,42 +55,38 @@ def laid_out(
     tests = tests.absolute() if tests is not None else None
     top = _import_top(module, module_text, tests, tests_text) if module is not None else None
     project = _project(top, tests)
-    shelf = _Shelf(project, top or project)
+    shelf = Shelf(project, top or project)
+    texts: dict[Path, str] = {}
     if tests is not None:
         texts = {tests: tests_text}
         if top is not None:
-            shelf.read(_configuration(tests.parent), "")
+            shelf.take(_configuration(tests.parent), to_top=True)
         for folder in _between(project, tests.parent):
-            texts |= {
-                path: text for name in ("conftest.py", "__init__.py")[: 1 + (folder != project)]
-                if (text := shelf.read(folder / name)) is not None
-                for path in [folder / name]
-            }
+            for name in ("conftest.py", "__init__.py")[: 1 + (folder != project)]:
+                if (text := shelf.take(folder / name)) is not None:
+                    texts[folder / name] = text
         texts |= shelf.imported(_outside_packages(tests.parent), texts)
         if project != top:
             texts |= shelf.imported(project, texts)
-        shelf.mentioned(tests.parent, [*_below(tests.parent)], texts.values())
-        shelf.mentioned(project, [*_within(project)], texts.values())
-    else:
-        texts = {}
+        shelf.mentioned(tests.parent, _below(tests.parent), texts.values())
+        shelf.mentioned(project, _within(project), texts.values())
     if module is not None and top is not None:
-        texts = {module: module_text} | texts
-        shelf.imported(top, texts)
-    own = {path for path in (module, tests) if path is not None}
+        shelf.imported(top, {module: module_text} | texts)
     return Project(
         entry=shelf.place(module) if module is not None else "",
         tests=shelf.place(tests) if tests is not None else "",
-        support=tuple(file for path, file in shelf.files.items() if path not in own),
+        support=tuple(file for path, file in shelf.files.items() if path not in (module, tests)),
         notices=tuple(dict.fromkeys(shelf.notices)),
     )
 
 
-class _Shelf:
-    """Files of the project by their path on this machine, with that in the layout."""
+class Shelf:
+    """Files of a project by their path on this machine, with that in the layout."""
 
     def __init__(self, project: Path, top: Path) -> None:
         self._project = project
         self._top = top
+        self._bytes = 0
         self.files: dict[Path, File] = {}
         self.notices: list[str] = []
 
@@ -99,28 +96,40 @@ class _Shelf:
         folder = self._top if path.is_relative_to(self._top) else self._project
         return path.relative_to(folder).as_posix()
 
-    def read(self, path: Path | None, place: str | None = None) -> str | None:
-        """Takes a file along, by default to its place, and `""` to the top; its text, or `None`
-        where there is none."""
+    def take(self, path: Path | None, *, to_top: bool = False) -> str | None:
+        """Takes a file along, to its place or to the top; its text, or `None` where there is
+        none."""
         if path is None or not path.is_file():
             return None
         try:
-            text = without_cookie(read_source(path, allow_empty=True).text)
+            text = text_beside(path)
         except BadInput as error:
             self.notices.append(f"{path.name} is left out: {error}")
             return None
-        self.files[path] = File(path=path.name if place == "" else self.place(path), text=text)
+        self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
         return text
 
-    def imported(self, folder: Path, texts: Mapping[Path, str]) -> dict[Path, str]:
+    def imported(
+        self, folder: Path, texts: Mapping[Path, str], *, most: int = MOST_MODULES
+    ) -> dict[Path, str]:
         """Takes along what these files import from the folder, directly or through each other."""
-        known = {os.path.relpath(path, folder): text for path, text in texts.items()}
-        found, notices = sibling_files(folder, known)
-        self.notices += notices
-        taken = {folder / file.path: file.text for file in found}
-        self.files |= {
-            path: File(path=self.place(path), text=text) for path, text in taken.items()
-        }
+        taken: dict[Path, str] = {}
+        seen = set(texts)
+        waiting = [name for path, text in texts.items() for name in _wanted(text, path, folder)]
+        for name in waiting:  # it grows
+            for path in _candidates(folder, name):
+                if path in seen:
+                    continue
+                seen.add(path)
+                if len(taken) >= most or self._bytes > MOST_BYTES:
+                    self.notices.append(
+                        f"{path.name} is left out: too many or too large files beside it; name "
+                        "those needed with --with"
+                    )
+                elif (text := self.take(path)) is not None:
+                    taken[path] = text
+                    self._bytes += len(text)
+                    waiting += _wanted(text, path, folder)
         return taken
 
     def mentioned(self, folder: Path, paths: Iterable[Path], texts: Iterable[str]) -> None:
@@ -136,7 +145,7 @@ class _Shelf:
                 self.notices.append(f"{path.name} is left out: {error.strerror}")
                 continue
             total, count = total + len(text), count + 1
-            if total > MOST_BYTES or count > MOST_SIBLINGS * 4:
+            if total > MOST_BYTES or count > MOST_DATA:
                 self.notices.append(
                     f"{path.name} and more files beside the tests are left out: they are too many "
                     "or too large; name those needed with --with"
@@ -145,9 +154,40 @@ class _Shelf:
             self.files[path] = File(path=self.place(path), text=text)
 
 
+def _wanted(text: str, path: Path, folder: Path) -> list[str]:
+    """Dotted names that the text of a file imports, seen from the folder."""
+    package = Path(os.path.relpath(path, folder)).parts[:-1]
+    names = []
+    for one in imports(*statements_of(text)):
+        above = package[: len(package) + 1 - one.level] if one.level else ()
+        base = ".".join([*above, *filter(None, [one.module])])
+        names += [base, f"{base}.{one.name}".strip(".")] if one.name else [base]
+    return names
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """Files that importing the dotted name may read: a module, and the packages above it."""
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts) or parts[0] in sys.builtin_module_names:
+        return
+    for part in parts:
+        if (folder / f"{part}.py").is_file() and not (folder / part / "__init__.py").is_file():
+            yield folder / f"{part}.py"
+            return
+        folder = folder / part
+        if not folder.is_dir():
+            return
+        if (folder / "__init__.py").is_file():
+            yield folder / "__init__.py"
+
+
 def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) -> Path:
     """The folder that the module is imported from, by what its tests import."""
-    names = {*_absolute(tests_text)}
+    of_tests = list(imports(*statements_of(tests_text)))
+    names = {
+        end for one in of_tests if not one.level
+        for end in _with_packages(f"{one.module}.{one.name}".strip("."))
+    }
     parts = module.with_suffix("").parts
     if parts[-1] == "__init__":
         parts = parts[:-1]
@@ -156,11 +196,17 @@ def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) ->
             return Path(*parts[:-length])
     top = _outside_packages(module.parent)
     package = module.relative_to(top).parts[0]
-    if module.name == "__init__.py" or _is_relative(text):
+    if module.name == "__init__.py" or any(one.level for one in imports(*statements_of(text))):
         return top
     within = tests is not None and tests.is_relative_to(top / package)
-    named = package in names or (within and _is_relative(tests_text))
+    named = package in names or (within and any(one.level for one in of_tests))
     return top if named else module.parent
+
+
+def _with_packages(name: str) -> list[str]:
+    """A dotted name, and the packages it lies in."""
+    parts = name.split(".")
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def _project(top: Path | None, tests: Path | None) -> Path:
@@ -231,30 +277,6 @@ def _is_named(path: Path, words: str) -> bool:
     return any(f"{end}{quote}" in words for end in ends for quote in "\"'") or any(
         f"{quote}{part}" in words for part in path.parts[:-1] for quote in "\"'/"
     )
-
-
-def _is_relative(text: str) -> bool:
-    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in _nodes(text))
-
-
-def _absolute(text: str) -> Iterator[str]:
-    """Dotted names that a text imports, and the packages they lie in."""
-    for node in _nodes(text):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[: end + 1]) for end in range(len(parts)))
-
-
-def _nodes(text: str) -> Iterator[ast.AST]:
-    try:
-        yield from ast.walk(parsed(text))
-    except SyntaxError:
-        return
 
 
 def module_stem(entry: str) -> str:

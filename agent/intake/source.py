@@ -8,11 +8,12 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
+import re
 import sys
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from agent.intake.errors import BadInput
 
@@ -59,9 +60,9 @@ class SourceFile:
             ) from None
 
     def _with_ends(self, text: str) -> str:
-        before = self.raw[len(self.bom) :].decode(self.encoding)
-        old = _lines(before)
-        kept = [(_body(line), _end(line)) for line in old]
+        # Only the three line ends of Python end a line.
+        old = io.StringIO(self.raw[len(self.bom) :].decode(self.encoding), newline="")
+        kept = [(body := line.rstrip("\r\n"), line[len(body) :]) for line in old]
         if len({end for _, end in kept if end}) <= 1:
             return text.replace("\n", self.newline)
         new = text.split("\n")
@@ -73,19 +74,6 @@ class SourceFile:
         return "".join(line + end for line, end in zip(new[:-1], ends, strict=False)) + new[-1]
 
 
-def _lines(text: str) -> list[str]:
-    """Lines with their ends, where only the three line ends of Python end one."""
-    return list(io.StringIO(text, newline=""))
-
-
-def _body(line: str) -> str:
-    return line.rstrip("\r\n")
-
-
-def _end(line: str) -> str:
-    return line[len(_body(line)) :]
-
-
 def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> SourceFile:
     """The text of a file, or of standard input for `-`; raises `BadInput` saying what to do."""
     if path == "-":
@@ -94,7 +82,7 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
         if path.is_dir():
             raise BadInput(f"{path} is a folder. Name one Python file in it.")
         with path.open("rb") as file:
-            raw = _bounded(file)
+            raw = file.read(LARGEST_BYTES + 1)
     except FileNotFoundError:
         raise BadInput(f"{path} does not exist.{_hint(path)}") from None
     except PermissionError:
@@ -105,8 +93,16 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
     return from_bytes(raw, path, allow_empty=allow_empty)
 
 
-def _bounded(file: BinaryIO) -> bytes:
-    return file.read(LARGEST_BYTES + 1)
+_COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
+
+
+def text_beside(path: Path) -> str:
+    """The text of a file beside the program, as it is laid down: its coding cookie, if any, says
+    UTF-8. Raises `BadInput`."""
+    lines = read_source(path, allow_empty=True).text.split("\n", 2)
+    for index, line in enumerate(lines[:2]):
+        lines[index] = _COOKIE.sub(r"\1utf-8", line)
+    return "\n".join(lines)
 
 
 def _hint(path: Path) -> str:

@@ -16,7 +16,7 @@ from agent.domain import (
     Task,
     Verdict,
 )
-from agent.intake.aside import apart, aside_words, faithful, outside, remaining
+from agent.intake.failing.aside import apart, aside_words, faithful, outside, remaining
 
 CODE = "import lazy_thing\ndef test_a(): pass\n"
 ONE = Script(name="test_a", origin="user", code=CODE, node="test_a")
@@ -58,7 +58,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize(("message", "word"), OUTSIDE.items(), ids=OUTSIDE)
 def test_a_failure_of_the_surroundings_is_told_by_its_words(message: str, word: str) -> None:
-    assert word in outside(seen("test_a", message=message), TASK, ())
+    assert word in outside(seen("test_a", message=message), TASK)
 
 
 @pytest.mark.parametrize("message", [
@@ -72,7 +72,7 @@ def test_a_failure_of_the_surroundings_is_told_by_its_words(message: str, word: 
     "it came to no end",
 ])
 def test_what_may_be_the_programs_own_failure_is_not_set_aside(message: str) -> None:
-    assert outside(seen("test_a", message=message), TASK, ()) == ""
+    assert outside(seen("test_a", message=message), TASK) == ""
 
 
 def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
@@ -80,9 +80,9 @@ def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
     failing = seen("f(1)", origin="doctest")
     beside = TASK.model_copy(update={"tests": (ONE, example)})
 
-    assert "--doctests" in outside(failing, beside, ())
-    assert outside(failing, beside.model_copy(update={"doctests": True}), ()) == ""
-    assert outside(failing, TASK.model_copy(update={"tests": (example,)}), ()) == ""
+    assert "--doctests" in outside(failing, beside)
+    assert outside(failing, beside.model_copy(update={"doctests": True})) == ""
+    assert outside(failing, TASK.model_copy(update={"tests": (example,)})) == ""
 
 
 def test_what_is_set_aside_neither_fails_nor_passes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.intake import TestText, make_task, paste
-from agent.intake.borrowing import borrowed
+from agent.intake.found.borrowing import borrowed
 
 FACT = "def fact(n):\n    return n\n"
 STAR = "from calc import *"

@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from agent import intake
 from agent.domain import Example, Raises
+from agent.intake.found import doctests
 
 # Each program has doctests of one style; `broken` makes it wrong where doctest would notice.
 PROGRAMS = {
@@ -73,7 +73,7 @@ def doctest_fails(program: str) -> bool:
 @pytest.mark.parametrize("program, change", PROGRAMS.values(), ids=PROGRAMS)
 def test_verdicts_agree_with_doctest(program, change, outcomes):
     broken = program.replace(*change)
-    tests = intake.tests_from_doctests(program)
+    tests = doctests.tests_from_doctests(program)
 
     assert broken != program and tests
     assert {test.origin for test in tests} == {"doctest"}
@@ -81,46 +81,41 @@ def test_verdicts_agree_with_doctest(program, change, outcomes):
     assert doctest_fails(broken) and not all(outcomes(broken, tests))
 
 
-def test_a_call_that_returns_a_literal_is_an_example():
-    tests = intake.tests_from_doctests(PROGRAMS["values"][0])
+RAISING = (
+    'def f(x):\n    """\n    >>> f(1)\n    Traceback (most recent call last):\n    KeyError\n'
+    '    """\n    raise KeyError\n'
+)
+UNFINISHED = 'def f(x)\n    """Doubles.\n\n    >>> f(2)\n    4\n    """\n    return x\n'
 
-    assert tests[0] == Example(name="sq(3)", origin="doctest", call="sq(3)", expected="9")
+
+@pytest.mark.parametrize(("program", "found"), [
+    (PROGRAMS["values"][0], [
+        Example(name="sq(3)", origin="doctest", call="sq(3)", expected="9"),
+        Example(name="sq(-2)", origin="doctest", call="sq(-2)", expected="4"),
+    ]),
+    (RAISING, [Raises(name="f(1)", origin="doctest", call="f(1)", exception="KeyError")]),
+    ('def f():\n    """\n    >>> f()  # doctest: +SKIP\n    3\n    >>> x = 2\n    """\n', []),
+])
+def test_a_call_with_a_literal_answer_or_an_exception_is_told_as_such(program, found):
+    assert list(doctests.tests_from_doctests(program)) == found
+
+
+def test_doctests_of_a_program_that_does_not_parse_are_found():
+    (test,) = doctests.tests_from_doctests(UNFINISHED)
+
+    assert "f(2)" in test.code and "4" in test.code
 
 
 def test_a_call_that_prints_its_answer_is_not_taken_for_a_value(outcomes):
     program = 'def show(x):\n    """\n    >>> show(3)\n    3\n    """\n    print(x)\n'
-    tests = intake.tests_from_doctests(program)
+    tests = doctests.tests_from_doctests(program)
 
     assert [test.kind for test in tests] == ["script"]
     assert outcomes(program, tests) == [True]
     assert outcomes(program.replace("print(x)", "return x + 1"), tests) == [False]
 
 
-def test_a_traceback_without_a_message_asks_for_the_exception_alone():
-    (test,) = intake.tests_from_doctests(
-        'def f(x):\n    """\n    >>> f(1)\n    Traceback (most recent call last):\n    KeyError\n'
-        '    """\n    raise KeyError\n'
-    )
-
-    assert test == Raises(name="f(1)", origin="doctest", call="f(1)", exception="KeyError")
-
-
-def test_skipped_examples_and_examples_without_an_answer_are_no_tests():
-    program = (
-        'def f():\n    """\n    >>> f()  # doctest: +SKIP\n    3\n    >>> x = 2\n    """\n'
-    )
-
-    assert intake.tests_from_doctests(program) == ()
-
-
-def test_doctests_of_a_program_that_does_not_parse_are_found():
-    program = 'def f(x)\n    """Doubles.\n\n    >>> f(2)\n    4\n    """\n    return x\n'
-    (test,) = intake.tests_from_doctests(program)
-
-    assert "f(2)" in test.code and "4" in test.code
-
-
 def test_pasted_prompts_are_tests_of_the_user():
-    (test,) = intake.tests_from_prompts(">>> f(2)\n4\n", "def f(x):\n    return x\n")
+    (test,) = doctests.tests_from_prompts(">>> f(2)\n4\n", "def f(x):\n    return x\n")
 
     assert test == Example(name="f(2)", origin="user", call="f(2)", expected="4")

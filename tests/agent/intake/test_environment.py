@@ -8,73 +8,44 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import BadInput, missing_packages, sibling_files, site_folders
-from agent.intake.environment import distance, nearest_module, without_cookie
-
-
-def names(text: str, **given) -> list[str]:
-    return [one.name for one in missing_packages([text], **given)]
+from agent.domain import File, Task
+from agent.intake import BadInput, site_folders
+from agent.intake.environment import (
+    absent_package,
+    distance,
+    nearest_module,
+    standard_modules,
+)
 
 
 def test_a_package_that_is_not_there_is_named_with_its_pip_name():
-    (missing,) = missing_packages(["import os\n\nimport cv2.aruco\n"])
-
-    assert (missing.name, missing.line, missing.lazy) == ("cv2", 3, False)
-    assert "pip install opencv-python" in missing.sentence
+    assert "pip install opencv-python" in absent_package("cv2", Task())
 
 
-@pytest.mark.parametrize("text", [
-    "import os, json.decoder\nfrom collections import abc\n",
-    "from __future__ import annotations\n",
-    "try:\n    import ujson as json\nexcept ImportError:\n    import json\n",
-    "try:\n    import tomli\nexcept (ModuleNotFoundError, OSError):\n    tomli = None\n",
-    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas\n",
-    "from . import beside\n",
-    "import maths\nimport colections\nimport jsno\nimport randon\n",
-    "import urllib2, ConfigParser\n",
-])
-def test_what_is_there_or_tried_or_misspelt_is_not_missing(text):
-    assert names(text) == []
-
-
-def test_a_package_near_a_standard_name_is_still_a_package():
-    assert names("import ujson\nimport pathlib2\nimport regex\n") == ["ujson", "pathlib2", "regex"]
-
-
-def test_siblings_and_sites_are_there(tmp_path):
+def test_what_is_installed_also_in_place_or_beside_is_not_absent(tmp_path):
     (tmp_path / "polars").mkdir()
     (tmp_path / "orjson.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     (tmp_path / "six.py").write_text("")
-    text = "import polars, orjson, six, scipy, beside\n"
-
-    assert names(text, sites=[str(tmp_path)], support_names=["beside"]) == ["scipy"]
-
-
-def test_a_package_installed_in_place_is_there(tmp_path):
     (tmp_path / "source" / "inplace").mkdir(parents=True)
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "x.pth").write_text(f"import sys\n{tmp_path / 'source'}\n")
+    (tmp_path / "x.pth").write_text(f"import sys\n{tmp_path / 'source'}\n")
+    task = Task(sites=(str(tmp_path),), support=(File(path="beside.py", text=""),))
+    names = ("polars", "orjson", "six", "inplace", "beside", "json", "scipy")
 
-    assert names("import inplace", sites=[str(tmp_path / "site")]) == []
-
-
-def test_an_import_inside_a_function_or_on_a_condition_is_lazy():
-    (missing,) = missing_packages(["def plot():\n    import matplotlib\n"])
-    (older,) = missing_packages(["if three:\n    import _thread\nelse:\n    import thread2\n"])
-    (needed,) = missing_packages(["def plot():\n    import scipy\nimport scipy\n"])
-
-    assert missing.lazy and older.lazy and not needed.lazy
+    assert [name for name in names if absent_package(name, task)] == ["scipy"]
 
 
-def test_a_module_that_left_the_standard_library_says_so():
-    assert names("import cgi, asyncore\n", python_version=(3, 11)) == []
-    (missing,) = missing_packages(["import cgi\n"], python_version=(3, 13))
+@pytest.mark.parametrize(("name", "absent"), [
+    ("maths", False), ("colections", False), ("jsno", False), ("randon", False),
+    ("urllib2", False), ("ConfigParser", False), ("ujson", True), ("pathlib2", True),
+    ("regex", True),
+])
+def test_a_name_near_a_module_s_is_a_slip_unless_a_package_has_it(name, absent):
+    assert bool(absent_package(name, Task())) is absent
 
-    assert "3.13" in missing.sentence
 
-
-def test_imports_of_text_that_does_not_parse_count():
-    assert names("import scipy\ndef f(:\n") == ["scipy"]
+def test_a_module_that_left_the_standard_library_is_standard_until_then():
+    assert {"cgi", "asyncore"} <= standard_modules((3, 11))
+    assert "cgi" not in standard_modules((3, 13))
 
 
 @pytest.mark.parametrize("first, second, edits", [
@@ -116,68 +87,15 @@ def test_another_version_is_noted(tmp_path):
     ("#!/bin/sh\necho hello\n", 0o755, "does not behave"),
     ("#!/bin/sh\nexit 3\n", 0o755, "exit code 3"),
     ("no program", 0o644, "cannot be run"),
+    (None, 0, "does not exist"),
 ])
 def test_what_is_no_interpreter_is_refused(content, mode, word, tmp_path):
     path = tmp_path / "python"
-    path.write_text(content)
-    path.chmod(mode)
+    if content is not None:
+        path.write_text(content)
+        path.chmod(mode)
 
     with pytest.raises(BadInput, match=word):
         site_folders(str(path))
-
-
-def test_a_missing_interpreter_and_a_plain_folder_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="does not exist"):
-        site_folders(str(tmp_path / "none"))
     with pytest.raises(BadInput, match="folder without"):
         site_folders(str(tmp_path))
-
-
-def lay(folder: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-
-
-def test_files_that_the_program_imports_are_brought_also_through_each_other(tmp_path):
-    lay(tmp_path, {
-        "main.py": "import first\nfrom pack import tool\n",
-        "first.py": "from second import x\nimport main\n",
-        "second.py": "x = 1\n",
-        "unrelated.py": "y = 2\n",
-        "pack/__init__.py": "",
-        "pack/tool.py": "from . import deep\n",
-        "pack/deep.py": "z = 3\n",
-    })
-    path = tmp_path / "main.py"
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
-
-    assert {file.path for file in files} == {
-        "first.py", "second.py", "pack/__init__.py", "pack/tool.py", "pack/deep.py"
-    }
-    assert notices == ()
-
-
-def test_files_beyond_the_bound_are_left_out_and_named(tmp_path):
-    lay(tmp_path, {"main.py": "import a\nimport b\n", "a.py": "", "b.py": "x = '\\0'\n"})
-    path = tmp_path / "main.py"
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()}, most=1)
-
-    assert [file.path for file in files] == ["a.py"]
-    assert len(notices) == 1 and notices[0].startswith("b.py is left out")
-
-
-def test_a_sibling_that_cannot_be_read_is_named(tmp_path):
-    lay(tmp_path, {"main.py": "import a\n"})
-    (tmp_path / "a.py").write_bytes(b"x = '\xff'\n")
-    path = tmp_path / "main.py"
-
-    files, notices = sibling_files(tmp_path, {path.name: path.read_text()})
-    assert files == () and "a.py" in notices[0] and "utf-8" in notices[0]
-
-
-def test_a_cookie_is_made_to_say_what_the_text_is_laid_down_as():
-    assert without_cookie("# -*- coding: latin-1 -*-\nx = 1\n") == (
-        "# -*- coding: utf-8 -*-\nx = 1\n"
-    )
-    assert without_cookie("x = 1\ny = 2\n# coding: latin-1\n").endswith("latin-1\n")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from agent import intake
 from agent.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
+from agent.intake import classify, failures_of
+
+TEST = Example(name="t", origin="user", call="f(1)", expected="1")
 
 
-def task(text: str, **given) -> Task:
+def task(text: str, **given: object) -> Task:
     solution = Solution(files=(File(path="main.py", text=text),), entry="main.py")
-    return Task(solution=solution, **given)
+    return Task.model_validate({"solution": solution, **given})
 
 
 def ended(exception: str, message: str = "", line: int | None = 1) -> Report:
@@ -18,215 +20,176 @@ def ended(exception: str, message: str = "", line: int | None = 1) -> Report:
     return Report(solution="s", ending=ending)
 
 
-def failed(message: str, status: str = "failed", **given) -> Report:
-    verdict = Verdict(name="t", test="t", origin="user", status=status, integrity="outside",
-                      message=message, **given)
+def failed(message: str, status: str = "failed", **given: str) -> Report:
+    verdict = Verdict.model_validate({
+        "name": "t", "test": "t", "origin": "user", "status": status, "integrity": "outside",
+        "message": message, **given,
+    })
     return Report(solution="s", verdicts=(verdict,))
-
-
-NOT_FIXABLE = {
-    "missing_package": ("import polars\n", "ModuleNotFoundError", "No module named 'polars'"),
-    "input_exhausted": ("n = int(input())\n", "EOFError", "EOF when reading a line"),
-    "deliberate_exit": ("raise ValueError('stop here')\n", "ValueError", "stop here"),
-    "environment": ("open('/etc/none')\n", "FileNotFoundError",
-                    "[Errno 2] No such file or directory: '/etc/none'"),
-}
-
-
-@pytest.mark.parametrize("category", NOT_FIXABLE)
-def test_what_no_edit_can_mend_is_not_fixable(category):
-    text, exception, message = NOT_FIXABLE[category]
-    found = intake.classify(ended(exception, message), task(text))
-
-    assert (found.category, found.fixable) == (category, False)
-    assert found.evidence == (f"{exception}: {message} at line 1",)
-
-
-@pytest.mark.parametrize("text, exception, message, word", [
-    ("import os\nos.environ['TOKEN']\n", "KeyError", "'TOKEN'", "TOKEN"),
-    ("import socket\nsocket.create_connection(('a', 1))\n", "gaierror", "Name not known",
-     "network"),
-    ("import socket\nsocket.create_connection(('a', 1))\n", "socket.gaierror", "Name not known",
-     "network"),
-    ("x = 1\nopen('data.csv')\n", "PermissionError", "[Errno 13] denied: 'data.csv'", "data.csv"),
-])
-def test_the_surroundings_are_named(text, exception, message, word):
-    found = intake.classify(ended(exception, message, 2), task(text))
-
-    assert (found.category, found.fixable) == ("environment", False)
-    assert word in found.cause
-
-
-def test_a_refusal_that_names_no_file_is_not_taken_for_one():
-    text = "import subprocess\ndef f():\n    return subprocess.run(['ls'])\n"
-    seen = "PermissionError: [Errno 1] Operation not permitted at line 3 (solution.py)"
-
-    found = intake.classify(failed(seen, "error"), task(text))
-
-    assert (found.category, found.fixable) == ("environment", False)
-    assert "no second process" in found.cause
-    assert "file" not in found.cause
-
-
-def test_arguments_that_were_not_given_are_the_surroundings_matter():
-    text = "import sys\nprint(sys.argv[1])\n"
-    report = ended("IndexError", "list index out of range", 2)
-
-    assert intake.classify(report, task(text)) == Diagnosis(
-        category="environment", fixable=False, confidence=0.85,
-        cause="The program asks for arguments, and none were given. Give them after --.",
-        evidence=("IndexError: list index out of range at line 2",),
-    )
-    assert "more arguments" in intake.classify(report, task(text, argv=("a",))).cause
-    assert intake.classify(report, task("import sys\nprint([][1])\n")).fixable
-
-
-def test_a_key_error_elsewhere_is_a_crash():
-    found = intake.classify(ended("KeyError", "'TOKEN'"), task("d = {}\nd['TOKEN']\n"))
-
-    assert (found.category, found.fixable) == ("crash", True)
-
-
-def test_a_file_that_is_brought_under_a_like_name_is_a_bug():
-    found = intake.classify(
-        ended("FileNotFoundError", "[Errno 2] No such file: 'dta.csv'"),
-        task("open('dta.csv')\n", support=(File(path="data.csv", text="1"),)),
-    )
-
-    assert (found.category, found.fixable) == ("crash", True)
-
-
-@pytest.mark.parametrize("text, line", [
-    ("raise SystemError('no')\n", 1),
-    ("def f(x):\n    raise ValueError('negative')\nf(-1)\n", 2),
-    ("def f(x):\n    assert x > 0, 'negative'\nf(-1)\n", 2),
-    ("import sys\nif True:\n    sys.exit('bad')\n", 3),
-])
-def test_an_end_the_program_chose_is_no_crash_to_silence(text, line):
-    found = intake.classify(ended("ValueError", "x", line), task(text))
-
-    assert (found.category, found.fixable) == ("deliberate_exit", False)
-    assert f"line {line}" in found.cause
-
-
-def test_with_tests_a_deliberate_end_can_be_mended():
-    test = Example(name="t", origin="user", call="f(1)", expected="1")
-    text = "def f(x):\n    raise ValueError('no')\n"
-    report = failed("ValueError: no at line 2 (main.py)", status="error")
-    found = intake.classify(report, task(text, tests=(test,)))
-
-    assert (found.category, found.fixable) == ("crash", True)
 
 
 ARGPARSE = (
     "import argparse\np = argparse.ArgumentParser()\np.add_argument('n')\na = p.parse_args()\n"
 )
 USAGE = "import sys\nif len(sys.argv) < 2:\n    sys.exit('usage: N')\n"
+SOCKET = "import socket\nsocket.create_connection(('a', 1))\n"
+DELIBERATE = "The program ends itself at line "
 
-
-@pytest.mark.parametrize(("text", "seen"), [
-    (ARGPARSE, "SystemExit: 2 at line 4 (main.py)"),
-    (USAGE, "SystemExit: usage: N at line 3 (main.py)"),
-])
-def test_a_program_that_wants_its_arguments_before_it_can_be_tested_is_told_so(text, seen):
-    test = Example(name="t", origin="user", call="f(1)", expected="1")
-    found = intake.classify(failed(seen, status="error"), task(text, tests=(test,)))
-
-    assert (found.category, found.fixable) == ("environment", False)
-    assert "it asks for arguments, and none were given" in found.cause
-    assert "after --" in found.cause and "__main__" in found.cause
-
-
-def test_an_end_that_tests_speak_against_is_told_as_such_and_may_be_mended():
-    test = Example(name="t", origin="user", call="f(1)", expected="1")
-    text = "import sys\nREADY = []\nif not READY:\n    sys.exit('not ready')\n"
-    report = failed("SystemExit: not ready at line 4 (main.py)", status="error")
-    found = intake.classify(report, task(text, tests=(test,)))
-
-    assert (found.category, found.fixable) == ("deliberate_exit", True)
-    assert found.cause == (
-        "The program ends itself at line 4: not ready, before the test has its answer"
-    )
-
-
-def test_an_exception_handed_on_is_a_crash_and_not_chosen():
-    text = "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise error\n"
-    found = intake.classify(ended("ZeroDivisionError", "division by zero", 4), task(text))
-
-    assert (found.category, found.fixable) == ("crash", True)
-
-
-FIXABLE = {
-    "syntax": ("def f(:\n", "SyntaxError", "invalid syntax"),
-    "import": ("import maths\n", "ModuleNotFoundError", "No module named 'maths'"),
-    "name": ("print(totl)\n", "NameError", "name 'totl' is not defined"),
-    "crash": ("1 / 0\n", "ZeroDivisionError", "division by zero"),
-    "endless": ("def f(): f()\nf()\n", "RecursionError", "maximum recursion depth exceeded"),
+# Program, what was seen, and the category with words of the cause.
+NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
+    "a missing package": (
+        task("import polars\n"), ended("ModuleNotFoundError", "No module named 'polars'"),
+        "missing_package", ("The package polars",),
+    ),
+    "a package by another name": (
+        task("from sklearn.tree import x\n"),
+        ended("ModuleNotFoundError", "No module named 'sklearn.tree'"),
+        "missing_package", ("pip install scikit-learn",),
+    ),
+    "no input": (
+        task("n = int(input())\n"), ended("EOFError", "EOF when reading a line"),
+        "input_exhausted", ("--stdin",),
+    ),
+    "a missing file": (
+        task("open('/etc/none')\n"), ended("FileNotFoundError", "[Errno 2] No such: '/etc/none'"),
+        "environment", ("does not find the file /etc/none",),
+    ),
+    "a file that may not be used": (
+        task("x = 1\nopen('data.csv')\n"), ended("PermissionError", "[Errno 13] no: 'data.csv'", 2),
+        "environment", ("may not use the file data.csv",),
+    ),
+    "a variable of the environment": (
+        task("import os\nos.environ['TOKEN']\n"), ended("KeyError", "'TOKEN'", 2),
+        "environment", ("TOKEN",),
+    ),
+    "a network": (
+        task(SOCKET), ended("gaierror", "Name not known", 2), "environment", ("network",),
+    ),
+    "a network, with its module": (
+        task(SOCKET), ended("socket.gaierror", "Name not known", 2), "environment", ("network",),
+    ),
+    "a refusal that names no file": (
+        task("import subprocess\ndef f():\n    return subprocess.run(['ls'])\n"),
+        failed("PermissionError: [Errno 1] Operation not permitted at line 3 (a.py)", "error"),
+        "environment", ("no second process", "needs what it cannot have"),
+    ),
+    "arguments": (
+        task("import sys\nprint(sys.argv[1])\n", argv=("a",)),
+        ended("IndexError", "list index out of range", 2), "environment", ("more arguments",),
+    ),
+    "arguments for argparse, before a test": (
+        task(ARGPARSE, tests=(TEST,)), failed("SystemExit: 2 at line 4 (main.py)", "error"),
+        "environment", ("arguments, and none were given", "after --", "__main__"),
+    ),
+    "arguments, before a test": (
+        task(USAGE, tests=(TEST,)), failed("SystemExit: usage: N at line 3 (main.py)", "error"),
+        "environment", ("arguments, and none were given", "after --", "__main__"),
+    ),
+    "a raise of its own": (
+        task("raise SystemError('no')\n"), ended("SystemError", "no"), "deliberate_exit",
+        (DELIBERATE + "1: raise SystemError('no')",),
+    ),
+    "a raise in a function": (
+        task("def f(x):\n    raise ValueError('negative')\nf(-1)\n"), ended("ValueError", "x", 2),
+        "deliberate_exit", (DELIBERATE + "2",),
+    ),
+    "an assert": (
+        task("def f(x):\n    assert x > 0, 'negative'\nf(-1)\n"), ended("AssertionError", "x", 2),
+        "deliberate_exit", (DELIBERATE + "2",),
+    ),
+    "an exit": (
+        task("import sys\nif True:\n    sys.exit('bad')\n"), ended("SystemExit", "bad", 3),
+        "deliberate_exit", (DELIBERATE + "3",),
+    ),
+}
+FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
+    "syntax": (
+        task("x = 1\ny = (2\n"), ended("SyntaxError", "invalid"), "syntax", ("not parse: line 2",),
+    ),
+    "a module that is misspelt": (
+        task("import maths\n"), ended("ModuleNotFoundError", "No module named 'maths'"), "import",
+        ("did you mean math?",),
+    ),
+    "a name": (
+        task("print(totl)\n"), ended("NameError", "name 'totl' is not defined"), "name", (),
+    ),
+    "an attribute of a module": (
+        task("import math\nmath.squareroot(2)\n"),
+        ended("AttributeError", "module 'math' has no attribute 'squareroot'"), "name", (),
+    ),
+    "a crash": (task("1 / 0\n"), ended("ZeroDivisionError", "division by zero"), "crash", ()),
+    "a key": (task("d = {}\nd['TOKEN']\n"), ended("KeyError", "'TOKEN'"), "crash", ()),
+    "an index": (
+        task("import sys\nprint([][1])\n"), ended("IndexError", "out of range", 2), "crash", (),
+    ),
+    "a file that is here under a like name": (
+        task("open('dta.csv')\n", support=(File(path="data.csv", text="1"),)),
+        ended("FileNotFoundError", "[Errno 2] No such file: 'dta.csv'"), "crash", (),
+    ),
+    "an exception that is handed on": (
+        task("try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise error\n"),
+        ended("ZeroDivisionError", "division by zero", 4), "crash", (),
+    ),
+    "an end of its own, with tests": (
+        task("def f(x):\n    raise ValueError('no')\n", tests=(TEST,)),
+        failed("ValueError: no at line 2 (main.py)", "error"), "crash", (),
+    ),
+    "an exit that tests speak against": (
+        task("import sys\nREADY = []\nif not READY:\n    sys.exit('not ready')\n", tests=(TEST,)),
+        failed("SystemExit: not ready at line 4 (main.py)", "error"), "deliberate_exit",
+        (DELIBERATE + "4: not ready, before the test has its answer",),
+    ),
+    "a recursion": (
+        task("def f(): f()\nf()\n"), ended("RecursionError", "maximum depth"), "endless", (),
+    ),
+    "a program without an end": (
+        task("while True: pass\n"),
+        Report(solution="s", ending=Ending(kind="timeout", limit="wall time 5 s")), "endless", (),
+    ),
+    "a test without an end": (task("while True: pass\n"), failed("", "timeout"), "endless", ()),
+    "a wrong answer": (
+        task("def f(x): return x + 3\n"), failed("", call="f(2)", expected="4", got="5"),
+        "wrong_result", ("f(2) gives 5 where 4 is expected",),
+    ),
+    "an exception of its own": (
+        task("class Insufficient(Exception): pass\n"),
+        failed("Insufficient: 10 > 10 at line 4 (bank.py)"), "wrong_result",
+        ("1 of 1 tests fail: t: Insufficient: 10 > 10 at line 4 (bank.py)",),
+    ),
 }
 
 
-@pytest.mark.parametrize("category", FIXABLE)
-def test_ordinary_bugs_are_fixable_by_their_kind(category):
-    text, exception, message = FIXABLE[category]
-    found = intake.classify(ended(exception, message), task(text))
+@pytest.mark.parametrize(("fixable", "row"), [
+    *((False, row) for row in NOT_FIXABLE.values()), *((True, row) for row in FIXABLE.values()),
+], ids=[*NOT_FIXABLE, *FIXABLE])
+def test_a_failure_is_told_by_its_kind(fixable, row):
+    brought, report, category, words = row
+    found = classify(report, brought)
 
-    assert (found.category, found.fixable) == (category, True)
+    assert (found.category, found.fixable) == (category, fixable)
+    assert all(word in found.cause for word in words)
 
 
-def test_an_import_hint_names_the_module_that_was_meant():
-    found = intake.classify(
-        ended("ModuleNotFoundError", "No module named 'maths'"), task("import maths\n")
+def test_a_diagnosis_is_told_with_what_was_seen():
+    report = ended("IndexError", "list index out of range", 2)
+
+    assert classify(report, task("import sys\nprint(sys.argv[1])\n")) == Diagnosis(
+        category="environment", fixable=False, confidence=0.85,
+        cause="The program asks for arguments, and none were given. Give them after --.",
+        evidence=("IndexError: list index out of range at line 2",),
     )
-
-    assert "did you mean math?" in found.cause
-
-
-def test_a_wrong_attribute_of_a_module_is_a_name():
-    found = intake.classify(
-        ended("AttributeError", "module 'math' has no attribute 'squareroot'"),
-        task("import math\nmath.squareroot(2)\n"),
-    )
-
-    assert found.category == "name"
-
-
-@pytest.mark.parametrize("report", [
-    Report(solution="s", ending=Ending(kind="timeout", limit="wall time 5 s")),
-    failed("", status="timeout"),
-])
-def test_a_timeout_is_an_endless_bug_and_fixable(report):
-    found = intake.classify(report, task("while True: pass\n"))
-
-    assert (found.category, found.fixable) == ("endless", True)
-
-
-def test_a_wrong_result_names_call_got_and_expected():
-    report = failed("", call="f(2)", expected="4", got="5")
-    found = intake.classify(report, task("def f(x): return x + 3\n"))
-
-    assert found.category == "wrong_result"
-    assert found.cause == "f(2) gives 5 where 4 is expected"
-
-
-def test_an_exception_of_the_programs_own_is_told_in_its_words():
-    report = failed("Insufficient: 10 > 10 at line 4 (bank.py)")
-    found = intake.classify(report, task("class Insufficient(Exception): pass\n"))
-
-    assert found.cause == "1 of 1 tests fail: t: Insufficient: 10 > 10 at line 4 (bank.py)"
 
 
 def test_one_wrong_result_keeps_a_missing_file_from_ending_the_heal():
     wrong = failed("", call="f(2)", expected="4", got="5").verdicts[0]
     broken = failed("FileNotFoundError: [Errno 2] 'x.csv' at line 3 (main.py)").verdicts[0]
     report = Report(solution="s", verdicts=(wrong, broken.model_copy(update={"name": "u"})))
-    found = intake.classify(report, task("def f(x): return x + 3\n"))
 
-    assert found.fixable
+    assert classify(report, task("def f(x): return x + 3\n")).fixable
 
 
 def test_a_message_of_a_verdict_is_read_as_exception_message_and_line():
-    report = failed("ZeroDivisionError: division by zero at line 7 (solution.py)")
-    (failure,) = intake.failures_of(report)
+    (failure,) = failures_of(failed("ZeroDivisionError: division by zero at line 7 (solution.py)"))
 
     assert (failure.name, failure.message, failure.line) == (
         "ZeroDivisionError", "division by zero", 7
@@ -234,16 +197,12 @@ def test_a_message_of_a_verdict_is_read_as_exception_message_and_line():
 
 
 def test_a_program_that_does_not_parse_blames_its_line():
-    found = intake.classify(Report(solution="s"), task("x = 1\ny = (2\n"))
+    found = classify(Report(solution="s"), task("x = 1\ny = (2\n"))
 
     assert [line.line for line in found.blamed] == [2]
-    assert "line 2" in found.cause
 
 
-def test_missing_packages_are_seen_under_the_name_the_message_gives():
-    found = intake.classify(
-        ended("ModuleNotFoundError", "No module named 'sklearn.tree'"),
-        task("from sklearn.tree import x\n"),
-    )
+def test_code_nested_too_deeply_is_a_syntax_error_and_not_ours():
+    found = classify(Report(solution="s"), task("x = " + "-" * 100_000 + "1\n"))
 
-    assert not found.fixable and "pip install scikit-learn" in found.cause
+    assert found.category == "syntax" and "nested" in found.cause

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from agent.checks import check
-from agent.domain import File, Report
+from agent.domain import File, Report, Task
 from agent.intake import TestText, make_task, site_folders
+from agent.intake.failing.aside import outside
 from sandbox import open_sandbox
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -71,19 +72,15 @@ def test_tests_that_only_pytest_can_find_are_judged_too() -> None:
     assert {v.test for v in report.verdicts if v.name == "test_made"} == {"test_it.py::*"}
 
 
-def test_each_test_of_a_file_that_cannot_be_collected_says_why() -> None:
-    report = judged("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n",
-                    support={"cases.py": CASES})
-
-    assert outcomes(report) == {"test_a": "error"}
-    assert report.verdicts[0].message == "NameError: name 'none' is not defined"
-
-
-def test_a_file_that_only_running_tells_about_says_why_it_cannot_be_collected() -> None:
-    tests = "from cases import *\nfrom calc import add\nnone\n"
+@pytest.mark.parametrize(("tests", "name"), [
+    ("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n", "test_a"),
+    ("from cases import *\nfrom calc import add\nnone\n", "test_it.py::*"),
+])
+def test_a_file_that_cannot_be_collected_says_why(tests: str, name: str) -> None:
     report = judged(tests, support={"cases.py": CASES})
 
-    assert outcomes(report) == {"test_it.py::*": "error"}
+    assert outcomes(report) == {name: "error"}
+    assert report.verdicts[0].message == "NameError: name 'none' is not defined"
 
 
 def test_a_file_that_sets_itself_aside_is_skipped() -> None:
@@ -95,38 +92,44 @@ def test_a_file_that_sets_itself_aside_is_skipped() -> None:
     ]
 
 
-def test_a_conftest_beside_it_has_its_say() -> None:
-    conftest = (
-        "import pytest\n@pytest.fixture\ndef two(): return 2\n"
-        "def pytest_collection_modifyitems(items):\n"
-        "    items[:] = [item for item in items if item.name != 'test_out']\n"
-    )
-    tests = (
+# A test file, what lies beside it, what is asked for, and how each test comes out.
+FILES: dict[str, tuple[str, dict[str, str], dict[str, list[str]], dict[str, str]]] = {
+    "a conftest": (
         "from calc import add\ndef test_in(two): assert add(1, 1) == two\n"
-        "def test_out(): assert 0\n"
-    )
-
-    assert outcomes(judged(tests, support={"conftest.py": conftest})) == {"test_in": "passed"}
-
-
-def test_names_of_the_program_are_there_without_an_import() -> None:
-    tests = (
+        "def test_out(): assert 0\n",
+        {"conftest.py": "import pytest\n@pytest.fixture\ndef two(): return 2\n"
+         "def pytest_collection_modifyitems(items):\n"
+         "    items[:] = [item for item in items if item.name != 'test_out']\n"},
+        {}, {"test_in": "passed"},
+    ),
+    "a plugin that it names": (
+        "pytest_plugins = ['fix']\nfrom calc import add\n"
+        "def test_a(two): assert add(1, 1) == two\n",
+        {"fix.py": "import pytest\n@pytest.fixture\ndef two(): return 2\n"},
+        {}, {"test_a": "passed"},
+    ),
+    "no import": (
         "import unittest\nassert add(0, 0) == 0\ndef test_f(): assert add(1, 1) == 2\n"
-        "class Case(unittest.TestCase):\n    def test_it(self): self.assertEqual(add(1, 1), 3)\n"
-    )
-
-    assert outcomes(judged(tests)) == {"test_f": "passed", "Case::test_it": "failed"}
-
-
-def test_a_deselected_test_is_not_run() -> None:
-    tests = (
+        "class Case(unittest.TestCase):\n    def test_it(self): self.assertEqual(add(1, 1), 3)\n",
+        {}, {}, {"test_f": "passed", "Case::test_it": "failed"},
+    ),
+    "deselected tests": (
         "import pytest\nfrom calc import add\n@pytest.mark.parametrize('x', [1, 2])\n"
         "def test_p(x): assert add(x, 1) == 2\ndef test_q(): assert False\n"
-        "test_r = lambda: add(1, 1)\n"
-    )
-    report = judged(tests, deselect=["test_p[2]", "test_it.py::test_q", "test_r"])
+        "test_r = lambda: add(1, 1)\n",
+        {}, {"deselect": ["test_p[2]", "test_it.py::test_q", "test_r"]}, {"test_p[1]": "passed"},
+    ),
+}
 
-    assert outcomes(report) == {"test_p[1]": "passed"}
+
+@pytest.mark.parametrize(("tests", "support", "wanted", "seen"), FILES.values(), ids=FILES)
+def test_a_file_comes_out_as_under_pytest(
+    tests: str, support: dict[str, str], wanted: dict[str, list[str]], seen: dict[str, str]
+) -> None:
+    report = judged(tests, support=support, **wanted)
+
+    assert outcomes(report) == seen
+    assert all(one.passed is (one.status == "passed") for one in report.verdicts)
 
 
 ASTRAY = {
@@ -184,11 +187,8 @@ def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
     assert (report.astray, outcomes(report)) == ("", {"test_sure": "passed"})
 
 
-def test_a_plugin_that_a_file_names_is_no_reason_to_doubt_the_program() -> None:
-    fixture = "import pytest\n@pytest.fixture\ndef two(): return 2\n"
-    tests = (
-        "pytest_plugins = ['fix']\nfrom calc import add\n"
-        "def test_a(two): assert add(1, 1) == two\n"
-    )
+def test_a_package_that_tests_need_and_that_is_missing_is_named() -> None:
+    report = judged("import nonesuch\nfrom calc import add\ndef test_a(): assert add(1, 1) == 3\n")
 
-    assert judged(tests, support={"fix.py": fixture}).verdicts[0].passed
+    assert report.verdicts[0].message.startswith("ModuleNotFoundError: No module named 'nonesuch'")
+    assert "pip install nonesuch" in outside(report.verdicts[0], Task())

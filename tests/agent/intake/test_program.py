@@ -6,9 +6,10 @@ import ast
 
 import pytest
 
-from agent import intake
 from agent.checks.masking import mask
-from agent.domain import Example
+from agent.domain import TestCase
+from agent.intake import program as programs
+from agent.intake import protected_lines, untouched
 
 SOLUTION_AND_TESTS = '''\
 import pytest
@@ -50,65 +51,64 @@ if __name__ == "__main__":
 '''
 
 
-def test_own_asserts_are_tests_of_the_user():
-    tests = intake.tests_from_program("def f(x):\n    return x\n\nassert f(2) == 2\n")
-
-    assert tests == (Example(name="assert f(2) == 2", origin="user", call="f(2)", expected="2"),)
+def own(text: str, entry: str = "solution.py") -> tuple[TestCase, ...]:
+    return tuple(test for _, test in programs.tests_from_program(text, entry))
 
 
-def test_a_value_that_stays_is_judged_as_the_program_made_it():
-    wrong = "total = 0\nfor i in range(1, 5):\n    total =+ i\nassert total == 10\n"
-    (test,) = intake.tests_from_program(wrong)
-
-    assert test.code == "assert total == 10"
-
-
-def test_a_value_that_changes_later_is_made_anew(outcomes):
-    program = (
+# A program, and the code of each own assert with what it makes anew.
+OWN = {
+    "plain": ("def f(x):\n    return x\n\nassert f(2) == 2\n", ["assert f(2) == 2"]),
+    "a value that stays": (
+        "total = 0\nfor i in range(1, 5):\n    total =+ i\nassert total == 10\nprint(total)\n",
+        ["assert total == 10"],
+    ),
+    "what reads the surroundings": (
+        "n = int(input())\nassert double(n) == 4\nn = 3\ndef double(x): return 2 * x\n",
+        ["assert double(n) == 4"],
+    ),
+    "a program that does not parse": (
+        "def f(x)\n    return x\n\nassert f(2) == 2\nassert f(\n    3\n) == 3\n",
+        ["assert f(2) == 2", "assert f(3) == 3"],
+    ),
+    "a solution that is named like a test": (
+        "def test_prime(n):\n    return n > 1\n\ndef testable(x):\n    assert x\n", [],
+    ),
+}
+# A program whose asserts see what others changed, a change of it, and which of them pass then.
+CARRIED = {
+    "a value that changes later": (
         "class Box:\n    def __init__(self):\n        self.items = []\n"
         "    def put(self, x):\n        self.items.append(x)\n"
-        "b = Box()\nb.put(1)\nassert b.items == [1]\nb.put(2)\nassert b.items == [1, 2]\n"
-    )
-    first, second = intake.tests_from_program(program)
-
-    assert first.code == "b = Box()\nb.put(1)\nassert b.items == [1]"
-    assert second.code == "b = Box()\nb.put(1)\nb.put(2)\nassert b.items == [1, 2]"
-    masked = mask(program)
-    assert outcomes(masked, [first, second]) == [True, True]
-    assert outcomes(masked.replace("append(x)", "insert(0, x)"), [first, second]) == [True, False]
-
-
-def test_what_an_own_assert_changes_is_carried_into_the_next(outcomes):
-    program = (
+        "b = Box()\nb.put(1)\nassert b.items == [1]\nb.put(2)\nassert b.items == [1, 2]\n",
+        ("append(x)", "insert(0, x)"), [True, False],
+    ),
+    "a value that an assert changes": (
         "def take(stack):\n    return stack.pop()\n"
-        "stack = [1, 2, 3]\nassert take(stack) == 3\nassert take(stack) == 2\n"
-    )
-    tests = intake.tests_from_program(program)
-
-    assert outcomes(mask(program), tests) == [True, True]
-    assert outcomes(mask(program).replace("pop()", "pop(0)"), tests) == [False, True]
+        "stack = [1, 2, 3]\nassert take(stack) == 3\nassert take(stack) == 2\n",
+        ("pop()", "pop(0)"), [False, True],
+    ),
+}
 
 
-def test_statements_that_read_the_surroundings_are_not_repeated():
-    program = "n = int(input())\nassert double(n) == 4\nn = 3\ndef double(x): return 2 * x\n"
-    (test,) = intake.tests_from_program(program)
+@pytest.mark.parametrize(("program", "codes"), OWN.values(), ids=OWN)
+def test_own_asserts_are_tests_of_the_user(program, codes):
+    assert [test.code for test in own(program)] == codes
+    assert {test.origin for test in own(program)} <= {"user"}
 
-    assert "input" not in test.code
 
-
-def test_asserts_of_a_program_that_does_not_parse_are_still_found():
-    tests = intake.tests_from_program(
-        "def f(x)\n    return x\n\nassert f(2) == 2\nassert f(\n    3\n) == 3\n"
-    )
-
-    assert [test.code for test in tests] == ["assert f(2) == 2", "assert f(3) == 3"]
+@pytest.mark.parametrize(("program", "change", "kept"), CARRIED.values(), ids=CARRIED)
+def test_an_own_assert_sees_what_it_would_see_in_its_place(program, change, kept, outcomes):
+    assert outcomes(mask(program), own(program)) == [True, True]
+    assert outcomes(mask(program).replace(*change), own(program)) == kept
 
 
 def test_test_functions_in_the_program_are_taken_out_with_what_serves_only_them():
-    tests = intake.tests_from_program(SOLUTION_AND_TESTS, "letters.py")
+    tests = own(SOLUTION_AND_TESTS, "letters.py")
 
     assert [test.name for test in tests] == ["test_rows", "test_sample"]
     code = tests[0].code
+    line = "def test_sample(sample):"
+    assert code.split("\n").index(line) == SOLUTION_AND_TESTS.split("\n").index(line)
     tree = ast.parse(code)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert defined == ["same", "sample", "test_rows", "test_sample"]
@@ -116,25 +116,12 @@ def test_test_functions_in_the_program_are_taken_out_with_what_serves_only_them(
     assert "ROWS = " in code and "LIMIT = " not in code and "Counter" not in code
 
 
-def test_a_test_function_keeps_its_line_number():
-    code = intake.tests_from_program(SOLUTION_AND_TESTS, "letters.py")[0].code
-    line = "def test_sample(sample):"
-
-    assert code.split("\n").index(line) == SOLUTION_AND_TESTS.split("\n").index(line)
-
-
-def test_a_solution_function_that_is_only_named_like_a_test_is_none():
-    program = "def test_prime(n):\n    return n > 1\n\ndef testable(x):\n    assert x\n"
-
-    assert intake.tests_from_program(program) == ()
-
-
 def test_protected_lines_are_those_of_asserts_and_of_the_test_part():
     program = "def f(x):\n    assert x\n    return x\nassert f(\n    2\n) == 2\nx = 1\n"
 
-    assert intake.protected_lines(program) == {4, 5, 6}
+    assert protected_lines(program) == {4, 5, 6}
     lines = SOLUTION_AND_TESTS.split("\n")
-    protected = [lines[n - 1] for n in sorted(intake.protected_lines(SOLUTION_AND_TESTS))]
+    protected = [lines[n - 1] for n in sorted(protected_lines(SOLUTION_AND_TESTS))]
     assert "ROWS = [(\"aab\", {\"a\": 2, \"b\": 1})]" in protected
     assert "@pytest.fixture" in protected
     assert "LIMIT = 3" not in protected and "def count(text):" not in protected
@@ -152,7 +139,7 @@ def test_what_the_judge_masks_is_protected():
         if number > len(masked) or masked[number - 1] != line
     }
 
-    assert changed and changed <= intake.protected_lines(program)
+    assert changed and changed <= protected_lines(program)
 
 
 @pytest.mark.parametrize("after, kept", [
@@ -165,4 +152,4 @@ def test_what_the_judge_masks_is_protected():
 def test_untouched_sees_a_changed_or_missing_own_test(after, kept):
     before = "def f(x)\n    return x\n\nassert f(1) == 2\nassert f(2) == 3\n"
 
-    assert intake.untouched(before, after) is kept
+    assert untouched(before, after) is kept

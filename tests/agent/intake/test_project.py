@@ -1,11 +1,12 @@
 """A project laid out as it comes: where its module and tests lie, and what comes along."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from agent.intake import bring
-from agent.intake.project import laid_out, module_stem
+from agent.intake.project import MOST_MODULES, laid_out, module_stem
 
 MODULE = "def double(n):\n    return 2 * n\n"
 TEST = "from calc import double\n\ndef test_double():\n    assert double(2) == 4\n"
@@ -27,64 +28,85 @@ def laid(folder: Path, module: str, tests: str = "") -> tuple[str, str, set[str]
     return project.entry, project.tests, {file.path for file in project.support}
 
 
-def test_a_file_and_its_tests_side_by_side_keep_their_names(tmp_path):
-    lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST, "other.py": "", "notes.txt": ""})
+CALC = {"calc/__init__.py": "from .core import double\n", "calc/core.py": MODULE,
+        "calc/unused.py": ""}
 
-    assert laid(tmp_path, "calc.py", "test_calc.py") == ("calc.py", "test_calc.py", set())
+# Files, the module, the test file, and where these go with what comes along.
+LAYOUTS = {
+    "side by side": (
+        {"calc.py": MODULE, "test_calc.py": TEST, "other.py": "", "notes.txt": ""},
+        "calc.py", "test_calc.py", ("calc.py", "test_calc.py", set()),
+    ),
+    "tests in a folder": (
+        {"calc.py": MODULE, "conftest.py": "", "tests/conftest.py": "", "tests/helper.py": "",
+         "tests/test_calc.py": "import helper\n" + TEST, "tests/other.py": ""},
+        "calc.py", "tests/test_calc.py",
+        ("calc.py", "tests/test_calc.py",
+         {"conftest.py", "tests/conftest.py", "tests/helper.py"}),
+    ),
+    "a package of tests": (
+        {"calc.py": MODULE, "tests/__init__.py": "", "tests/tools.py": "",
+         "tests/test_calc.py": "from .tools import x\nfrom tests import y\n" + TEST},
+        "calc.py", "tests/test_calc.py",
+        ("calc.py", "tests/test_calc.py", {"tests/__init__.py", "tests/tools.py"}),
+    ),
+    "a module of a package": (
+        {**CALC, "tests/test_calc.py": TEST}, "calc/core.py", "tests/test_calc.py",
+        ("calc/core.py", "tests/test_calc.py", {"calc/__init__.py"}),
+    ),
+    "a package itself": (
+        {**CALC, "tests/test_calc.py": TEST}, "calc/__init__.py", "tests/test_calc.py",
+        ("calc/__init__.py", "tests/test_calc.py", {"calc/core.py"}),
+    ),
+    "a source folder": (
+        {**{f"src/{path}": text for path, text in CALC.items()}, "tests/test_calc.py": TEST},
+        "src/calc/core.py", "tests/test_calc.py",
+        ("calc/core.py", "tests/test_calc.py", {"calc/__init__.py"}),
+    ),
+    "tests within a package": (
+        {"calc/__init__.py": "", "calc/core.py": MODULE, "calc/tests/__init__.py": "",
+         "calc/tests/test_core.py": "from ..core import double\n" + TEST},
+        "calc/core.py", "calc/tests/test_core.py",
+        ("calc/core.py", "calc/tests/test_core.py",
+         {"calc/__init__.py", "calc/tests/__init__.py"}),
+    ),
+    "a package that nobody names": (
+        {"pack/__init__.py": "", "pack/calc.py": MODULE, "pack/test_calc.py": TEST},
+        "pack/calc.py", "pack/test_calc.py",
+        ("calc.py", "test_calc.py", set()),
+    ),
+    "data that a test names, or its folder": (
+        {"calc.py": MODULE, "tests/data/one.txt": "1", "tests/two.csv": "2", "tests/no.log": "3",
+         "tests/test_calc.py": TEST + "\nplaces = ['data', 'two.csv']\n"},
+        "calc.py", "tests/test_calc.py",
+        ("calc.py", "tests/test_calc.py", {"tests/data/one.txt", "tests/two.csv"}),
+    ),
+    "a file of the project that a test names": (
+        {"calc.py": MODULE, "README.md": "", "LICENSE": "",
+         "tests/test_calc.py": TEST + "\nplace = '../README.md'\n"},
+        "calc.py", "tests/test_calc.py", ("calc.py", "tests/test_calc.py", {"README.md"}),
+    ),
+    "tests of another place": (
+        {"a/b/c/d/calc.py": MODULE, "e/f/g/h/helper.py": "",
+         "e/f/g/h/test_calc.py": "import helper\n" + TEST},
+        "a/b/c/d/calc.py", "e/f/g/h/test_calc.py", ("calc.py", "test_calc.py", {"helper.py"}),
+    ),
+    "imports through each other": (
+        {"main.py": "import first\nfrom pack import tool\n",
+         "first.py": "from second import x\nimport main\n", "second.py": "x = 1\n", "no.py": "",
+         "pack/__init__.py": "", "pack/tool.py": "from . import deep\n", "pack/deep.py": ""},
+        "main.py", "",
+        ("main.py", "",
+         {"first.py", "second.py", "pack/__init__.py", "pack/tool.py", "pack/deep.py"}),
+    ),
+}
 
 
-def test_tests_in_a_folder_keep_their_path_their_helpers_and_conftest(tmp_path):
-    lay(tmp_path, {
-        "calc.py": MODULE, "conftest.py": "", "tests/conftest.py": "", "tests/helper.py": "",
-        "tests/test_calc.py": "import helper\n" + TEST, "tests/other.py": "",
-    })
+@pytest.mark.parametrize(("files", "module", "tests", "layout"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_project_comes_as_it_lies_with_what_is_needed(tmp_path, files, module, tests, layout):
+    lay(tmp_path, files)
 
-    assert laid(tmp_path, "calc.py", "tests/test_calc.py") == (
-        "calc.py", "tests/test_calc.py", {"conftest.py", "tests/conftest.py", "tests/helper.py"}
-    )
-
-
-def test_a_package_of_tests_brings_what_it_imports_from_itself(tmp_path):
-    lay(tmp_path, {
-        "calc.py": MODULE, "tests/__init__.py": "", "tests/tools.py": "",
-        "tests/test_calc.py": "from .tools import x\nfrom tests import y\n" + TEST,
-    })
-
-    assert laid(tmp_path, "calc.py", "tests/test_calc.py") == (
-        "calc.py", "tests/test_calc.py", {"tests/__init__.py", "tests/tools.py"}
-    )
-
-
-@pytest.mark.parametrize("source", ["src/", ""])
-def test_a_package_is_imported_from_above_itself(tmp_path, source):
-    lay(tmp_path, {
-        f"{source}calc/__init__.py": "from .core import double\n", f"{source}calc/core.py": MODULE,
-        f"{source}calc/unused.py": "", "tests/test_calc.py": TEST,
-    })
-
-    assert laid(tmp_path, f"{source}calc/core.py", "tests/test_calc.py") == (
-        "calc/core.py", "tests/test_calc.py", {"calc/__init__.py"}
-    )
-    assert laid(tmp_path, f"{source}calc/__init__.py", "tests/test_calc.py") == (
-        "calc/__init__.py", "tests/test_calc.py", {"calc/core.py"}
-    )
-
-
-def test_tests_within_a_package_reach_it_by_its_name(tmp_path):
-    lay(tmp_path, {
-        "calc/__init__.py": "", "calc/core.py": MODULE, "calc/tests/__init__.py": "",
-        "calc/tests/test_core.py": "from ..core import double\n" + TEST,
-    })
-
-    assert laid(tmp_path, "calc/core.py", "calc/tests/test_core.py") == (
-        "calc/core.py", "calc/tests/test_core.py", {"calc/__init__.py", "calc/tests/__init__.py"}
-    )
-
-
-def test_a_module_in_a_package_that_nobody_names_stays_a_file(tmp_path):
-    lay(tmp_path, {"pack/__init__.py": "", "pack/calc.py": MODULE, "pack/test_calc.py": TEST})
-
-    assert laid(tmp_path, "pack/calc.py", "pack/test_calc.py")[:2] == ("calc.py", "test_calc.py")
+    assert laid(tmp_path, module, tests) == layout
 
 
 @pytest.mark.parametrize(("name", "text", "comes"), [
@@ -96,26 +118,6 @@ def test_pytests_configuration_comes_to_the_top(tmp_path, name, text, comes):
     lay(tmp_path, {name: text, "sub/calc.py": MODULE, "sub/test_calc.py": TEST})
 
     assert laid(tmp_path, "sub/calc.py", "sub/test_calc.py")[2] == ({name} if comes else set())
-
-
-def test_data_comes_along_where_a_test_names_it_or_its_folder(tmp_path):
-    lay(tmp_path, {
-        "calc.py": MODULE, "tests/data/one.txt": "1", "tests/two.csv": "2", "tests/three.log": "3",
-        "tests/test_calc.py": TEST + "\nplaces = ['data', 'two.csv']\n",
-    })
-
-    assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {
-        "tests/data/one.txt", "tests/two.csv"
-    }
-
-
-def test_a_file_of_the_project_comes_along_where_a_test_names_it(tmp_path):
-    lay(tmp_path, {
-        "calc.py": MODULE, "README.md": "", "LICENSE": "",
-        "tests/test_calc.py": TEST + "\nplace = '../README.md'\n",
-    })
-
-    assert laid(tmp_path, "calc.py", "tests/test_calc.py")[2] == {"README.md"}
 
 
 def test_data_that_is_no_text_comes_along_byte_by_byte(tmp_path):
@@ -130,15 +132,18 @@ def test_data_that_is_no_text_comes_along_byte_by_byte(tmp_path):
     assert data.text.encode("utf-8", "surrogateescape") == b"\xff\xfe\x00"
 
 
-def test_tests_of_another_place_lie_at_the_top(tmp_path):
-    lay(tmp_path, {
-        "a/b/c/d/calc.py": MODULE, "e/f/g/h/helper.py": "",
-        "e/f/g/h/test_calc.py": "import helper\n" + TEST,
-    })
+@pytest.mark.parametrize(("files", "why"), [
+    ({f"m{number}.py": b"" for number in range(MOST_MODULES + 1)}, f"m{MOST_MODULES}.py is left"),
+    ({"m0.py": b"x = '\xff'\n"}, "m0.py is left out: .*utf-8"),
+])
+def test_a_module_beside_it_that_cannot_come_along_is_named(tmp_path, files, why):
+    for name, raw in files.items():
+        (tmp_path / name).write_bytes(raw)
+    text = "".join(f"import {name.removesuffix('.py')}\n" for name in files)
+    project = laid_out(tmp_path / "main.py", text)
 
-    assert laid(tmp_path, "a/b/c/d/calc.py", "e/f/g/h/test_calc.py") == (
-        "calc.py", "test_calc.py", {"helper.py"}
-    )
+    assert len(project.support) == len(files) - 1
+    assert len(project.notices) == 1 and re.match(why, project.notices[0])
 
 
 def test_a_package_is_called_by_its_own_name():

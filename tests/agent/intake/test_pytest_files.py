@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
-from agent import intake
 from agent.domain import REST, Script
 from agent.intake import NotFixable
-from agent.intake.pytest_files import notices_of_file
+from agent.intake.found import pytest_files
 
 EVERY_STYLE = '''
 import unittest
@@ -54,6 +53,9 @@ class Numbers(unittest.TestCase):
 class More(Numbers):
     def test_more(self): pass
 
+class Async(unittest.IsolatedAsyncioTestCase):
+    async def test_coroutine(self): pass
+
 class TestOff:
     __test__ = False
     def test_off(self): assert True
@@ -67,7 +69,7 @@ test_value = 3
 
 def nodes(text: str) -> list[str]:
     """The nodes that are known without running the file."""
-    *found, rest = intake.tests_from_file(text, "test_it.py")
+    *found, rest = pytest_files.tests_from_file(text, "test_it.py")
     known = [test.node for test in found if test.kind == "script"]
     assert rest.kind == "script" and (rest.node, rest.without) == (REST, tuple(known))
     return known
@@ -92,7 +94,7 @@ def test_the_same_tests_are_found_as_pytest_collects(tmp_path):
 def test_each_test_holds_the_whole_file():
     text = "from calc import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 
-    assert intake.tests_from_file(text, "test_calc.py") == (
+    assert pytest_files.tests_from_file(text, "test_calc.py") == (
         Script(name="test_add", origin="user", code=text, node="test_add", file="test_calc.py"),
         Script(
             name="test_calc.py::*", origin="user", code=text, node=REST, without=("test_add",),
@@ -129,9 +131,9 @@ def test_a_configuration_that_changes_what_is_found_leaves_all_to_the_rest() -> 
     text = "def test_a(): pass\n"
     conftest = "def pytest_collection_modifyitems(items): items[:] = []\n"
 
-    assert [one.name for one in intake.tests_from_file(text, "test_it.py", "user", [conftest])] == [
-        "test_it.py::*"
-    ]
+    (rest,) = pytest_files.tests_from_file(text, "test_it.py", [conftest])
+
+    assert rest.name == "test_it.py::*"
 
 
 @pytest.mark.parametrize("text, word", [
@@ -141,7 +143,7 @@ def test_a_configuration_that_changes_what_is_found_leaves_all_to_the_rest() -> 
 ])
 def test_a_file_that_collects_nothing_is_refused_and_says_why(text, word):
     with pytest.raises(NotFixable, match=word) as refused:
-        intake.tests_from_file(text, "test_it.py")
+        pytest_files.tests_from_file(text, "test_it.py")
 
     assert refused.value.category == "invalid_tests"
 
@@ -154,15 +156,5 @@ def test_coroutines_are_tests_and_lost_duplicates_are_named():
     )
 
     assert nodes(text) == ["test_a", "test_b"]
-    (twice,) = notices_of_file(text, "test_it.py")
+    (twice,) = pytest_files.notices_of_file(text, "test_it.py")
     assert "test_a" in twice and "lines 1 and 2" in twice
-
-
-def test_a_coroutine_of_unittest_s_own_case_is_a_test():
-    text = (
-        "import unittest\n"
-        "class A(unittest.IsolatedAsyncioTestCase):\n"
-        "    async def test_a(self): self.assertTrue(await f())\n"
-    )
-
-    assert nodes(text) == ["A::test_a"]

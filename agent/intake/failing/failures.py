@@ -9,21 +9,18 @@ loop is a bug like another.
 from __future__ import annotations
 
 import ast
+import difflib
 import re
-import sys
 from dataclasses import dataclass
 
 from agent.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
 from agent.intake.environment import (
-    RENAMED_SINCE_2,
-    Missing,
-    close_name,
-    installed_modules,
-    is_misspelt,
+    absent_package,
+    is_of_python_2,
     nearest_module,
     standard_modules,
 )
-from agent.intake.parsing import called_name, dotted, parsed, where
+from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, parsed, where
 from sandbox import REFUSALS
 
 EVIDENCE_SHOWN = 5
@@ -33,6 +30,7 @@ _RAISED = re.compile(
     r"(?:\s+at line (?P<line>\d+)(?:\s+\((?P<file>[^)]*)\))?)?\.?$",
     re.DOTALL,
 )
+_NO_ATTRIBUTE = re.compile(r"module '[\w.]+' has no attribute")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ARGUMENT = re.compile(r"\bargv\s*\[")
 _PARSES = re.compile(r"\bparse(_known)?_args\s*\(")
@@ -45,8 +43,8 @@ _FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"
 _REFUSED = frozenset({"PermissionError", "OSError", "BlockingIOError", *_NETWORK})
 """What a refusal of the jail looks like to a program that does not catch it; of a file it is
 told with what to do, below."""
+_ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _NAMES = frozenset({"NameError", "UnboundLocalError"})
-_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
 @dataclass(frozen=True)
@@ -150,20 +148,11 @@ def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | Non
     module = _NO_MODULE.search(failure.message)
     if failure.name != "ModuleNotFoundError" or module is None:
         return None
-    name = module.group(1).partition(".")[0]
-    standard = standard_modules((sys.version_info[0], sys.version_info[1]))
-    installed = installed_modules(task.sites)
-    near = {file.path.partition("/")[0].removesuffix(".py") for file in task.support}
-    if task.solution is not None:
-        near |= {file.path.partition("/")[0].removesuffix(".py") for file in task.solution.files}
-    known = standard | installed | near
-    if name in known or is_misspelt(name, known):
-        return None
-    missing = Missing(name, failure.line or 0)
+    cause = absent_package(module.group(1).partition(".")[0], task)
     return Diagnosis(
         category="missing_package", fixable=False, confidence=0.95,
-        cause=f"The package {name} is not installed here. {missing.advice}",
-    )
+        cause=f"{cause[:1].upper()}{cause[1:]}",
+    ) if cause else None
 
 
 def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
@@ -182,20 +171,18 @@ def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     """A program that ends itself since it lacks its arguments, before a test can call it."""
     if failure.name != "SystemExit" or failure.message in ("", "0", "None"):
         return None
-    node = _raising_statement(text, failure.line)
-    reads = _PARSES.search(_line_of(text, failure.line)) is not None
-    if node is not None and not reads:
-        reads = any(
-            _ARGUMENTS.search(ast.unparse(one.test)) is not None
-            for one in ast.walk(parsed(text))
-            if isinstance(one, ast.If) and node[1] in [*one.body, *one.orelse]
-        )
-    if not reads:
+    ending = _chosen_end(text, failure.line)
+    asks = _PARSES.search(_line_of(text, failure.line)) or (ending is not None and any(
+        isinstance(one, ast.If) and ending in [*one.body, *one.orelse]
+        and _ARGUMENTS.search(ast.unparse(one.test))
+        for one in ast.walk(parsed(text))
+    ))
+    if not asks:
         return None
-    asks = "other arguments than it was" if task.argv else "arguments, and none were"
+    wanted = "other arguments than it was" if task.argv else "arguments, and none were"
     said = f" ({failure.message})" if not failure.message.isdigit() else ""
     return _surroundings(
-        f"The program ends itself at line {failure.line}{said}: it asks for {asks} given. Give "
+        f"The program ends itself at line {failure.line}{said}: it asks for {wanted} given. Give "
         'them after --, or read them under `if __name__ == "__main__":`, where tests do not meet '
         "them."
     )
@@ -213,7 +200,7 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         wanted = re.search(r"'([^']*)'", failure.message)
         name = wanted.group(1) if wanted else ""
         support = [file.path for file in task.support]
-        if name and not name.startswith("/") and close_name(name, support):
+        if name and not name.startswith("/") and difflib.get_close_matches(name, support, n=1):
             return None
         if not name and failure.name == "PermissionError":
             # A file would be named. A test's verdict does not tell which rule was met.
@@ -243,62 +230,40 @@ def _surroundings(cause: str) -> Diagnosis:
 
 def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     """An end the program chose. With tests, they say what it should do, so it can be mended."""
-    if task.tests or failure.test:
+    ending = _chosen_end(text, failure.line)
+    if task.tests or failure.test or ending is None:
         return None
-    node = _raising_statement(text, failure.line)
-    if node is None:
-        return None
-    at_top, statement = node
-    shown = ast.unparse(statement).split("\n")[0]
+    functions = (node for node in ast.walk(parsed(text)) if isinstance(node, FunctionNode))
+    within = any(ending in ast.walk(node) for node in functions)
+    shown = ast.unparse(ending).split("\n")[0]
     return Diagnosis(
-        category="deliberate_exit", fixable=False, confidence=0.9 if at_top else 0.7,
+        category="deliberate_exit", fixable=False, confidence=0.7 if within else 0.9,
         cause=(
-            f"The program ends itself at line {statement.lineno}: {shown}. That is no crash to "
+            f"The program ends itself at line {ending.lineno}: {shown}. That is no crash to "
             "silence; bring a test that says what it should do instead."
         ),
     )
 
 
-def _raising_statement(text: str, line: int | None) -> tuple[bool, ast.stmt] | None:
-    """The `raise`, `sys.exit` or assert at that line, and whether it stands at the top level."""
+def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
+    """The `raise`, `sys.exit` or assert at that line; none that hands on what was caught."""
     try:
-        body = parsed(text).body
+        nodes = list(ast.walk(parsed(text)))
     except SyntaxError:
         return None
-    inside = {
-        id(inner)
-        for node in ast.walk(ast.Module(body=body, type_ignores=[]))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(ast.Module(body=body, type_ignores=[])):
-        if not isinstance(node, ast.stmt) or line is None:
+    caught = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+    for node in nodes:
+        if not isinstance(node, ast.stmt) or line not in lines_of(node):
             continue
-        if not node.lineno <= line <= (node.end_lineno or node.lineno):
-            continue
-        chosen = (
-            (isinstance(node, ast.Raise) and node.exc is not None)
-            or isinstance(node, ast.Assert)
-            or (
-                isinstance(node, ast.Expr)
-                and called_name(node.value) in ("sys.exit", "exit", "quit", "os._exit")
-            )
-        )
-        if chosen and not _reraises(node, body):
-            return id(node) not in inside, node
+        match node:
+            case ast.Raise(exc=ast.expr() as exception, cause=None):
+                if dotted(exception) not in caught:
+                    return node
+            case ast.Assert():
+                return node
+            case ast.Expr(value=value) if called_name(value) in _ENDING:
+                return node
     return None
-
-
-def _reraises(node: ast.stmt, body: list[ast.stmt]) -> bool:
-    """Whether a `raise error` hands on an exception that was caught: another line's doing."""
-    if not isinstance(node, ast.Raise) or node.exc is None:
-        return False
-    names = {
-        handler.name
-        for handler in ast.walk(ast.Module(body=body, type_ignores=[]))
-        if isinstance(handler, ast.ExceptHandler) and handler.name
-    }
-    return dotted(node.exc) in names or node.cause is not None
 
 
 def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagnosis:
@@ -315,28 +280,23 @@ def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagno
     place = f" at line {first.line}" if first.line else ""
     message = f": {first.message}" if first.message else ""
     raised = f"{first.name}{message}{place}"
-    if first.name in _SYNTAX:
-        return Diagnosis(category="syntax", cause=raised, confidence=0.9)
-    if first.name in ("ModuleNotFoundError", "ImportError"):
-        return Diagnosis(
-            category="import", cause=f"An import fails: {raised}{_import_hint(first)}",
-            confidence=0.9,
-        )
-    if first.name in _NAMES or re.match(r"module '[\w.]+' has no attribute", first.message):
-        return Diagnosis(
-            category="name", cause=f"A name is used that is not there: {raised}", confidence=0.9
-        )
-    if first.name == "RecursionError":
-        return Diagnosis(
-            category="endless", cause=f"A recursion never stops: {raised}", confidence=0.8
-        )
-    if first.name == "AssertionError":
-        return _wrong_result(failures, report)
-    if first.name == "SystemExit":
-        return Diagnosis(
-            category="deliberate_exit", confidence=0.7,
-            cause=f"The program ends itself{place}{message}, before the test has its answer",
-        )
+    match first.name:
+        case "SyntaxError" | "IndentationError" | "TabError":
+            return Diagnosis(category="syntax", cause=raised, confidence=0.9)
+        case "ModuleNotFoundError" | "ImportError":
+            cause = f"An import fails: {raised}{_import_hint(first)}"
+            return Diagnosis(category="import", cause=cause, confidence=0.9)
+        case "RecursionError":
+            cause = f"A recursion never stops: {raised}"
+            return Diagnosis(category="endless", cause=cause, confidence=0.8)
+        case "AssertionError":
+            return _wrong_result(failures, report)
+        case "SystemExit":
+            cause = f"The program ends itself{place}{message}, before the test has its answer"
+            return Diagnosis(category="deliberate_exit", cause=cause, confidence=0.7)
+        case name if name in _NAMES or _NO_ATTRIBUTE.match(first.message):
+            cause = f"A name is used that is not there: {raised}"
+            return Diagnosis(category="name", cause=cause, confidence=0.9)
     return Diagnosis(category="crash", cause=f"The program crashes: {raised}", confidence=0.8)
 
 
@@ -362,9 +322,9 @@ def _import_hint(failure: Failure) -> str:
     if module is None:
         return ""
     name = module.group(1).partition(".")[0]
-    if name in RENAMED_SINCE_2:
+    if is_of_python_2(name):
         return f"; {name} is a module of Python 2"
-    near = nearest_module(name, standard_modules((sys.version_info[0], sys.version_info[1])))
+    near = nearest_module(name, standard_modules())
     return f"; did you mean {near}?" if near else ""
 
 

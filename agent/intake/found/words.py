@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.domain import Example, Raises, TestCase
-from agent.intake.doctests import tests_from_prompts
-from agent.intake.parsing import BUILTIN_NAMES, expression, shortened, unique
-from agent.trees import is_literal
+from agent.intake.found.doctests import tests_from_prompts
+from agent.intake.parsing import BUILTIN_NAMES, is_plain_call, shortened, unique
+from agent.trees import expression, is_literal
 
 _CALL_HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
 _WANTED = re.compile(
@@ -91,16 +91,12 @@ def _prompt_blocks(text: str) -> Iterator[str]:
 def _calls(text: str) -> Iterator[_Call]:
     """Calls with literal arguments, outermost first, none inside another."""
     behind = 0
-    for match in _CALL_HEAD.finditer(text):
-        if match.start() < behind:
-            continue
-        end = _closing(text, match.end())
-        if end is None:
-            continue
-        source = text[match.start() : end]
-        if _is_literal_call(source):
+    for head in _CALL_HEAD.finditer(text):
+        end = _closing(text, head.end()) if head.start() >= behind else None
+        source = text[head.start() : end] if end is not None else ""
+        if end is not None and is_plain_call(expression(source)):
             behind = end
-            yield _Call(" ".join(source.split("\n")), match.start(), end)
+            yield _Call(" ".join(source.split("\n")), head.start(), end)
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -113,21 +109,11 @@ def _closing(text: str, start: int) -> int | None:
                 quote = ""
         elif character in "'\"":
             quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth == 0:
+        else:
+            depth += (character in "([{") - (character in ")]}")
+            if not depth:
                 return place + 1
     return None
-
-
-def _is_literal_call(source: str) -> bool:
-    node = expression(source)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return False
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return all(keyword.arg for keyword in node.keywords) and all(map(is_literal, arguments))
 
 
 def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.domain import REST, Origin, Script, TestCase
+from agent.domain import REST, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
@@ -33,7 +33,6 @@ _PLAIN_MARKS = ("pytest.mark.", "mark.", "unittest.", "patch", "mock.", "skip")
 """Decorators of a class that leave it the class it is."""
 _MULTIPLYING = ("expand", "parameterized", "ddt", "data", "property")
 """Words of decorators that put something else in the place of a test."""
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.ListComp)
 _CONFIGURING = (
     "pytest_collect", "pytest_pycollect", "pytest_itemcollected", "collect_ignore",
     "python_functions", "python_classes", "addopts",
@@ -53,7 +52,7 @@ class Collected:
 
 
 def tests_from_file(
-    text: str, filename: str, origin: Origin = "user", surroundings: Collection[str] = ()
+    text: str, filename: str, surroundings: Collection[str] = ()
 ) -> tuple[TestCase, ...]:
     """The tests of a file that parses; raises `NotFixable` where pytest would find none.
 
@@ -68,9 +67,9 @@ def tests_from_file(
     file = filename if filename.endswith(".py") else ""
     sure = [entry.node for entry in entries if entry.sure]
     return (
-        *(Script(name=one, origin=origin, code=text, node=one, file=file) for one in sure),
+        *(Script(name=one, origin="user", code=text, node=one, file=file) for one in sure),
         Script(
-            name=f"{filename}::{REST}", origin=origin, code=text, node=REST, without=tuple(sure),
+            name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
             file=file,
         ),
     )
@@ -95,20 +94,11 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
 
 def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
     """Whether running a file without test functions of its own may make some."""
-    bound: set[str] = set()
-    for node in toplevel(body):
-        match node:
-            case ast.ClassDef(bases=[], decorator_list=[]) | ast.Assign(value=ast.Constant()):
-                pass
-            case ast.ClassDef():
-                return True
-            case ast.Assign(value=value) if isinstance(value, _DISPLAYS):
-                pass
-            case ast.Import() | ast.ImportFrom() | ast.Assign():
-                bound |= names_in(node).binds
-            case ast.FunctionDef(name="pytest_generate_tests"):
-                return True
-    return "*" in bound or any(map(is_test_name, bound))
+    classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
+    bound = names_in(*body).binds - {node.name for node in classes}
+    return any(node.bases or node.decorator_list for node in classes) or any(
+        name in ("*", "pytest_generate_tests") or is_test_name(name) for name in bound
+    )
 
 
 def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:

@@ -21,19 +21,22 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
-from agent.intake.effects import keeps_state
 from agent.intake.errors import NotFixable
+from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     called_name,
     checking_helpers,
     checks,
     dotted,
+    imports,
     is_definition,
     is_docstring,
     is_future_import,
     is_import,
     is_main_guard,
+    is_plain_call,
     names_in,
     own_walk,
     parsed,
@@ -50,6 +53,8 @@ from agent.trees import is_literal
 LONGEST_CARRY = 40
 """With more checks than this that depend on each other, the snippet stays one test."""
 
+Located = tuple[int | None, TestCase]
+"""A test, and the line of its check in the text it was taken from, where it is a snippet's."""
 _READING_BUILTINS = frozenset({
     "len", "str", "repr", "type", "isinstance", "issubclass", "abs", "round", "int", "float",
     "bool", "hasattr", "callable", "id", "ord", "chr",
@@ -71,7 +76,7 @@ def located_tests(
     origin: Origin = "user",
     program: str = "",
     outer: frozenset[str] = frozenset(),
-) -> tuple[tuple[int, TestCase], ...]:
+) -> tuple[Located, ...]:
     """The tests of a snippet, each with the line of its check.
 
     `outer` names values made outside the snippet which its checks may change.
@@ -90,38 +95,26 @@ class _Snippet:
     """One snippet taken apart; `tests` puts its checks together again."""
 
     def __init__(
-        self,
-        code: str,
-        origin: Origin,
-        body: Sequence[ast.stmt],
-        program: str,
+        self, code: str, origin: Origin, body: Sequence[ast.stmt], program: str,
         outer: frozenset[str],
     ) -> None:
         self.code = code
         self.origin: Origin = origin
         self.body = [node for node in _unguarded(body) if not is_docstring(node)]
-        self.program_names = frozenset[str]()
-        self.stateful = False
-        if program:
-            self.stateful = keeps_state(program)
-            self.program_names = visible_names(program)
+        self.program_names = visible_names(program)
+        self.stateful = keeps_state(program) or _answers_change(self.body)
         self.helpers = checking_helpers(body)
-        self.stateful = self.stateful or _answers_change(self.body)
         self.mutable = _mutable_names(self.body) | outer
-        self.imports = names_in(*(node for node in self.body if is_import(node))).binds
+        bound = list(imports(*filter(is_import, self.body)))
+        self.imports = {one.bound for one in bound}
         self.renamed = {
-            alias.asname
-            for node in self.body
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names
-            if alias.asname and alias.asname != alias.name
+            one.bound for one in bound if one.bound != (one.name or one.module.partition(".")[0])
         }
         self.definitions = {
-            node.name: node for node in toplevel(self.body)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            node.name: node for node in toplevel(self.body) if isinstance(node, Definition)
         }
 
-    def tests(self) -> list[tuple[int, TestCase]]:
+    def tests(self) -> list[Located]:
         checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
         if not checks_at:
             line = self.body[0].lineno if self.body else 1
@@ -132,11 +125,10 @@ class _Snippet:
         if len(carried) > LONGEST_CARRY:
             return [(first.lineno, self.script(shortened(self.source(first)), self.whole()))]
         taken: set[str] = set()
-        tests = [
+        return [
             (self.body[index].lineno, self.test_at(index, set(carried), taken))
             for index in checks_at
         ]
-        return [*tests, *self.trailing(checks_at[-1], taken)]
 
     def is_check(self, node: ast.stmt) -> bool:
         return not is_definition(node) and (is_bare_check(node) or checks(node, self.helpers))
@@ -145,13 +137,11 @@ class _Snippet:
         """Whether running this check can change what a later one sees."""
         if names_in(node).binds and not isinstance(node, (ast.For, ast.With)):
             return True
-        calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-        for call in calls:
-            if called_name(call) in _READING_BUILTINS:
-                continue
-            if self.stateful or self.reads_through(call) & self.mutable:
-                return True
-        return False
+        return any(
+            self.stateful or self.reads_through(call) & self.mutable
+            for call in ast.walk(node)
+            if isinstance(call, ast.Call) and called_name(call) not in _READING_BUILTINS
+        )
 
     def reads_through(self, node: ast.AST) -> frozenset[str]:
         """Names read by the node, or by the snippet's functions that it mentions."""
@@ -201,48 +191,36 @@ class _Snippet:
         """The check as a call with a literal answer, or with an exception, if it is one."""
         if isinstance(node, ast.With):
             return self.simple_raises(node, name)
-        found = asserted(node)
-        if found is None or (isinstance(node, ast.Assert) and node.msg is not None):
+        if isinstance(node, ast.Assert) and node.msg is not None:
             return None
-        if not isinstance(found, ast.Compare) or not isinstance(found.ops[0], ast.Eq):
-            return None
-        sides = [found.left, *found.comparators]
-        if len(sides) != 2:
-            return None
-        call, expected = sides if isinstance(sides[0], ast.Call) else sides[::-1]
-        if not self.is_plain_call(call) or not is_literal(expected):
-            return None
-        return Example(
-            name=name, origin=self.origin,
-            call=source_of(self.code, call), expected=source_of(self.code, expected),
-        )
+        match asserted(node):
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                call, expected = (left, right) if isinstance(left, ast.Call) else (right, left)
+                if self.is_example(call) and is_literal(expected):
+                    return Example(
+                        name=name, origin=self.origin,
+                        call=source_of(self.code, call), expected=source_of(self.code, expected),
+                    )
+        return None
 
     def simple_raises(self, node: ast.With, name: str) -> TestCase | None:
-        item = node.items[0]
-        raises = item.context_expr
-        if (
-            len(node.items) != 1 or item.optional_vars is not None or len(node.body) != 1
-            or not isinstance(raises, ast.Call) or called_name(raises) not in
-            ("pytest.raises", "raises") or len(raises.args) != 1 or raises.keywords
-        ):
-            return None
-        inner = node.body[0]
-        exception = dotted(raises.args[0])
-        known = self.is_free(exception) and exception in BUILTIN_NAMES | self.program_names
-        if not known or not isinstance(inner, ast.Expr) or not self.is_plain_call(inner.value):
-            return None
-        return Raises(name=name, origin=self.origin, exception=exception,
-                      call=source_of(self.code, inner.value))
+        match node:
+            case ast.With(items=[ast.withitem(
+                ast.Call(args=[kind], keywords=[]) as raises, None
+            )], body=[ast.Expr(value=call)]):
+                exception = dotted(kind)
+                known = self.is_free(exception) and exception in BUILTIN_NAMES | self.program_names
+                named = called_name(raises) in ("pytest.raises", "raises")
+                if known and named and self.is_example(call):
+                    return Raises(
+                        name=name, origin=self.origin, exception=exception,
+                        call=source_of(self.code, call),
+                    )
+        return None
 
-    def is_plain_call(self, node: ast.expr) -> bool:
-        """A call by a bare name with literal arguments."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            return False
-        if not self.is_free(node.func.id):
-            return False
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        named = all(keyword.arg is not None for keyword in node.keywords)
-        return named and all(is_literal(argument) for argument in arguments)
+    def is_example(self, node: ast.expr) -> bool:
+        """Whether a call can be answered by a process that holds the program alone."""
+        return is_plain_call(node) and self.is_free(called_name(node))
 
     def is_free(self, name: str) -> bool:
         """Whether the name means the program's own (or a builtin) without the snippet's help."""
@@ -263,26 +241,12 @@ class _Snippet:
 
     def source(self, node: ast.stmt) -> str:
         """The check's source; a bare comparison gets its `assert`."""
-        text = statement_source(self.code, node)
-        return f"assert {source_of(self.code, node.value)}" if (
-            isinstance(node, ast.Expr) and is_bare_check(node)
-        ) else text
+        if isinstance(node, ast.Expr) and is_bare_check(node):
+            return f"assert {source_of(self.code, node.value)}"
+        return statement_source(self.code, node)
 
     def whole(self) -> str:
-        return "\n".join(
-            self.source(node) if is_bare_check(node) else statement_source(self.code, node)
-            for node in self.body
-        )
-
-    def trailing(self, last: int, taken: set[str]) -> list[tuple[int, TestCase]]:
-        """Statements after the last check, as a test that will be found to check nothing."""
-        rest = [
-            node for node in self.body[last + 1 :] if not _is_inert(node) and not _is_talk(node)
-        ]
-        if not rest:
-            return []
-        code = "\n".join(statement_source(self.code, node) for node in rest)
-        return [(rest[0].lineno, self.script(unique(shortened(code), taken), code))]
+        return "\n".join(map(self.source, self.body))
 
     def script(self, name: str, code: str) -> Script:
         return Script(name=name, origin=self.origin, code=code,
@@ -309,14 +273,12 @@ def asserted(node: ast.stmt) -> ast.expr | None:
 
 def is_bare_check(node: ast.stmt) -> bool:
     """A comparison that stands alone has no use but to be asserted."""
-    if not isinstance(node, ast.Expr):
-        return False
-    value = node.value
-    if isinstance(value, ast.UnaryOp):
-        return isinstance(value.op, ast.Not)
-    if isinstance(value, ast.BoolOp):
-        return any(isinstance(side, ast.Compare) for side in value.values)
-    return isinstance(value, ast.Compare)
+    match node:
+        case ast.Expr(value=ast.Compare() | ast.UnaryOp(op=ast.Not())):
+            return True
+        case ast.Expr(value=ast.BoolOp(values=values)):
+            return any(isinstance(side, ast.Compare) for side in values)
+    return False
 
 
 def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool:
@@ -359,12 +321,9 @@ def _is_inert(node: ast.stmt) -> bool:
     """Whether running the statement can do nothing but bind its names."""
     if is_definition(node) or is_import(node) or isinstance(node, ast.Pass):
         return True
-    if isinstance(node, ast.Assign):
-        targets: list[ast.expr] = node.targets
-    elif isinstance(node, ast.AnnAssign):
-        targets = [node.target]
-    else:
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
         return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return all(isinstance(target, ast.Name) for target in targets) and not any(
         isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr)) for inner in own_walk(node)
     )

@@ -1,15 +1,15 @@
-"""What the program's functions take, so that `f(1, b=2)` and `f(1, 2)` are seen to be one call."""
+"""What an expression in a test means: a value, a name of the program, a call of its functions."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from agent.intake.parsing import statements_of, toplevel, visible_names
-from agent.intake.references import literal
+from agent.intake.parsing import Definition, imports, statements_of, toplevel, visible_names
 from agent.literals import spelt
+from agent.trees import literal
 
 
 class Signatures:
@@ -106,3 +106,38 @@ def _default(node: ast.expr | None) -> object:
 def signatures(program: str) -> Signatures:
     """The program's, read once."""
     return Signatures(program)
+
+
+def imported(
+    body: Sequence[ast.stmt], stem: str, names: Collection[str]
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The names by which a test's code calls the program's own (its module is ""), and the names
+    that come from elsewhere or are the test's own. `names` are the program's, which may have a
+    function `solution`."""
+    def is_own(module: str) -> bool:
+        return module.rpartition(".")[2] in (stem, "solution")
+
+    own = {name: "" for name in (stem, "solution") if name not in names}
+    foreign = {node.name for node in toplevel(body) if isinstance(node, Definition)}
+    for one in imports(*body):
+        renamed = one.name or one.bound != one.module.partition(".")[0]
+        if is_own(one.name or one.module) and (renamed or one.module in (stem, "solution")):
+            own[one.bound] = ""
+        elif one.name and is_own(one.module):
+            own[one.bound] = one.name
+        else:
+            foreign.add(one.bound)
+    return own, frozenset(foreign)
+
+
+def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> str:
+    """The one of the program's `names` that an expression means; empty for none.
+
+    `own` is what `imported` says of the test's code.
+    """
+    match node:
+        case ast.Name(id=name) if own.get(name, name) in names:
+            return own.get(name, name)
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if own.get(module) == "":
+            return name if name in names else ""
+    return ""

@@ -7,15 +7,10 @@ and vetoes no repair. What decides is the word of the verdict alone, by one tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from agent.domain import REST, SET_ASIDE, VETOING_ORIGINS, Report, Script, Task, TestCase, Verdict
-from agent.intake.environment import (
-    Missing,
-    installed_modules,
-    is_misspelt,
-    standard_modules,
-)
+from agent.intake.environment import absent_package
 from sandbox.types import REFUSALS
 
 _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
@@ -50,39 +45,27 @@ _DOCTEST = "a doctest that failed before; --doctests has it count"
 _LISTED = 3
 
 
-def outside(verdict: Verdict, task: Task, installed: Collection[str]) -> str:
-    """Why a failure is not the program's, in words; empty where it may be. `installed` are the
-    modules that can be imported beside Python's."""
+def outside(verdict: Verdict, task: Task) -> str:
+    """Why a failure is not the program's, in words; empty where it may be."""
     for pattern, words in _OUTSIDE:
         if found := re.search(pattern, verdict.message, re.DOTALL):
             return words.format(*found.groups())
     if found := _NO_MODULE.search(verdict.message):
-        return _absent(found.group(1).partition(".")[0], task, installed)
+        return absent_package(found.group(1).partition(".")[0], task)
     beside = any(one.origin in VETOING_ORIGINS - {"doctest"} for one in task.tests)
     if verdict.origin == "doctest" and beside and not task.doctests:
         return _DOCTEST
     return ""
 
 
-def _absent(name: str, task: Task, installed: Collection[str]) -> str:
-    """That a package is not installed; a module that is misspelt, or the program's, is a bug."""
-    files = (*task.support, *(task.solution.files if task.solution else ()))
-    near = {file.path.partition("/")[0].removesuffix(".py") for file in files}
-    known = standard_modules((3, 11)) | near | {*installed}
-    if name in known or is_misspelt(name, known):
-        return ""
-    return f"the package {name} is not installed here. {Missing(name, 0).advice}"
-
-
 def apart(report: Report, task: Task) -> Report:
     """A report of the program as it came, with a reason at each failure that is not its own."""
-    if not any(verdict.fails for verdict in report.verdicts):
-        return report
-    installed = installed_modules(task.sites)
+    # A whole file often fails alike, and to look for a package takes a while.
+    failing = {(one.origin, one.message): one for one in report.verdicts if one.fails}
+    reasons = {key: outside(verdict, task) for key, verdict in failing.items()}
     return report.model_copy(update={"verdicts": tuple(
-        verdict.model_copy(update={"aside": outside(verdict, task, installed)})
-        if verdict.fails else verdict
-        for verdict in report.verdicts
+        one.model_copy(update={"aside": reasons[one.origin, one.message]}) if one.fails else one
+        for one in report.verdicts
     )})
 
 

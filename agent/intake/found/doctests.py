@@ -14,21 +14,21 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 from agent.domain import Example, Origin, Raises, Script, TestCase
-from agent.intake.effects import keeps_state, prints
+from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     called_name,
     dotted,
-    expression,
     is_definition,
     is_import,
+    is_plain_call,
     names_in,
     parsed,
     shortened,
     statements_of,
     unique,
 )
-from agent.trees import is_literal
+from agent.trees import expression, is_literal
 
 _PARSER = doctest.DocTestParser()
 
@@ -105,25 +105,24 @@ def _tests(
             yield simple or Script(
                 name=name, origin=origin, code=_script(earlier, example, body, silent=silent)
             )
-        if stateful or not _is_simple_call(body):
+        if stateful or not _call(body):
             earlier.append(example)
 
 
-def _is_simple_call(body: Sequence[ast.stmt]) -> bool:
-    """A call of a bare name with literals changes nothing that a later example names."""
-    if len(body) != 1 or not isinstance(body[0], ast.Expr):
-        return False
-    call = body[0].value
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return False
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return all(is_literal(argument) for argument in arguments)
+def _call(body: Sequence[ast.stmt]) -> ast.expr | None:
+    """The call that an example is, of a bare name with literals: it changes nothing that a later
+    example names."""
+    match body:
+        case [ast.Expr(value=call)] if is_plain_call(call):
+            return call
+    return None
 
 
 def _simple(
     example: doctest.Example, body: Sequence[ast.stmt], name: str, origin: Origin, program: str
 ) -> TestCase | None:
-    if not _is_simple_call(body):
+    node = _call(body)
+    if node is None:
         return None
     call = example.source.strip()
     if example.exc_msg is not None:
@@ -136,15 +135,9 @@ def _simple(
     value = expression(want)
     if value is None or not is_literal(value) or example.options:
         return None
-    if repr(ast.literal_eval(value)) != want or not _returns(called_name(_call(body)), program):
+    if repr(ast.literal_eval(value)) != want or not _returns(called_name(node), program):
         return None
     return Example(name=name, origin=origin, call=call, expected=want)
-
-
-def _call(body: Sequence[ast.stmt]) -> ast.expr:
-    statement = body[0]
-    assert isinstance(statement, ast.Expr)
-    return statement.value
 
 
 def _returns(name: str, program: str) -> bool:
@@ -184,25 +177,25 @@ def _script(
         called_name(part) == "print" for part in ast.walk(body[0])
     ):
         return "\n".join([*before, _value_check(ast.unparse(body[0].value), example.want.strip())])
-    lines = ["import contextlib", "import io"]
     displayed = _Display().visit(deepcopy(parsed(example.source)))
     shows = any(isinstance(part, ast.Name) and part.id == "_show" for part in ast.walk(displayed))
-    got = "_printed.getvalue()"
-    if not plain:
-        flags = sum(flag for flag, on in example.options.items() if on)
-        lines.insert(1, "import doctest")
-        check = (
-            f"assert doctest.OutputChecker().check_output({example.want!r}, {got}, {flags}), {got}"
-        )
-    else:
-        check = f"assert {got} == {example.want!r}"
-    if shows:
-        lines += ["def _show(value):", "    if value is not None:", "        print(repr(value))"]
-    inner = ast.unparse(displayed).split("\n")
     return "\n".join([
-        *lines, *before, "_printed = io.StringIO()",
-        "with contextlib.redirect_stdout(_printed):", *(f"    {line}" for line in inner), check,
+        "import contextlib", "import io",
+        *(["def _show(value):", "    if value is not None:", "        print(repr(value))"]
+          if shows else []),
+        *before, "_printed = io.StringIO()", "with contextlib.redirect_stdout(_printed):",
+        *(f"    {line}" for line in ast.unparse(displayed).split("\n")),
+        *_compared("_printed.getvalue()", example.want, example),
     ])
+
+
+def _compared(got: str, want: str, example: doctest.Example) -> list[str]:
+    """That an expression gives a text, as doctest compares under the example's directives."""
+    if not example.options and doctest.BLANKLINE_MARKER not in want:
+        return [f"assert {got} == {want!r}"]
+    flags = sum(flag for flag, on in example.options.items() if on)
+    checked = f"doctest.OutputChecker().check_output({want!r}, {got}, {flags})"
+    return ["import doctest", f"assert {checked}, {got}"]
 
 
 def _value_check(source: str, want: str) -> str:
@@ -236,22 +229,12 @@ def _raising(example: doctest.Example) -> list[str]:
     exception = exception.strip().rstrip(":")
     source = example.source.rstrip("\n").split("\n")
     name = exception.rpartition(".")[2]
-    judged = ["    pass"]
     ignored = example.options.get(doctest.IGNORE_EXCEPTION_DETAIL)
-    if message and not ignored:
-        wanted = message.strip()
-        if example.options.get(doctest.ELLIPSIS):
-            flags = sum(flag for flag, on in example.options.items() if on)
-            judged = [
-                "    import doctest",
-                "    assert doctest.OutputChecker().check_output("
-                f"{wanted!r}, str(error), {flags}), str(error)",
-            ]
-        else:
-            judged = [f"    assert str(error) == {wanted!r}"]
-    head = f"except {name} as error:" if judged != ["    pass"] else f"except {name}:"
+    judged = _compared("str(error)", message.strip(), example) if message and not ignored else []
     return [
-        "try:", *(f"    {line}" for line in source), head, *judged,
+        "try:", *(f"    {line}" for line in source),
+        f"except {name} as error:" if judged else f"except {name}:",
+        *(f"    {line}" for line in judged or ["pass"]),
         "else:", f"    assert False, 'did not raise {name}'",
     ]
 

@@ -7,11 +7,13 @@ that every line keeps its number.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from agent.intake.found.pytest_files import is_test_name
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    imports,
     is_docstring,
     is_future_import,
     lines_of,
@@ -19,7 +21,6 @@ from agent.intake.parsing import (
     parsed,
     visible_names,
 )
-from agent.intake.pytest_files import is_test_name
 
 _LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")
 """Words of files that may load the program in a way of their own."""
@@ -29,13 +30,17 @@ def borrowed(text: str, program: str, entry: str) -> tuple[str, str]:
     """The file with the program's names, and the import that was added; both as they came where
     the file imports the program, or uses nothing of it."""
     body = parsed(text).body
-    stem = PurePosixPath(entry).stem
     needed = _unbound(body) & visible_names(program)
-    if not needed or _imports(body, text, stem):
+    if not needed or _imports(body, text, PurePosixPath(entry).stem):
         return text, ""
-    module = stem if stem.isidentifier() else "solution"
-    line = f"from {module} import {_wanted(needed, program)}"
-    return _laid(text, body, line), line
+    line = import_line(entry, _wanted(needed, program))
+    return with_line(text, line), line
+
+
+def import_line(entry: str, names: str) -> str:
+    """The import of these names of the program."""
+    stem = PurePosixPath(entry).stem
+    return f"from {stem if stem.isidentifier() else 'solution'} import {names}"
 
 
 def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
@@ -47,16 +52,9 @@ def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
 def _imports(body: Sequence[ast.stmt], text: str, stem: str) -> bool:
     """Whether a file imports the program, or may load it otherwise."""
     return (stem in text and any(word in text for word in _LOADING)) or any(
-        {stem, "solution"} & {*name.split(".")}
-        for node in body for one in ast.walk(node) for name in _modules(one)
+        {stem, "solution"} & {*one.module.split("."), *one.name.split(".")}
+        for one in imports(*body)
     )
-
-
-def _modules(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield from (f"{node.module or ''}.{alias.name}" for alias in node.names)
 
 
 def _wanted(needed: frozenset[str], program: str) -> str:
@@ -73,8 +71,9 @@ def _wanted(needed: frozenset[str], program: str) -> str:
     return "*"
 
 
-def _laid(text: str, body: Sequence[ast.stmt], line: str) -> str:
+def with_line(text: str, line: str) -> str:
     """The text with this line at the first place behind its head that moves no other."""
+    body = parsed(text).body
     lines = text.split("\n")
     head = [
         node for place, node in enumerate(body)

@@ -1,8 +1,9 @@
 """Which calls of the program a test makes, in a form that does not depend on how it writes them.
 
 `f(1, b=2)`, `f(1, 2)` and `x = 1; solution.f(x, 2)` are one call. Arguments are bound through the
-signature the program has, loops over literals are taken apart, and an object is told by the calls
-that made it what it is. Calls that this cannot see through are told by their text.
+signature the program has, loops and parametrized tests over literals are taken apart, and an
+object is told by the calls that made it what it is. Calls that this cannot see through are told by
+their text.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.domain import Solution, TestCase, address
-from agent.intake.claims import passed_call
-from agent.intake.effects import keeps_state
-from agent.intake.parsing import BUILTIN_NAMES, names_in, parsed
-from agent.intake.references import imported, literal, target
-from agent.intake.signatures import Signatures, signatures
-from agent.intake.turns import elements, loaded, row, rows_of, spread, tables
+from agent.intake.asked.signatures import Signatures, imported, signatures, target
+from agent.intake.found.effects import keeps_state
+from agent.intake.parsing import BUILTIN_NAMES, FunctionNode, called_name, names_in, parsed
 from agent.literals import spelt
+from agent.trees import expression, literal
 
 MOST_STEPS = 3_000
 """Statements of one test's code that are looked at, those in loops once for each turn."""
-MOST_DEPTH = 4
-"""Functions of a test's own that call each other."""
+MOST_TURNS = 300
+"""Turns of a loop over literals that is taken apart."""
 LONGEST_HISTORY = 500
 """Characters."""
+_CALLING = frozenset({"assertRaises", "assertWarns", "raises", "warns"})
+"""Checks that make a call by themselves: `assertRaises(ValueError, f, 3)` calls `f(3)`."""
 
 
 def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
@@ -78,14 +79,6 @@ class _Reader:
         """The calls made earlier in the same test, where the program remembers them."""
         self._holds: dict[str, str] = {}
         """What a name of the test's own holds, in words."""
-        self._helpers = {
-            node.name: node for node in body
-            if isinstance(node, ast.FunctionDef) and not node.decorator_list
-            and not node.name.startswith("test")
-        }
-        """Functions of the test's own: they ask when they are called."""
-        self._tables = tables(body)
-        self._depth = 0
         self._steps = 0
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
@@ -96,38 +89,36 @@ class _Reader:
 
     def statement(self, node: ast.stmt) -> None:
         match node:
-            case ast.FunctionDef(name=name) if self._helpers.get(name) is node:
-                pass
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for given in rows_of(node, self._tables):
-                    held, before = dict(self._holds), self._before
-                    self._forget(argument.arg for argument in node.args.args)
-                    self._holds |= {name: self.text(value) for name, value in given.items()}
+                held, before = dict(self._holds), self._before
+                for argument in node.args.args:
+                    self._holds.pop(argument.arg, None)
+                for aim, row in self._rows(node):
+                    self._bind(aim, row)
                     self.statements(node.body)
-                    self._holds, self._before = held, before
+                    self._before = before
+                self._holds = held
             case ast.ClassDef(body=body):
                 self.statements(body)
             case ast.For(target=aim, iter=items, body=body, orelse=orelse):
-                rows = elements(items, self._tables)
-                if rows is None:
-                    self._describe(aim, items)
+                rows = self._turns(items)
+                if not rows:
+                    self._bind(aim, items, of_many=True)
                     self.statements(body)
-                for one in rows or ():
-                    self._bind(aim, one)
+                for row in rows or ():
+                    self._bind(aim, row)
                     self.statements(body)
                 self.statements(orelse)
             case ast.Assign(targets=[aim], value=value):
                 self._bind(aim, value)
             case ast.AnnAssign(target=aim, value=ast.expr() as value):
                 self._bind(aim, value)
-            case ast.AugAssign(target=aim, op=kind, value=value):
-                self._describe(aim, ast.BinOp(loaded(aim), kind, value))
+            case ast.AugAssign(target=ast.Name(id=name) as aim, op=kind, value=value):
+                self._bind(aim, ast.BinOp(ast.Name(name, ast.Load()), kind, value))
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
-                    if item.optional_vars is None:
-                        self.text(item.context_expr)
-                    else:
-                        self._describe(item.optional_vars, item.context_expr)
+                    aim = item.optional_vars or ast.Tuple([], ast.Store())
+                    self._bind(aim, item.context_expr, of_many=True)
                 self.statements(body)
             case _:
                 for child in ast.iter_child_nodes(node):
@@ -143,48 +134,50 @@ class _Reader:
             for child in ast.iter_child_nodes(node):
                 self._child(child)
 
-    def _forget(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._holds.pop(name, None)
+    def _rows(self, node: FunctionNode) -> list[tuple[ast.expr, ast.expr]]:
+        """The arguments of each turn of a parametrized test; one empty row for any other."""
+        for decorator in node.decorator_list:
+            match decorator:
+                case ast.Call(args=[ast.Constant(value=str(names)), rows, *_]) if (
+                    called_name(decorator).endswith("parametrize")
+                ):
+                    aim, turns = expression(names), self._turns(rows)
+                    if aim is not None and turns:
+                        return [(aim, row) for row in turns]
+        nothing = ast.Tuple([], ast.Load())
+        return [(nothing, nothing)]
 
-    def _bind(self, aim: ast.expr, value: ast.expr) -> None:
-        if isinstance(aim, ast.Name):
-            self._holds[aim.id] = self.text(value)
-            return
-        match aim, self._opened(value):
-            case ast.Tuple(elts=[ast.Starred(value=many), *aims]) | ast.List(
-                elts=[ast.Starred(value=many), *aims]
-            ), ast.Tuple(elts=parts) | ast.List(elts=parts) if len(aims) <= len(parts):
-                first = len(parts) - len(aims)
-                self._bind(many, ast.List(parts[:first], ast.Load()))
-                for one, part in zip(aims, parts[first:], strict=True):
-                    self._bind(one, part)
-            case ast.Tuple(elts=aims) | ast.List(elts=aims), ast.Tuple(elts=parts) | ast.List(
-                elts=parts
-            ) if len(aims) == len(parts):
+    def _turns(self, items: ast.expr) -> Sequence[ast.expr] | None:
+        """What a loop over literals goes through, in order; `None` where it is not known."""
+        match items:
+            case ast.Name(id=name):
+                held = expression(self._holds.get(name, "")) or items
+                return None if isinstance(held, ast.Name) else self._turns(held)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) if literal(items):
+                return parts if len(parts) <= MOST_TURNS else None
+            case ast.Call(func=ast.Name("range"), args=[_, *_] as bounds):
+                given = [literal(one) for one in bounds]
+                values = [one[0] for one in given if one and isinstance(one[0], int)]
+                if len(values) == len(bounds) <= 2:
+                    return [ast.Constant(one) for one in range(*values)[:MOST_TURNS]]
+        return None
+
+    def _bind(self, aim: ast.expr, value: ast.expr, *, of_many: bool = False) -> None:
+        """Tells names by what they hold; where it is not known which part of it, by all of it."""
+        if isinstance(value, ast.Name) and not isinstance(aim, ast.Name):
+            value = expression(self._holds.get(value.id, "")) or value
+        match aim, value:
+            case ast.Name(id=name), _ if not of_many:
+                self._holds[name] = self.text(value)
+            case ast.Tuple(elts=aims) | ast.List(elts=aims), (
+                ast.Tuple(elts=parts) | ast.List(elts=parts)
+            ) if len(aims) == len(parts) and not of_many:
                 for one, part in zip(aims, parts, strict=True):
                     self._bind(one, part)
             case _:
-                self._describe(aim, value)
-
-    def _opened(self, node: ast.expr) -> ast.expr:
-        """A row of literals, or a part of one, that stands behind a name of the test's own."""
-        match node:
-            case ast.Name(id=name) if self._holds.get(name, "").startswith(("(", "[")):
-                return row(self._holds[name]) or node
-            case ast.Subscript(value=owner, slice=place):
-                whole, index = self._opened(owner), literal(place)
-                if isinstance(whole, ast.Tuple | ast.List) and index is not None and (
-                    isinstance(index[0], int) and -len(whole.elts) <= index[0] < len(whole.elts)
-                ):
-                    return whole.elts[index[0]]
-        return node
-
-    def _describe(self, aim: ast.expr, value: ast.expr) -> None:
-        """Tells names by what they come of, where it is not known which part of it they hold."""
-        shown = _short(self.text(value))
-        for name in sorted(names_in(aim).binds):
-            self._holds[name] = f"{name} of {shown}"
+                shown = _short(self.text(value))
+                for name in sorted(names_in(aim).binds):
+                    self._holds[name] = f"{name} of {shown}"
 
     def program_name(self, name: str) -> str:
         """The program's name for a name; empty where it is none. One that nobody binds may be the
@@ -214,29 +207,7 @@ class _Reader:
                 if name in self.known.attributes:
                     self.found.setdefault(f"{self._before}{shown}")
                 return shown
-            case ast.Starred(value=inner):
-                return f"*{self.text(inner)}"
-            case ast.Subscript() if (part := self._opened(node)) is not node:
-                return self.text(part)
-            case ast.ListComp(elt=elt, generators=[turns]) | ast.SetComp(
-                elt=elt, generators=[turns]
-            ) | ast.GeneratorExp(elt=elt, generators=[turns]):
-                return self._turned(node, elt, turns)
         return self._shown(node)
-
-    def _turned(self, node: ast.expr, elt: ast.expr, turns: ast.comprehension) -> str:
-        """A comprehension, taken apart as a loop is."""
-        held = dict(self._holds)
-        rows = elements(turns.iter, self._tables)
-        if rows is None:
-            self._describe(turns.target, turns.iter)
-        for given in rows or ():
-            self._bind(turns.target, given)
-            for one in (*turns.ifs, elt):
-                self.text(one)
-        shown = ast.unparse(node) if rows is not None else self._shown(node)
-        self._holds = held
-        return shown
 
     def _shown(self, node: ast.AST) -> str:
         """The kind of an expression, and its parts in words."""
@@ -248,40 +219,21 @@ class _Reader:
         return f"{type(node).__name__}[{' '.join(parts)}]"
 
     def _call(self, node: ast.Call) -> str:
+        if called_name(node).rpartition(".")[2] in _CALLING and len(node.args) > 1:
+            self._call(ast.Call(node.args[1], node.args[2:], node.keywords))
+        given = [self.text(one) for one in node.args]
+        named = {one.arg or "**": self.text(one.value) for one in node.keywords}
         name = self._target(node.func)
-        inner = passed_call(node)
-        if inner is not None and not name:
-            self._call(inner)
-        args, keywords = spread([
-            ast.Starred(self._opened(one.value), one.ctx) if isinstance(one, ast.Starred) else one
-            for one in node.args
-        ], node.keywords)
-        given = [self.text(one) for one in args]
-        named = {one.arg or "**": self.text(one.value) for one in keywords}
         if name:
             return self._noted(self.known.bound(name, given, named))
-        if isinstance(node.func, ast.Name) and node.func.id in self._helpers:
-            self._helped(self._helpers[node.func.id], given, named)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in self.known.methods:
-            owner = self.text(node.func.value)
-            call = self.known.bound(node.func.attr, given, named, method=True)
-            if isinstance(node.func.value, ast.Name) and node.func.value.id in self._holds:
-                self._holds[node.func.value.id] = _short(f"({owner} after {call})")
-            return self._noted(f"{owner}.{call}")
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if name in self.known.methods:
+                shown = self.text(owner)
+                call = self.known.bound(name, given, named, method=True)
+                if isinstance(owner, ast.Name) and owner.id in self._holds:
+                    self._holds[owner.id] = _short(f"({shown} after {call})")
+                return self._noted(f"{shown}.{call}")
         return f"{self.text(node.func)}({', '.join([*given, *map(str, named.items())])})"
-
-    def _helped(
-        self, helper: ast.FunctionDef, given: Sequence[str], named: dict[str, str]
-    ) -> None:
-        """What a function of the test's own asks when it is called so."""
-        if self._depth < MOST_DEPTH:
-            names = [one.arg for one in helper.args.args]
-            held = dict(self._holds)
-            self._depth += 1
-            self._holds |= dict(zip(names, given, strict=False)) | named
-            self.statements(helper.body)
-            self._depth -= 1
-            self._holds = held
 
     def _noted(self, call: str) -> str:
         self.found.setdefault(f"{self._before}{call}")

@@ -12,9 +12,9 @@ from functools import lru_cache
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     FunctionNode,
+    arguments_of,
     called_name,
     is_definition,
-    is_function,
     names_in,
     own_walk,
     parsed,
@@ -51,7 +51,7 @@ def may_keep_state(program: str) -> bool:
         body = parsed(program).body
     except SyntaxError:
         return True
-    definitions = [node for node in toplevel(body) if is_function(node)]
+    definitions = [node for node in toplevel(body) if isinstance(node, FunctionNode)]
     classes = any(isinstance(node, ast.ClassDef) for node in toplevel(body))
     assigned = (node for node in toplevel(body) if isinstance(node, ast.Assign | ast.AnnAssign))
     values = names_in(*assigned).binds
@@ -78,7 +78,7 @@ def prints(program: str) -> bool:
     )
 
 
-def changed_by(node: ast.stmt, program: str) -> frozenset[str]:
+def changed_by(node: ast.stmt) -> frozenset[str]:
     """Names that the statement binds, or whose value it may change."""
     changed = set(names_in(node).binds)
     for inner in own_walk(node):
@@ -86,47 +86,18 @@ def changed_by(node: ast.stmt, program: str) -> frozenset[str]:
             if not isinstance(inner.ctx, ast.Load):
                 changed.add(root_name(inner))
         elif isinstance(inner, ast.Call):
-            changed |= _changed_by_call(inner, _functions(program))
+            changed |= _changed_by_call(inner)
     return frozenset(changed - {""})
 
 
-class _Functions:
-    """The functions and methods of a program by name."""
-
-    def __init__(self, program: str) -> None:
-        self.by_name: dict[str, list[FunctionNode]] = {}
-        for statement in statements_of(program):
-            for node in ast.walk(statement):
-                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    self.by_name.setdefault(node.name, []).append(node)
-
-    def change_arguments(self, name: str) -> bool:
-        """Whether a function of that name may change what it is given; unknown ones may."""
-        if name not in self.by_name:
-            return True
-        return any(_changes(node, _argument_names(node)) for node in self.by_name[name])
-
-
-@lru_cache(maxsize=16)
-def _functions(program: str) -> _Functions:
-    return _Functions(program)
-
-
-def _changed_by_call(call: ast.Call, functions: _Functions) -> set[str]:
+def _changed_by_call(call: ast.Call) -> set[str]:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _PLAIN_METHODS:
+        return set()
     name = called_name(call)
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    given = {root_name(value) for value in values}
-    if isinstance(call.func, ast.Attribute):
-        receiver = {root_name(call.func)}
-        method = call.func.attr
-        if method in functions.by_name:
-            return (receiver if functions.change_arguments(method) else set()) | given
-        return set() if method in _PLAIN_METHODS else receiver
-    if name in functions.by_name:
-        return given if functions.change_arguments(name) else set()
-    if name in BUILTIN_NAMES:
-        return given if name in _CHANGING_BUILTINS else set()
-    return given
+    if name in BUILTIN_NAMES and name not in _CHANGING_BUILTINS:
+        return set()
+    given = {root_name(one) for one in (*call.args, *(key.value for key in call.keywords))}
+    return given | {root_name(call.func)} if isinstance(call.func, ast.Attribute) else given
 
 
 def _keeps_state(node: ast.AST) -> bool:
@@ -159,17 +130,10 @@ def _is_mutable_display(node: ast.expr) -> bool:
     )
 
 
-def _argument_names(node: FunctionNode) -> frozenset[str]:
-    arguments = node.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
-    return frozenset(argument.arg for argument in every)
-
-
 def _outer_names(node: FunctionNode) -> frozenset[str]:
     """Names the function reads and does not make itself; a class it is given is shared too."""
     names = names_in(*node.body)
-    return (names.reads - names.binds - _argument_names(node)) | {"cls"}
+    return (names.reads - names.binds - {one.arg for one in arguments_of(node)}) | {"cls"}
 
 
 def _changes(node: FunctionNode, names: frozenset[str]) -> bool:

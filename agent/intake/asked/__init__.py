@@ -1,0 +1,1 @@
+"""What a test asks of the program, read from its text."""

@@ -1,0 +1,133 @@
+"""Whether a test says which value an answer is, or only what it is like."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from copy import deepcopy
+
+from agent.domain import TestCase
+from agent.intake.found.pytest_files import collected
+from agent.intake.found.snippets import asserted
+from agent.intake.parsing import BUILTIN_NAMES, called_name, parsed
+
+_LOOSE_METHODS = frozenset({
+    "assertGreater", "assertGreaterEqual", "assertIsInstance", "assertIsNot", "assertIsNotNone",
+    "assertLess", "assertLessEqual", "assertNotEqual", "assertNotIn", "assertNotIsInstance",
+})
+"""Those of unittest after which it is open which value an answer is."""
+_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool"})
+"""Builtins that look at what a value is like and not at which it is."""
+_DISTANCES = ("abs", "math.fabs", "fabs")
+MOST_INLINED = 3
+"""Names that stand for expressions with names that stand for others."""
+_ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
+
+
+def fixes_a_value(test: TestCase) -> bool:
+    """Whether a test says which value an answer is: that it equals one, is true, is false or
+    raises. What is not understood is taken to."""
+    if test.kind == "example":
+        return True
+    if test.kind == "raises":
+        return test.exception not in _ANY_EXCEPTION
+    try:
+        body = parsed(test.code).body
+    except SyntaxError:
+        return True
+    if test.kind == "script" and test.node:
+        entry = next((one for one in collected(body) if one.node == test.node), None)
+        body = entry.function.body if entry is not None else body
+    statements = [one for node in body for one in ast.walk(node) if isinstance(one, ast.stmt)]
+    if any(_checks_otherwise(node) for node in statements):
+        return True
+    inlining = _Inlining(statements)
+    claims = [inlining.done(found) for node in statements if (found := asserted(node)) is not None]
+    methods = any(_called_method(node) in _LOOSE_METHODS for node in statements)
+    return not (claims or methods) or not all(map(_is_loose, claims))
+
+
+def _checks_otherwise(node: ast.stmt) -> bool:
+    """Whether a statement checks by a helper, a `with raises` or a method of unittest that may fix
+    a value."""
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return True
+    name = _called_method(node)
+    return name not in _LOOSE_METHODS and name.lower().startswith(("assert", "check", "fail"))
+
+
+def _called_method(node: ast.stmt) -> str:
+    """The last name of what a statement calls and does nothing else; empty for any other."""
+    return called_name(node.value).rpartition(".")[2] if isinstance(node, ast.Expr) else ""
+
+
+class _Inlining(ast.NodeTransformer):
+    """Puts what is assigned to a name, once, in place of the name."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        found: dict[str, list[ast.expr]] = {}
+        for node in body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    found.setdefault(name, []).append(value)
+        self._values = {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    def done(self, node: ast.expr) -> ast.expr:
+        """The expression with its names replaced, and those in what replaces them."""
+        for _ in range(MOST_INLINED):
+            node = self.visit(deepcopy(node))
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._values.get(node.id, node)
+
+
+def _is_loose(node: ast.expr) -> bool:
+    """Whether a claim looks only at a type, a length, or at what an answer is not."""
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _is_loose(inner)
+        case ast.BoolOp(op=kind, values=values):
+            return (all if isinstance(kind, ast.And) else any)(map(_is_loose, values))
+        case ast.Call(func=ast.Name("all" | "any"), args=[claims]):
+            return not _tells(claims)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _LOOKING
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return all(map(_is_loose_pair, [left, *others], ops, others))
+    return False
+
+
+def _is_loose_pair(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
+    """Whether a comparison of two sides leaves open which value an answer is."""
+    match kind:
+        case _ if _is_likeness(left) or _is_likeness(right):
+            return True
+        case ast.NotEq() | ast.IsNot() | ast.NotIn():
+            return True
+        # A distance below a bound fixes the value but for rounding.
+        case ast.Lt() | ast.LtE():
+            return called_name(left) not in _DISTANCES
+        case ast.Gt() | ast.GtE():
+            return called_name(right) not in _DISTANCES
+    return not _tells(left) and not _tells(right)
+
+
+def _tells(node: ast.expr) -> bool:
+    """Whether an expression that is known tells which value an answer is. What is not understood
+    is taken to."""
+    match node:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return not _is_loose(node)
+        case ast.Call(func=ast.Name(id=name), args=args) if name in BUILTIN_NAMES and args:
+            return name not in _LOOKING and not _is_likeness(node) and any(map(_tells, args))
+        case ast.Call() | ast.Attribute() | ast.Subscript() | ast.Name() | ast.Await():
+            return True
+    return any(_tells(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+
+
+def _is_likeness(node: ast.expr) -> bool:
+    """A type or a length."""
+    return called_name(node) in ("type", "len") or (
+        isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__")
+    )

@@ -1,0 +1,1 @@
+"""What a failure of a program says, and which failures say nothing against it."""

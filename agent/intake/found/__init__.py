@@ -1,0 +1,1 @@
+"""Tests found in what a user brings: in snippets, files, docstrings and words."""
