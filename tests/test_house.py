@@ -42,7 +42,6 @@ INSIDE_AGENT = [
     {"session"},
     {"commands", "library"},
     {"memory_shown", "planning"},
-    {"memory_commands"},
     {"memory_cli"},
     {"cli", "__init__"},
     {"__main__"},

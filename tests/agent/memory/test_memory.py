@@ -8,8 +8,8 @@ import pytest
 
 from agent.domain import Lesson, Rivals
 from agent.memory import Failure, Fix, Memory, Symptom, offers
-from agent.memory.edits import contexts
 from agent.memory.offers import MOST_OFFERS
+from agent.memory.placing import contexts
 
 Making = Callable[..., Fix]
 OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
@@ -337,21 +337,3 @@ def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(
         break
     else:
         raise AssertionError("the edit was not carried over")
-
-
-def test_a_fix_is_found_by_the_signature_that_an_older_version_gave_it(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix("of version 2"))
-    (offer,) = offers(memory, fix("of today").failure, fix().before, "of version 2")
-    assert (offer.elsewhere, offer.texts) == (False, (fix().after,))
-
-
-def test_a_fix_of_an_older_version_that_is_found_again_stands_once(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix("of version 2"))
-    memory.credit(memory.fixes()[0], helped=True)
-    memory.remember(fix("of today"), former="of version 2")
-    (known,) = memory.fixes()
-    assert (known.fix.failure.signature, known.successes) == ("of today", 1)

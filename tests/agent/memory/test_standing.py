@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Judged, Searched
-from agent.intake import TestText, make_task, paste
-from agent.memory import Memory, former_signature
+from agent.events import Searched
+from agent.intake import paste
+from agent.memory import Memory
 from agent.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.result import Result, fold
 from agent.session import Session, Settings, open_session
@@ -113,25 +113,6 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
     assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
     again = await healed(session)
     assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
-
-
-async def test_a_fix_of_an_older_version_that_is_asked_about_again_stands_once(
-    session: Session, tmp_path: Path
-) -> None:
-    task = make_task(PRICE, entry="prices.py", tests=[TestText(TESTS)]).task
-    first = await session.start(task)
-    await followed(session, first)
-    seen = next(e.event.report for e in session.log(first) if isinstance(e.event, Judged))
-    assert task.solution is not None
-    former = former_signature(task.solution, task.tests, seen)
-    change(tmp_path, f"update fixes set signature = '{former}', version = 2")
-    waiting = await followed(session, await session.start(task, ask=True))
-    settled = await answered(session, waiting, "A")
-    memory = Memory(tmp_path / "memory.db")
-    (known,) = memory.fixes()
-    memory.close()
-    assert (known.fix.after, known.fix.standing) == (settled.code, "settled")
-    assert known.fix.failure.signature != former
 
 
 async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
