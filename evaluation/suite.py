@@ -1,8 +1,8 @@
 """Suites of broken programs: JSON lines, made into rows that keep two things apart: what a
 repair is brought, and the truth, which it never sees.
 
-    {"id", "entry_point", "buggy", "setup", "tests": [...],
-     "held_out": [...]?, "fixed"?, "plus_inputs": [[...], ...]?, "kind"?, "author"?}
+    {"id", "buggy", "setup"?, "tests": [...], "held_out": [...]?, "kind"?, "author"?,
+     "fixed"?, "entry_point"?, "plus_inputs": [[...], ...]?}
 """
 
 from __future__ import annotations
@@ -123,11 +123,12 @@ def row_of(key: str, found: Mapping[str, Json]) -> Row | BadRow:
         truth = Truth(
             held_out=_codes(found, "held_out"),
             fixed=_joined(setup, fixed) if fixed else "",
-            entry_point=_text(found, "entry_point", needed=True),
+            entry_point=_text(found, "entry_point"),
             inputs=_inputs(found),
         )
-        if not all(part.isidentifier() for part in truth.entry_point.split(".")):
-            raise ValueError(f"`entry_point` is no name: {truth.entry_point!r}")
+        name = truth.entry_point
+        if (name or truth.inputs) and not all(part.isidentifier() for part in name.split(".")):
+            raise ValueError(f"`entry_point` is no name: {name!r}")
     except ValueError as error:
         return BadRow(key, str(error), groups)
     return Row(key, broken, truth, groups)

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -88,17 +88,14 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
         return _opened(path), ""
     except NotOurs as error:
         with _alone(path, error):
-            return _begun_anew(path)
-
-
-def _begun_anew(path: Path) -> tuple[sqlite3.Connection, str]:
-    try:
-        return _opened(path), ""  # another process has begun anew meanwhile
-    except NotOurs as error:
-        place = _set_aside(path)
-        return _opened(path), (
-            f"The fix memory {path} {error}. It is kept as {place.name}, and a new memory is begun."
-        )
+            try:
+                return _opened(path), ""  # another process has begun anew meanwhile
+            except NotOurs as fault:
+                place = _set_aside(path)
+                return _opened(path), (
+                    f"The fix memory {path} {fault}. It is kept as {place.name}, and a new memory "
+                    "is begun."
+                )
 
 
 @contextmanager
@@ -107,30 +104,19 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
 
     Not every system and not every folder can be locked; there a person must do it.
     """
-    try:
-        folder = _locked(path.parent)
-    except (ImportError, OSError) as error:
-        raise MemoryFault(
-            f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot be "
-            f"locked ({error}). Rename the file, and a new memory is begun."
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            import fcntl  # which Windows has not
+
+            folder = os.open(path.parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except (ImportError, OSError) as error:
+            raise MemoryFault(
+                f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot "
+                f"be locked ({error}). Rename the file, and a new memory is begun."
+            ) from error
         yield
-    finally:
-        os.close(folder)
-
-
-def _locked(folder: Path) -> int:
-    """The folder, opened and locked; raises `OSError`, and `ImportError` on Windows."""
-    import fcntl
-
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
 
 
 def open_nowhere() -> sqlite3.Connection:

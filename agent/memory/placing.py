@@ -69,7 +69,7 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
     ways = _ways(places, edit.hunks, Abstraction(places.modules), compared)
     for windows, words in islice(ways, MOST_PLACES):
         for change in _in_words(places.program, edit.hunks, windows, words.words):
-            made = _made(places.program, change)
+            made = _made(places.program, change, places.protected)
             if made is not None:
                 found.setdefault(made)
             if len(found) == limit:
@@ -85,7 +85,7 @@ def returned(before: str, after: str, text: str) -> str | None:
         found = changes(program.tree.body, tree_of(after).body, dumps(before), dumps(after))
     except (*_UNREADABLE, TooDifferent):
         return None
-    made = _made(program, found)
+    made = _made(program, found, protected_lines(text))
     return made if made is not None and dumps(made) == dumps(after) else None
 
 
@@ -94,6 +94,8 @@ class _Places:
     """A program, and where statements of each pattern stand: in which block, at which index."""
 
     program: Program
+    protected: frozenset[int]
+    """Lines that are never edited."""
     modules: frozenset[str]
     by_pattern: dict[str, list[tuple[list[ast.stmt], int]]]
 
@@ -113,7 +115,7 @@ def _places(text: str) -> _Places | None:
     for block, index in sorted(found, key=lambda one: _place(one[0][one[1]])):
         pattern = Abstraction(modules).source(header(block[index]))
         by_pattern.setdefault(pattern, []).append((block, index))
-    return _Places(program, modules, by_pattern)
+    return _Places(program, protected_lines(text), modules, by_pattern)
 
 
 def _place(statement: ast.stmt) -> tuple[int, int]:
@@ -170,7 +172,9 @@ def _in_words(
         ]
 
 
-def _made(program: Program, wanted: Sequence[Change]) -> str | None:
+def _made(
+    program: Program, wanted: Sequence[Change], protected: frozenset[int]
+) -> str | None:
     """The text with these changes; `None` where one has no place in it."""
     splices: list[Splice] = []
     for change in wanted:
@@ -178,7 +182,6 @@ def _made(program: Program, wanted: Sequence[Change]) -> str | None:
         if found is None:
             return None
         splices += found
-    protected = protected_lines(program.text)
     if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
         return None
     made = spliced(program.data, splices)

@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaluation.measures.schemas import SCHEMAS
 from llm.types import Code, Json, Message, Request
 
 if TYPE_CHECKING:
@@ -30,6 +29,10 @@ ROWS = 20
 WAYS = ((5, 5), (10, 5))
 """Tokens that one forward verifies, and tokens by which a place to copy from is found."""
 BENCH = Path(__file__).parent.parent / "bench"
+SCHEMAS: dict[str, dict[str, object]] = json.loads(
+    (BENCH / "schemas.json").read_text(encoding="utf-8")
+)
+"""Answers such as the thinking roles give, small and bounded."""
 SYSTEM = (
     "You repair Python programs. Answer with exactly one fenced block that holds the whole "
     "program, and nothing else."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
-from evaluation.measures.figure import figure
-from evaluation.measures.processes import ROOT, timed
+from evaluation.measures.programs import ROOT, figure, timed
 from llm import Message, Plan, Provider, Reply, Request, Usage
 from llm.budget import Caps, Ledger
 from llm.errors import OverBudget
@@ -58,9 +56,8 @@ def models() -> Iterator[str]:
         f"router's own time a call of {PIECES} pieces", extra, "the bare call",
         [floor / CALLS for floor in bare], "ms",
     )
-    env = dict(os.environ)
-    light = [timed([sys.executable, "-c", "import llm"], env, 0) for _ in range(ROUNDS)]
-    floors = [timed([sys.executable, "-c", "pass"], env, 0) for _ in range(ROUNDS)]
+    light = [timed([sys.executable, "-c", "import llm"]) for _ in range(ROUNDS)]
+    floors = [timed([sys.executable, "-c", "pass"]) for _ in range(ROUNDS)]
     beyond = (sorted(light)[ROUNDS // 2] - sorted(floors)[ROUNDS // 2]) * 1e3
     yield figure("import of llm, whole process", light, "python -c pass", floors, "ms") + (
         f"; {beyond:.0f} ms beyond it, {_import_ms():.0f} ms by the interpreter's own count"

@@ -57,7 +57,9 @@ def test_rows_in_lines_and_figures_out(
     )
     out = tmp_path / "out"
 
-    assert main(["--suite", path, "--provider", "mock", "--out", str(out)]) == 0
+    given = ["--suite", path, "--provider", "mock", "--out", str(out)]
+    assert main([*given, "--only", "none of them"]) == 2
+    assert main(given) == 0
 
     first, second, third, fourth = lines(out)
     assert first.keys() == KEYS
@@ -70,6 +72,7 @@ def test_rows_in_lines_and_figures_out(
     assert [third["outcome"], third["rank1_held_out"]] == ["refused", False]
     assert [fourth["outcome"], fourth["rank1_held_out"]] == ["refused", None]
     said = capsys.readouterr()
+    assert "has no row whose id has 'none of them'" in said.err
     assert "the tests do not parse" in said.err.lower() or "tests[0] does not parse" in said.err
     assert "`buggy` must be a text" in said.err
     assert "no model" in said.err
@@ -283,7 +286,8 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
     assert found == {
         "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "plausible": 3,
         "correct": 1, "any": 2, "healed_with_truth": 2,
-        "by_proof": {"E2": {"healed": 2, "correct": 1}}, "seconds_median": 2.5,
+        "by_proof": {"E2": {"healed": 2, "correct": 1}}, "overclaimed": ["b"],
+        "seconds_median": 2.5,
         "seconds_p90": 10.0, "first_patch_s_median": 0.2,
         "first_patch_search_s_median": 0.05, "candidates_median": 0,
     }
@@ -291,7 +295,7 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
 
 def test_groups_are_told_apart_and_shown() -> None:
     found = grouped(
-        [line("a"), line("b", "refused")],
+        [line("a", proof="E2", rank1_held_out=False), line("b", "refused")],
         {"a": (("kind", "logic"), ("author", "me")), "b": (("author", "me"),)},
         lambda key: None,
     )
@@ -299,6 +303,7 @@ def test_groups_are_told_apart_and_shown() -> None:
     shown = "\n".join(table(found))
     assert "kind logic     1      1/1 100%" in shown
     assert "outcomes: healed 1, refused 1" in shown
+    assert "proof E2 or higher: 0/1   0% right\n  wrong: a\n" in shown
 
 
 def test_behaviours_that_were_shown_stand_in_the_line() -> None:

@@ -37,7 +37,7 @@ def test_a_row_keeps_what_is_brought_apart_from_the_truth(tmp_path: Path) -> Non
 
 
 def test_a_row_without_any_truth_says_so(tmp_path: Path) -> None:
-    bare = {key: ROW[key] for key in ("id", "entry_point", "buggy", "tests", "fixed")}
+    bare = {key: ROW[key] for key in ("id", "buggy", "tests", "fixed")}
     (row,) = read_suite(written(tmp_path, bare))
     assert isinstance(row, Row)
     assert not row.truth.known
@@ -79,6 +79,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, make) -> None:  # t
         ({"tests": [1]}, "`tests[0]` is no text"),
         ({"held_out": ["assert ("]}, "`held_out[0]` does not parse"),
         ({"entry_point": "area()"}, "`entry_point` is no name: 'area()'"),
+        ({"entry_point": ""}, "`entry_point` is no name: ''"),
         ({"plus_inputs": {}}, "`plus_inputs` must be a list of lists of arguments"),
         ({"plus_inputs": [[1], 2]}, "`plus_inputs[1]` is no list of arguments"),
     ],
