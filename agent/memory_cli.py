@@ -134,6 +134,7 @@ def _list(face: Face) -> int:
 
 def _show(key: str, face: Face) -> int:
     from agent import memory_shown as shown
+    from agent.terminal import printable
 
     with _opened(face) as memory:
         keys = _known(memory, [key])
@@ -141,7 +142,7 @@ def _show(key: str, face: Face) -> int:
             if row.number in keys.lessons:
                 text = f"{row.lesson.category}, {shown.age(row.created)}, {row.origin}"
                 if not face.json:
-                    print(shown.printable(row.lesson.text))
+                    print(printable(row.lesson.text))
                 return _told(face, shown.lesson_document(row), text)
         known = memory.fix(keys.fixes[0])
     if face.json:

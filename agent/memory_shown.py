@@ -72,8 +72,6 @@ def facts(known: Remembered) -> Iterator[tuple[str, str]]:
                 yield "edit", f"`{hunk.old}` becomes `{hunk.new}`"
             case "before" | "after":
                 yield "edit", f"`{hunk.new}` {hunk.kind} `{hunk.old}`"
-            case "import":
-                yield "edit", f"`{hunk.new}`"
 
 
 def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:

@@ -41,7 +41,7 @@ from sandbox import Sandbox, SandboxError, open_sandbox
 
 OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
-TERMS = ("WRONG_TYPE", "RARE", "ALIKE", "CRASHING", "SURPRISING", "WIDENING", "BLIND")
+TERMS = ("WRONG_TYPE", "WIDENING", "BLIND")
 """What `rank` adds to the cost of a candidate."""
 _OFFERS = import_module("agent.memory.offers")  # the package calls a function so
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {

@@ -47,7 +47,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Compared:
     """What plain pytest and the judge say of one test file."""
 
     tests: str
@@ -137,7 +137,7 @@ def plain(package: Package, folder: Path, tests: str) -> dict[str, str]:
     return {"": "error"}
 
 
-async def judged(package: Package, folder: Path, tests: str, sandbox: Sandbox) -> Seen:
+async def judged(package: Package, folder: Path, tests: str, sandbox: Sandbox) -> Compared:
     """One test file under both."""
     began = time.monotonic()
     says = await asyncio.to_thread(plain, package, folder, tests)
@@ -145,30 +145,31 @@ async def judged(package: Package, folder: Path, tests: str, sandbox: Sandbox) -
     try:
         task = bring(folder / package.module, tests_file=folder / tests).task
     except (BadInput, NotFixable) as refusal:
-        return Seen(tests, says, refused=f"refused: {refusal}"[:300], plain_s=plain_s)
+        return Compared(tests, says, refused=f"refused: {refusal}"[:300], plain_s=plain_s)
     assert task.solution is not None
     given = [test for test in task.tests if test.origin == "user"]
     report = await check(task.solution, given, task, sandbox, wall_s=TEST_S)
-    return Seen(
+    return Compared(
         tests, says, report.verdicts, given=tuple(given),
         plain_s=plain_s, wall_s=time.monotonic() - began,
     )
 
 
-def told(package: Package, seen: Sequence[Seen]) -> Iterator[str]:
+def told(package: Package, compared: Sequence[Compared]) -> Iterator[str]:
     """One line for the package, one for each difference, and one for each pass not believed."""
-    verdicts = [verdict for one in seen for verdict in one.verdicts]
-    differing = [word for one in seen for word in one.differing]
-    left_out = [node for one in seen for node in one.left_out]
+    verdicts = [verdict for one in compared for verdict in one.verdicts]
+    differing = [word for one in compared for word in one.differing]
+    left_out = [node for one in compared for node in one.left_out]
     doubted = [verdict for verdict in verdicts if verdict.doubt]
     jailed = sum(map(refused_by_jail, verdicts))
-    tests = sum(len({*one.plain, *(v.name for v in one.verdicts)} - {""}) for one in seen)
+    tests = sum(len({*one.plain, *(v.name for v in one.verdicts)} - {""}) for one in compared)
     tests -= len(left_out) + jailed
     yield (
         f"{package.name:<16} {tests - len(differing):>4} of {tests:>4} agree; believed: "
         f"{labels(verdicts)}; not believed {len(doubted)}; left out {len(left_out)}; "
         f"refused by the jail {jailed}; "
-        f"{sum(one.wall_s for one in seen):.1f} s, plain {sum(one.plain_s for one in seen):.1f} s"
+        f"{sum(one.wall_s for one in compared):.1f} s, "
+        f"plain {sum(one.plain_s for one in compared):.1f} s"
     )
     yield from (f"  DIFFERS  {word}" for word in differing[:MOST_SHOWN])
     if len(differing) > MOST_SHOWN:
@@ -190,13 +191,13 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _all(chosen: Sequence[Package], folder: Path) -> int:
     sandbox = open_sandbox()
-    every: list[Seen] = []
+    every: list[Compared] = []
     for package in chosen:
         home = fetched(package, folder)
-        seen = [await judged(package, home, tests, sandbox) for tests in package.tests]
-        for line in told(package, seen):
+        compared = [await judged(package, home, tests, sandbox) for tests in package.tests]
+        for line in told(package, compared):
             print(line, flush=True)
-        every += seen
+        every += compared
     for line in reasons(verdict for one in every for verdict in one.verdicts):
         print(line)
     return int(any(one.differing or any(v.doubt for v in one.verdicts) for one in every))

@@ -8,7 +8,6 @@ is ever carried over: an edit brings a way to mend, never an answer.
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -31,12 +30,9 @@ from agent.trees import tree_of
 MOST_CHANGES = 4
 LONGEST_HUNK = 600
 """Characters of a pattern."""
-IMPORTED = "import"
-"""The context of an edit that imports."""
-
-Kind = Literal["line", "statements", "before", "after", "import"]
+Kind = Literal["line", "statements", "before", "after"]
 """What is done: one statement is changed but for what stands in its blocks, or statements are
-replaced, or some are put before or after one, or modules are imported."""
+replaced, or some are put before or after one."""
 
 _UNSEEN = frozenset({"ctx", "type_comment", "kind"})
 _Text = Annotated[str, Field(max_length=LONGEST_HUNK)]
@@ -82,7 +78,6 @@ def edit_between(before: str, after: str) -> Edit | None:
         found = changes(tree_of(before).body, tree_of(after).body, dumps(before), dumps(after))
         modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
         words = Abstraction(modules)
-        found = [_import(one) for one in found]
         # What is put in may use only words that some statement has shown before.
         olds = [words.source(*_shown(one.old, whole=one.kind == "statements")) for one in found]
         news = [_shown(one.new, whole=one.kind != "line") for one in found]
@@ -92,7 +87,7 @@ def edit_between(before: str, after: str) -> Edit | None:
         return Edit(hunks=tuple(
             Hunk(
                 kind=one.kind, old=old, new=words.source(*new),
-                context=Abstraction(modules).source(header(one.old[0])) if one.old else IMPORTED,
+                context=Abstraction(modules).source(header(one.old[0])),
             )
             for one, old, new in zip(found, olds, news, strict=True)
         ))
@@ -200,12 +195,6 @@ def _stands_alone(node: ast.AST) -> bool:
     )
 
 
-def _import(one: Change) -> Change:
-    """The change as an import, which has its own place in every program, where it is one."""
-    imports = one.kind in ("before", "after") and all(map(_is_import, one.new))
-    return Change("import", (), one.new) if imports else one
-
-
 def _shown(statements: Iterable[ast.stmt], *, whole: bool) -> list[ast.stmt]:
     """What a pattern shows of statements: all, or not what stands in their blocks."""
     return [one if whole else header(one) for one in statements]
@@ -227,24 +216,11 @@ def _refuse_foreign(
                 foreign = not (is_common(value) or known)
             case ast.Name(id=name, ctx=ast.Store()):
                 foreign = ("NAME", name) not in words.given
-            case ast.Import() | ast.ImportFrom():
-                foreign = not _is_standard(one)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 foreign = not defines
+            case ast.Import() | ast.ImportFrom():
+                foreign = True
             case _:
                 foreign = False
         if foreign:
             raise TooDifferent
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _is_standard(node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether a statement imports from the standard library only."""
-    modules = (
-        [alias.name for alias in node.names] if isinstance(node, ast.Import)
-        else [node.module or ""] if node.level == 0 else [""]
-    )
-    return all(name.partition(".")[0] in sys.stdlib_module_names for name in modules)

@@ -15,6 +15,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 
+from agent.trees import parse
+
 COMMON_NAMES = frozenset({*dir(builtins), "self", "cls", "__name__", "__file__"})
 COMMON_ATTRIBUTES = frozenset(
     name
@@ -158,9 +160,14 @@ def placeholders(pattern: str) -> list[str]:
     return list(dict.fromkeys(_PLACEHOLDER.findall(pattern)))
 
 
-class Worded(ast.NodeTransformer):
-    """Puts words in the place of a pattern's placeholders."""
+def worded(pattern: str, words: Mapping[str, object]) -> tuple[ast.stmt, ...]:
+    """The statements of a pattern, with words in the place of its placeholders."""
+    tree = parse(pattern)
+    _Worded(words).visit(tree)
+    return tuple(tree.body)
 
+
+class _Worded(ast.NodeTransformer):
     def __init__(self, words: Mapping[str, object]) -> None:
         self._words = words
 

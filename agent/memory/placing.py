@@ -15,7 +15,6 @@ from textwrap import indent
 
 from agent.intake import protected_lines
 from agent.memory.edits import (
-    IMPORTED,
     Change,
     Edit,
     Hunk,
@@ -26,11 +25,11 @@ from agent.memory.edits import (
 )
 from agent.memory.patterns import (
     Abstraction,
-    Worded,
     blocks,
     header,
     placeholders,
     standard_imports,
+    worded,
 )
 from agent.repair.program import Program, Splice, spliced
 from agent.trees import parse, tree_of
@@ -56,7 +55,7 @@ _OWN_TEXT = (
 def contexts(text: str) -> tuple[str, ...]:
     """The patterns of all statements of a program, in its order: where an edit could fit."""
     places = _places(text)
-    return () if places is None else (IMPORTED, *places.by_pattern)
+    return () if places is None else tuple(places.by_pattern)
 
 
 def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
@@ -130,10 +129,6 @@ def _ways(
         yield [], words
         return
     hunk, *others = hunks
-    if hunk.kind == "import":
-        for windows, seen in _ways(places, others, words, compared):
-            yield [[], *windows], seen
-        return
     length = len(parse(hunk.old).body)
     for block, index in places.by_pattern.get(hunk.context, ()):
         window = block[index : index + length]
@@ -161,13 +156,13 @@ def _in_words(
     tried = [words]
     if free:
         (word, window), *more = free.items()
-        if more or not word.startswith("NAME") or not window:
+        if more or not word.startswith("NAME"):
             return
         names = [one for one in program.variables(window[0]) if one not in words.values()]
         tried = [{**words, word: name} for name in names[:MOST_NAMES_TRIED]]
     for one in tried:
         yield [
-            Change(hunk.kind, tuple(window), tuple(Worded(one).visit(parse(hunk.new)).body))
+            Change(hunk.kind, tuple(window), worded(hunk.new, one))
             for hunk, window in zip(hunks, windows, strict=True)
         ]
 
@@ -195,8 +190,6 @@ def _made(
 def _splices(program: Program, change: Change) -> list[Splice] | None:
     old, new = change.old, change.new
     match change.kind:
-        case "import":
-            return _imported(program, new)
         case "before" | "after":
             if not program.alone(old[0]):
                 return None
@@ -229,29 +222,6 @@ def _replaced(
     text = indent(_text(program, old, *new), outer).removeprefix(outer)
     text = text.replace("\n", program.newline)
     return [Splice(program.start(first), program.end(last), text, 0.0, first.lineno)]
-
-
-def _imported(program: Program, new: Sequence[ast.stmt]) -> list[Splice] | None:
-    """The imports before the first statement that need not stay first, where they are missing."""
-    names = {alias.asname or alias.name for node in new
-             if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
-    bound_here = {*program.imported, *program.functions, *program.module_values}
-    body = program.tree.body
-    place = next((one for index, one in enumerate(body) if not _is_opening(one, index)), None)
-    missing = not names & bound_here and names <= program.reads.keys()
-    if place is None or not missing or not program.alone(place):
-        return None
-    return [program.insert_before(place, [ast.unparse(one) for one in new], 0.0)]
-
-
-def _is_opening(statement: ast.stmt, index: int) -> bool:
-    """Whether a statement must stay first: the docstring, or an import of the future."""
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    match statement:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return index == 0
-    return False
 
 
 class _Kept(ast.NodeTransformer):

@@ -2,11 +2,12 @@
 
 import json
 import os
+from typing import Any
 
-SEEN = {}
+SEEN: dict[str, str] = {}
 
 
-def pytest_runtest_logreport(report):
+def pytest_runtest_logreport(report: Any) -> None:
     node = report.nodeid.partition("::")[2]
     was = SEEN.get(node)
     if hasattr(report, "wasxfail"):
@@ -21,11 +22,11 @@ def pytest_runtest_logreport(report):
         SEEN[node] = now
 
 
-def pytest_collectreport(report):
+def pytest_collectreport(report: Any) -> None:
     if report.failed:
         SEEN[""] = "error"
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionfinish(session: Any) -> None:
     with open(os.environ["OUTCOMES"], "w") as file:
         json.dump(SEEN, file)

@@ -74,7 +74,7 @@ def test_rows_in_lines_and_figures_out(
     said = capsys.readouterr()
     assert "has no row whose id has 'none of them'" in said.err
     assert "the tests do not parse" in said.err.lower() or "tests[0] does not parse" in said.err
-    assert "`buggy` must be a text" in said.err
+    assert "`buggy`: Input should be a valid string" in said.err
     assert "no model" in said.err
     assert "outcomes: healed 2, refused 2" in said.out
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,12 +18,25 @@ import pytest
 
 from agent.memory import Failure, Fix, Memory
 
+Change = Callable[..., None]
+
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     memory = Memory(tmp_path / "memory.db")
     yield memory
     memory.close()
+
+
+@pytest.fixture
+def change(tmp_path: Path) -> Change:
+    """Runs a statement on the memory's file, as somebody would who can write it."""
+
+    def run(statement: str, *values: object) -> None:
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as db, db:
+            db.execute(statement, values)
+
+    return run
 
 
 @pytest.fixture

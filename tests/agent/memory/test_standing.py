@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from agent.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.result import Result, fold
 from agent.session import Session, Settings, open_session
 
+Change = Callable[..., None]
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
 FOUR_TESTS = TESTS + "\nassert price(0) == 0"
@@ -57,12 +57,6 @@ def searched(session: Session, result: Result) -> bool:
 def offered(result: Result) -> list[tuple[str, str]]:
     assert result.rivals is not None
     return [(one.label, one.gives) for one in result.rivals.behaviours]
-
-
-def change(folder: Path, statement: str) -> None:
-    with sqlite3.connect(folder / "memory.db") as memory:
-        memory.execute(statement)
-    memory.close()
 
 
 async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
@@ -198,20 +192,20 @@ async def test_the_others_are_told_as_edits_of_the_program_as_it_is_now(session:
     "update fixes set rivals = ''",
 ])
 async def test_what_does_not_pass_now_is_not_told_as_another_repair(
-    session: Session, tmp_path: Path, statement: str
+    session: Session, change: Change, statement: str
 ) -> None:
     await healed(session)
-    change(tmp_path, statement)
+    change(statement)
     again = await healed(session)
     assert (again.strategy, again.rivals) == ("memory", None)
     assert again.proof_why == f"3 of 3 tests pass; {OTHERS_PASSED}"
 
 
 async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
-    session: Session, tmp_path: Path
+    session: Session, tmp_path: Path, change: Change
 ) -> None:
     await healed(session)
-    change(tmp_path, "update fixes set rivals = '{}'")
+    change("update fixes set rivals = '{}'")
     assert (await healed(session)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()
