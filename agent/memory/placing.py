@@ -112,9 +112,18 @@ def _places(text: str) -> _Places | None:
     modules = standard_imports(program.tree)
     by_pattern: dict[str, list[tuple[list[ast.stmt], int]]] = {}
     for block, index in sorted(found, key=lambda one: _place(one[0][one[1]])):
-        pattern = Abstraction(modules).source(header(block[index]))
-        by_pattern.setdefault(pattern, []).append((block, index))
+        pattern = _pattern(Abstraction(modules), header(block[index]))
+        if pattern is not None:
+            by_pattern.setdefault(pattern, []).append((block, index))
     return _Places(program, protected_lines(text), modules, by_pattern)
+
+
+def _pattern(words: Abstraction, *statements: ast.stmt) -> str | None:
+    """The pattern of statements; `None` of an f-string that Python cannot write anew."""
+    try:
+        return words.source(*statements)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _place(statement: ast.stmt) -> tuple[int, int]:
@@ -137,7 +146,7 @@ def _ways(
         whole = len(window) == len(block) and hunk.kind == "statements" and not hunk.new
         shown = window if hunk.kind == "statements" else [header(one) for one in window]
         seen = words.copy()
-        if whole or seen.source(*shown) != hunk.old:
+        if whole or _pattern(seen, *shown) != hunk.old:
             continue
         for windows, known in _ways(places, others, seen, compared):
             yield [window, *windows], known
@@ -172,15 +181,15 @@ def _made(
 ) -> str | None:
     """The text with these changes; `None` where one has no place in it."""
     splices: list[Splice] = []
-    for change in wanted:
-        found = _splices(program, change)
-        if found is None:
-            return None
-        splices += found
-    if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
-        return None
-    made = spliced(program.data, splices)
     try:
+        for change in wanted:
+            found = _splices(program, change)
+            if found is None:
+                return None
+            splices += found
+        if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
+            return None
+        made = spliced(program.data, splices)
         parse(made)
     except _UNREADABLE:
         return None
@@ -229,7 +238,7 @@ class _Kept(ast.NodeTransformer):
 
     def __init__(self, program: Program, old: Sequence[ast.AST]) -> None:
         self._own = {
-            ast.dump(one): code for node in old for one in ast.walk(node)
+            ast.dump(one): code for node in old for one in _outside_f_strings(node)
             if isinstance(one, _OWN_TEXT) and "\n" not in (code := program.code(one))
         }
         self.texts: list[str] = []
@@ -242,6 +251,14 @@ class _Kept(ast.NodeTransformer):
             return self.generic_visit(node)
         self.texts.append(code)
         return ast.Name(f"__kept_{len(self.texts) - 1}__", ast.Load())
+
+
+def _outside_f_strings(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those in it whose places are told: an f-string's parts have none before 3.12."""
+    yield node
+    if not isinstance(node, ast.JoinedStr):
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_f_strings(child)
 
 
 def _text(program: Program, old: Sequence[ast.AST], *new: ast.AST) -> str:
