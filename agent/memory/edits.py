@@ -79,9 +79,10 @@ def edit_between(before: str, after: str) -> Edit | None:
         modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
         words = Abstraction(modules)
         # What is put in may use only words that some statement has shown before.
-        olds = [words.source(*_shown(one.old, whole=one.kind == "statements")) for one in found]
+        shown = [_shown(one.old, whole=one.kind == "statements") for one in found]
+        olds = [words.source(*old) for old in shown]
         news = [_shown(one.new, whole=one.kind != "line") for one in found]
-        own = {ast.dump(one) for change in found for one in _constants(change.old)}
+        own = {ast.dump(node) for old in shown for one in old for node in ast.walk(one)}
         for one, new in zip(found, news, strict=True):
             _refuse_foreign(new, words, own, defines=one.kind == "line")
         return Edit(hunks=tuple(
@@ -200,11 +201,6 @@ def _shown(statements: Iterable[ast.stmt], *, whole: bool) -> list[ast.stmt]:
     return [one if whole else header(one) for one in statements]
 
 
-def _constants(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
-    for node in nodes:
-        yield from (one for one in ast.walk(node) if isinstance(one, ast.Constant))
-
-
 def _refuse_foreign(
     new: Iterable[ast.stmt], words: Abstraction, own: set[str], *, defines: bool
 ) -> None:
@@ -212,8 +208,8 @@ def _refuse_foreign(
     for one in (inner for statement in new for inner in ast.walk(statement)):
         match one:
             case ast.Constant(value=value):
-                known = ast.dump(one) in own or (constant_kind(one), value) in words.given
-                foreign = not (is_common(value) or known)
+                known = is_common(value) or (constant_kind(one), value) in words.given
+                foreign = not known and ast.dump(one) not in own  # a text in an f-string is kept
             case ast.Name(id=name, ctx=ast.Store()):
                 foreign = ("NAME", name) not in words.given
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():

@@ -82,7 +82,6 @@ class Hub:
     made: dict[str, Any] = field(default_factory=dict)
     """What it was asked to be made with."""
     commits: int = 0
-    tokens: set[str | None] = field(default_factory=set)
     before_commit: Callable[[], None] = lambda: None
     url: str = ""
     repo: str = REPO
@@ -116,7 +115,6 @@ def _served(hub: Hub) -> ThreadingHTTPServer:
 
         def do_POST(self) -> None:
             given = self.rfile.read(int(self.headers.get("content-length", 0)))
-            hub.tokens.add(self.headers.get("authorization"))
             if self._refused():
                 return
             if self.path == "/api/repos/create":
@@ -150,7 +148,6 @@ def _served(hub: Hub) -> ThreadingHTTPServer:
             })
 
         def _get(self, *, body: bool) -> None:
-            hub.tokens.add(self.headers.get("authorization"))
             if self._refused():
                 return
             path = self.path.partition("?")[0]
