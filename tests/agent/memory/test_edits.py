@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.memory import Edit, edit_between
 from agent.memory.locality import brings_no_names, is_local
-from agent.memory.placing import applied, contexts, returned
+from agent.memory.placing import applied, returned
 
 
 def edit(before: str, after: str) -> Edit:
@@ -170,13 +170,6 @@ def test_a_statement_that_python_cannot_write_anew_is_passed_over() -> None:
 def test_too_many_changes_are_no_edit_of_another_program() -> None:
     before = "".join(f"def f{number}(a):\n    return a + {number}\n" for number in range(9))
     assert edit_between(before, before.replace("+", "-")) is None
-
-
-def test_where_an_edit_fits_is_found_by_its_context() -> None:
-    made = edit("def f(a, b):\n    return a + b\n", "def f(a, b):\n    return a - b\n")
-    assert made.context in contexts("def g(x, y):\n    return x + y\n")
-    assert made.context not in contexts("def g(x, y):\n    return x + 1\n")
-    assert contexts("def g(:\n") == ()
 
 
 @pytest.mark.parametrize(
