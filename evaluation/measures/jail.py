@@ -24,9 +24,10 @@ FILES = 8
 """How often a file is judged; the first time warms up."""
 BAREST = "python -I -S -E -c pass"
 ADD = "def add(a, b):\n    return a + b\n"
-PROGRAM = ADD + """
+PROGRAM = f"""import logging
+
+{ADD}
 def told(n):
-    import logging
     logging.getLogger("calc").warning("told %d", n)
     return n
 
@@ -51,10 +52,10 @@ def two():
 """
 JUDGED: dict[str, tuple[float, int, str]] = {
     "100 short tests of plain calls":
-        (1.5, 100, "\ndef test_{n}():\n    assert add({n}, 2) == {n} + 2\n"),
+        (1.5, 100, "\ndef test_{n}():\n    assert add({n}, 2) == {more}\n"),
     "100 short tests with fixtures and caplog":
-        (1.5, 100, "\ndef test_{n}(caplog, two):\n    assert told({n} + two) == {n} + 2\n"
-                   "    assert f'told {{{n} + 2}}' in caplog.text\n"),
+        (1.5, 100, "\ndef test_{n}(caplog, two):\n    assert told({n} + two) == {more}\n"
+                   "    assert 'told {more}' in caplog.text\n"),
     "10 tests of 0.2 s each":
         (2.5, 10, "\ndef test_{n}():\n    assert slow({n}, 0.2) == {n}\n"),
 }
@@ -119,7 +120,7 @@ def files() -> Iterator[str]:
     try:
         jail = open_sandbox()
         for name, (most, count, test) in JUDGED.items():
-            text = HEAD + "".join(test.format(n=number) for number in range(count))
+            text = HEAD + "".join(test.format(n=n, more=n + 2) for n in range(count))
             task = make_task(PROGRAM, entry="calc.py", tests=[TestText(text, "test_calc.py")]).task
             yield asyncio.run(_compared(name, most, task, task.tests, jail))
         task = make_task(PROGRAM, entry="calc.py").task
