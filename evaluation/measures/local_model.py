@@ -110,7 +110,7 @@ def _valid(text: str, schema: dict[str, object]) -> bool:
 
 DIAGNOSIS = {
     "kind": "wrong value", "lines": [12, 13], "cause": "The last item of the list is left out",
-    "other": None,
+    "other": "none",
 }
 
 

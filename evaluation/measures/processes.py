@@ -65,9 +65,9 @@ def page() -> Iterator[str]:
         minimal = Path(folder) / "minimal.py"
         minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
         for turn in range(TURNS):
-            with _served(ROOT / "app.py", Path(folder) / f"data{turn}") as (_, seconds):
+            with served(ROOT / "app.py", Path(folder) / f"data{turn}") as (_, seconds):
                 times.append(seconds)
-            with _served(minimal, Path(folder)) as (_, seconds):
+            with served(minimal, Path(folder)) as (_, seconds):
                 floors.append(seconds)
     yield figure("page served", times, "minimal Gradio app", floors)
 
@@ -84,7 +84,7 @@ def click() -> Iterator[str]:
     times = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        _served(ROOT / "app.py", Path(folder)) as (address, _),
+        served(ROOT / "app.py", Path(folder)) as (address, _),
         sync_playwright() as driver,
     ):
         chromium = driver.chromium.launch(executable_path=browser, args=list(BROWSER))
@@ -105,7 +105,7 @@ def click() -> Iterator[str]:
 
 
 @contextmanager
-def _served(program: Path, data: Path) -> Iterator[tuple[str, float]]:
+def served(program: Path, data: Path) -> Iterator[tuple[str, float]]:
     """The address of what a program serves, and the seconds until it answered."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
