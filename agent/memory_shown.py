@@ -26,30 +26,28 @@ STANDINGS: dict[Standing, str] = {
 
 def fix_table(fixes: Sequence[Remembered]) -> Table:
     """One row a fix."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
-    for known in fixes:
-        table.add_row(*(
-            Text(printable(cut(text))) for text in (
-                str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
-                _share(known.successes, known.failures),
-                _share(known.transfers, known.misfits), age(known.created), known.origin,
-            )
-        ))
-    return table
+    columns = ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin")
+    return _table(columns, [
+        (str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
+         _share(known.successes, known.failures), _share(known.transfers, known.misfits),
+         age(known.created), known.origin)
+        for known in fixes
+    ])
 
 
 def lesson_table(lessons: Sequence[LessonRow]) -> Table:
     """One row a lesson."""
+    return _table(("id", "lesson", "age", "origin"), [
+        (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
+    ])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("id", "lesson", "age", "origin"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "age"))
-    for row in lessons:
-        table.add_row(*(
-            Text(printable(cut(text)))
-            for text in (f"L{row.number}", row.lesson.text, age(row.created), row.origin)
-        ))
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
+    for row in rows:
+        table.add_row(*(Text(printable(cut(text))) for text in row))
     return table
 
 
@@ -65,33 +63,31 @@ def facts(known: Remembered) -> Iterator[tuple[str, str]]:
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
     yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
-    edit = fix.edit
-    if edit is None:
+    if fix.edit is None:
         yield "edit", "stays with its own program"
         return
-    for hunk in edit.hunks:
-        place = f" in `{hunk.context}`" if hunk.context else ""
-        old = f"`{hunk.old}` becomes " if hunk.old else f"{hunk.kind}: "
-        yield "edit", f"{old}`{hunk.new}`{place}"
+    for hunk in fix.edit.hunks:
+        match hunk.kind:
+            case "line" | "statements":
+                yield "edit", f"`{hunk.old}` becomes `{hunk.new}`"
+            case "before" | "after":
+                yield "edit", f"`{hunk.new}` {hunk.kind} `{hunk.old}`"
 
 
 def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:
     """A fix for a program; its texts only where it is the `whole`."""
     fix, failure = known.fix, known.fix.failure
+    own = {"number", "fix"}
     short: dict[str, object] = {
         "id": str(known.number), "exception": failure.exception, "message": failure.message,
         "place": failure.place, "note": fix.note, "proof_before": failure.passed,
-        "proof_after": fix.proof, "standing": fix.standing,
-        "successes": known.successes, "failures": known.failures,
-        "transfers": known.transfers, "misfits": known.misfits, "created": known.created,
-        "used": known.used, "origin": known.origin, "trusted": known.trusted,
+        "proof_after": fix.proof, "standing": fix.standing, **known.model_dump(exclude=own),
     }
     if not whole:
         return short
-    edit = fix.edit
     return short | {
         "before": fix.before, "after": fix.after,
-        "edit": edit.model_dump() if edit is not None else None, "diff": patch_of(known),
+        "edit": fix.edit.model_dump() if fix.edit is not None else None, "diff": patch_of(known),
     }
 
 
@@ -105,10 +101,7 @@ def lesson_document(row: LessonRow) -> dict[str, object]:
 
 def import_document(found: Imported) -> dict[str, object]:
     """What was taken in, for a program."""
-    return {
-        "fixes": found.fixes, "lessons": found.lessons, "known": found.known,
-        "trusted": found.trusted, "refused": list(found.refused),
-    }
+    return {**vars(found), "refused": list(found.refused)}
 
 
 def import_words(found: Imported) -> str:

@@ -1,4 +1,5 @@
-"""A program that a remembered fix has made and all tests pass, on its way into a run."""
+"""A program that a remembered fix has made and all tests pass, on its way into a run, and the
+question that the fix has left open, put for the program that it mends now."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.context import Context
-from agent.domain import Report, Rivals, Solution, TestCase, Value
+from agent.domain import Behaviour, Report, Rivals, Solution, TestCase, Value
 from agent.events import Ambiguous, CodeWritten, Judged, PatchProposed
-from agent.memory import Offer
-from agent.memory.question import in_place, telling
+from agent.intake import untouched
+from agent.memory import Fix, Offer, is_local
+from agent.memory.placing import returned
 from agent.repair.question import in_words
 from agent.state import State
 
@@ -36,12 +38,12 @@ async def recollected(
     offer: Offer,
 ) -> Recollection:
     """The program with what is known of others; these are judged again before they are told."""
-    rivals = in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
+    rivals = _in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
     if rivals is not None:
         own, *others = rivals.behaviours
         reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
         passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
-        rivals = telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
+        rivals = _telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
     return Recollection(
         solution=candidate, report=report, left_open=offer.left_open, rivals=rivals,
         transferred=offer.done(candidate.text) if offer.elsewhere else "",
@@ -70,3 +72,41 @@ def taken(ctx: Context, base: Solution, found: Recollection, iteration: int) -> 
         "caveat": f"{passed}{told}" if found.left_open else "",
         "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
     }
+
+
+def _in_place(fix: Fix, base: Solution, chosen: str) -> Rivals | None:
+    """The other repairs as edits of `base`, a program that differs from the fix's in comments
+    and layout only, and `chosen` before them; `None` where they are not known."""
+    if fix.rivals is None:
+        return None
+    found = [
+        (one, made) for one in fix.rivals.behaviours
+        if (made := _made(fix, base.text, one.solution.text)) is not None
+    ]
+    if not found or found[0][1] != chosen:
+        return None
+    return _telling(Rivals(
+        call=fix.rivals.call, behaviours=tuple(_placed(base, *one) for one in found)
+    ))
+
+
+def _telling(rivals: Rivals) -> Rivals | None:
+    """The question with its labels in order; `None` where it tells nothing apart any more."""
+    if len({one.gives for one in rivals.behaviours}) < 2:
+        return None
+    labelled = zip("ABC", rivals.behaviours, strict=False)
+    return rivals.model_copy(update={
+        "behaviours": tuple(one.model_copy(update={"label": label}) for label, one in labelled)
+    })
+
+
+def _made(fix: Fix, text: str, after: str) -> str | None:
+    made = after if text == fix.before else returned(fix.before, after, text)
+    if made is None or not is_local(text, made) or not untouched(text, made):
+        return None
+    return made
+
+
+def _placed(base: Solution, one: Behaviour, made: str) -> Behaviour:
+    solution = base.with_text(made, origin="memory", note=one.note)
+    return one.model_copy(update={"solution": solution, "diff": solution.diff(base)})

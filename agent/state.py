@@ -108,8 +108,6 @@ class State(TypedDict, total=False):
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
-    former: str
-    """The signature that this failure had up to version 2 of the memory."""
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
     outcome: str

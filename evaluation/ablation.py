@@ -1,11 +1,15 @@
-"""What each part of the search earns: a suite healed with it and without.
+"""What each part of the search and of the memory earns: a suite healed with it and without.
 
     python -m evaluation.ablation --suite FILE.jsonl [--suite …] [--parts KIND …] [--candidates N]
+                                  [--without NAME …] [--out FILE]
 
-Parts are the edit operators, the rules that mend what does not compile, and the terms by which
-candidates that pass are ranked. Searches are bounded by candidates, so that the figures do not hang
-on the machine. Each part is taken out by itself; an operator only for the rows whose repair was
-made with it, since elsewhere its edits only stood in the way.
+Parts are the edit operators, the rules that mend what does not compile, the terms by which
+candidates that pass are ranked, and the ways in which the memory finds a fix for another program
+than its own. Searches are bounded by candidates, so that the figures do not hang on the machine;
+the memory heals by itself, what it has seen before (see `encounters`). Each part is taken out by
+itself; an operator only for the rows whose repair was made with it, since elsewhere its edits only
+stood in the way. `--without` takes parts out together: by their names, by the module of operators,
+or by their kind.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +29,28 @@ from agent.checks import check
 from agent.domain import Report, Solution
 from agent.exits import HEALED, USAGE
 from agent.intake import BadInput, NotFixable
+from agent.memory import edits as remembered_edits
+from agent.memory import placing
 from agent.repair import edits, rank, syntax
 from agent.searching import SearchProgress, heal_by_search
+from evaluation.encounters import encounters, recalled, remembered
 from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError, open_sandbox
 
-KINDS = ("operator", "syntax", "ranking")
-TERMS = ("WRONG_TYPE", "RARE", "ALIKE", "CRASHING", "SURPRISING", "WIDENING", "BLIND")
+OF_SEARCH = ("operator", "syntax", "ranking")
+KINDS = (*OF_SEARCH, "memory")
+TERMS = ("WRONG_TYPE", "WIDENING", "BLIND")
 """What `rank` adds to the cost of a candidate."""
+_OFFERS = import_module("agent.memory.offers")  # the package calls a function so
+OF_MEMORY: dict[str, tuple[Any, str, object]] = {
+    "transfer": (_OFFERS, "contexts", lambda text: ()),
+    "layout": (_OFFERS, "returned", lambda before, after, text: None),
+    "names from elsewhere": (placing, "MOST_NAMES_TRIED", 0),
+    "several changes": (remembered_edits, "MOST_CHANGES", 1),
+}
+"""Parts of the memory, and what stands in their place without them."""
 UNBOUNDED_S = 100_000.0
 """Candidates are the bound, not seconds."""
 
@@ -44,6 +61,12 @@ class Part:
 
     kind: str
     name: str
+    group: str = field(default="", compare=False)
+    """The module of an operator."""
+
+    def called(self, name: str) -> bool:
+        """Whether a name is this part's, or that of its group or kind."""
+        return name in (self.name, self.kind, self.group, self.group.partition(".")[0])
 
 
 @dataclass(frozen=True)
@@ -75,31 +98,49 @@ class Earned:
         return not (self.plausible or self.right)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Rows, and how one of them is healed."""
+
+    rows: Sequence[Row]
+    heal: Callable[[Row], Awaitable[Healed]]
+    kinds: tuple[str, ...]
+
+    async def healed(self, rows: Sequence[Row], *gone: Part) -> dict[str, Healed]:
+        """What comes of rows without these parts."""
+        with taken_out(*gone):
+            return {row.id: await self.heal(row) for row in rows}
+
+
 def parts(kinds: Sequence[str] = KINDS) -> tuple[Part, ...]:
     """All parts of these kinds."""
     found = {
-        "operator": [one.name for one in edits.EDITS],
-        "syntax": [rule.__name__ for rule in syntax.RULES],
-        "ranking": list(TERMS),
+        "operator": [
+            Part("operator", one.name, one.propose.__module__.removeprefix(f"{edits.__name__}."))
+            for one in edits.EDITS
+        ],
+        "syntax": [Part("syntax", rule.__name__) for rule in syntax.RULES],
+        "ranking": [Part("ranking", name) for name in TERMS],
+        "memory": [Part("memory", name) for name in OF_MEMORY],
     }
-    return tuple(Part(kind, name) for kind in kinds for name in found[kind])
+    return tuple(part for kind in kinds for part in found[kind])
 
 
 @contextmanager
 def taken_out(*gone: Part) -> Iterator[None]:
     """Everything but these parts, until the end of the block."""
     names = {kind: {part.name for part in gone if part.kind == kind} for kind in KINDS}
-    terms = {name: 0.0 for name in names["ranking"]}
-    kept: list[tuple[Any, str, Any]] = [
+    wanted: list[tuple[Any, str, object]] = [
         (edits, "EDITS", tuple(one for one in edits.EDITS if one.name not in names["operator"])),
         (syntax, "RULES", tuple(
             rule for rule in syntax.RULES if rule.__name__ not in names["syntax"]
         )),
-        *((rank, name, value) for name, value in terms.items()),
+        *((rank, name, 0.0) for name in names["ranking"]),
+        *(OF_MEMORY[name] for name in names["memory"]),
     ]
-    before = [(module, name, getattr(module, name)) for module, name, _ in kept]
+    before = [(module, name, getattr(module, name)) for module, name, _ in wanted]
     try:
-        for module, name, value in kept:
+        for module, name, value in wanted:
             setattr(module, name, value)
         yield
     finally:
@@ -107,7 +148,7 @@ def taken_out(*gone: Part) -> Iterator[None]:
             setattr(module, name, value)
 
 
-async def healed(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
+async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     """Searches for a repair of one row, and asks the truth of the first."""
     try:
         task = brought(row.broken)
@@ -133,18 +174,24 @@ async def healed(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     return Healed(True, bool(known and known[0]), found.candidates, found.operators)
 
 
-async def healed_all(
-    rows: Sequence[Row], sandbox: Sandbox, candidates: int, *gone: Part
-) -> dict[str, Healed]:
-    """What comes of each row without these parts."""
-    found = {}
-    with taken_out(*gone):
-        for row in rows:
-            found[row.id] = await healed(row, sandbox, candidates)
+async def trials(rows: Sequence[Row], kinds: Sequence[str], candidates: int) -> list[Trial]:
+    """How parts of these kinds are tried."""
+    sandbox = open_sandbox()
+    found = []
+    of_search = tuple(kind for kind in kinds if kind in OF_SEARCH)
+    if of_search:
+        found.append(Trial(rows, lambda row: searched(row, sandbox, candidates), of_search))
+    if "memory" in kinds:
+        memory = await remembered(rows, sandbox)
+
+        async def recall(row: Row) -> Healed:
+            return Healed(**vars(await recalled(row, memory, sandbox)))
+
+        found.append(Trial(encounters(rows), recall, ("memory",)))
     return found
 
 
-def earned(part: Part, whole: dict[str, Healed], without: dict[str, Healed]) -> Earned:
+def earned(part: Part, whole: Mapping[str, Healed], without: Mapping[str, Healed]) -> Earned:
     """What a part earns by the rows that were healed without it; pure."""
     both = [(key, whole[key], row) for key, row in without.items()]
     return Earned(
@@ -155,7 +202,7 @@ def earned(part: Part, whole: dict[str, Healed], without: dict[str, Healed]) -> 
     )
 
 
-def concerned(part: Part, rows: Sequence[Row], whole: dict[str, Healed]) -> list[Row]:
+def concerned(part: Part, rows: Sequence[Row], whole: Mapping[str, Healed]) -> list[Row]:
     """The rows in which a part may have a say; pure."""
     if part.kind == "operator":
         return [row for row in rows if part.name in whole[row.id].operators]
@@ -168,19 +215,32 @@ async def ablation(
     rows: Sequence[Row], kinds: Sequence[str], candidates: int, tell: Callable[[str], None]
 ) -> tuple[dict[str, Healed], list[Earned]]:
     """The rows healed with everything, and what each part earns."""
-    sandbox = open_sandbox()
-    whole = await healed_all(rows, sandbox, candidates)
-    tell(_summary("with everything", whole))
+    every: dict[str, Healed] = {}
     found = []
-    for part in parts(kinds):
-        few = concerned(part, rows, whole)
-        without = await healed_all(few, sandbox, candidates, part) if few else {}
-        found.append(earned(part, whole, without))
-        tell(line(found[-1]))
-    return whole, found
+    for trial in await trials(rows, kinds, candidates):
+        whole = await trial.healed(trial.rows)
+        every |= whole
+        tell(_summary("with everything", whole))
+        for part in parts(trial.kinds):
+            few = concerned(part, trial.rows, whole)
+            found.append(earned(part, whole, await trial.healed(few, part)))
+            tell(line(found[-1]))
+    return every, found
 
 
-def _summary(words: str, found: dict[str, Healed]) -> str:
+async def together(
+    rows: Sequence[Row], gone: Sequence[Part], candidates: int, tell: Callable[[str], None]
+) -> dict[str, Healed]:
+    """The rows healed without any of these parts."""
+    every: dict[str, Healed] = {}
+    for trial in await trials(rows, tuple({part.kind for part in gone}), candidates):
+        found = await trial.healed(trial.rows, *gone)
+        tell(_summary(f"without {len(gone)} parts", found))
+        every |= found
+    return every
+
+
+def _summary(words: str, found: Mapping[str, Healed]) -> str:
     rows = found.values()
     return (
         f"{words}: {sum(one.plausible for one in rows)} of {len(rows)} pass their tests, "
@@ -205,15 +265,16 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.ablation",
-        description="Heal suites with and without each part of the search.",
+        description="Heal suites with and without each part of the search and of the memory.",
     )
     parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")
-    parser.add_argument("--parts", nargs="+", choices=KINDS, default=KINDS, metavar="KIND")
+    parser.add_argument("--parts", nargs="+", choices=KINDS, default=OF_SEARCH, metavar="KIND")
     parser.add_argument("--candidates", type=int, default=20_000, metavar="N", help="for a row")
     parser.add_argument("--out", type=Path, metavar="FILE", help="all figures as JSON")
     parser.add_argument(
         "--without", nargs="+", default=[], metavar="NAME",
-        help="take these operators out together, and heal every row without them",
+        help="take these out together, and heal every row without them: parts, modules of "
+        "operators, or kinds",
     )
     return parser
 
@@ -221,40 +282,31 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     wanted = _parser().parse_args(arguments)
+    gone = [part for part in parts() if any(map(part.called, wanted.without))]
+    unknown = [name for name in wanted.without if not any(part.called(name) for part in gone)]
+    if unknown:
+        print(f"there is no part called {', '.join(unknown)}", file=sys.stderr)
+        return USAGE
     try:
         rows = [row for path in wanted.suite for row in read_suite(path)]
-    except BadSuite as error:
-        print(error, file=sys.stderr)
-        return USAGE
-    usable = [row for row in rows if not isinstance(row, BadRow)]
-    try:
-        if wanted.without:
-            together = [Part("operator", name) for name in wanted.without]
-            found = asyncio.run(
-                healed_all(usable, open_sandbox(), wanted.candidates, *together)
-            )
-            print(_summary(f"without {len(together)} operators", found))
-            whole, list_of = found, list[Earned]()
+        usable = [row for row in rows if not isinstance(row, BadRow)]
+        earnings: list[Earned] = []
+        if gone:
+            whole = asyncio.run(together(usable, gone, wanted.candidates, _say))
         else:
-            whole, list_of = asyncio.run(
+            whole, earnings = asyncio.run(
                 ablation(usable, wanted.parts, wanted.candidates, _say)
             )
-    except SandboxError as error:
+    except (BadSuite, SandboxError) as error:
         print(error, file=sys.stderr)
         return USAGE
-    idle = [one.part.name for one in list_of if one.nothing]
+    idle = [one.part.name for one in earnings if one.nothing]
     if idle:
         print(f"earning nothing here: {', '.join(idle)}")
     if wanted.out is not None:
         wanted.out.write_text(json.dumps({
             "rows": {key: vars(row) for key, row in whole.items()},
-            "parts": [
-                {
-                    "kind": one.part.kind, "name": one.part.name, "rows": one.rows,
-                    "plausible": one.plausible, "right": one.right, "hindered": one.hindered,
-                }
-                for one in list_of
-            ],
+            "parts": [{**vars(one), **vars(one.part), "part": one.part.name} for one in earnings],
         }, indent=1), encoding="utf-8")
     return HEALED
 

@@ -10,38 +10,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import (
-    cancelling,
-    healing,
-    jail,
-    load,
-    local_model,
-    models,
-    page,
-    processes,
-    runs,
-    screening,
-    steps,
-    verdicts,
-)
+from evaluation.measures import jail, local_model, models, processes, runs, screening, suites
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": jail.sandbox,
     "verdicts": jail.verdicts,
-    "files": verdicts.costs,
+    "files": jail.files,
     "cli": processes.cli,
     "imports": processes.imports,
-    "page": page.page,
-    "click": page.click,
-    "steps": steps.steps,
+    "page": processes.page,
+    "click": processes.click,
+    "steps": runs.steps,
     "parallel": runs.parallel,
     "screening": screening.screening_rate,
     "endless": screening.endless_rate,
-    "load": load.load,
+    "load": suites.load,
     "search": runs.search,
-    "cancelling": cancelling.cancelling,
+    "cancelling": runs.cancelling,
     "memory": runs.memory,
-    "healing": healing.healing,
+    "healing": suites.healing,
     "local_model": local_model.local_model,
     "models": models.models,
 }

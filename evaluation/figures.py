@@ -28,6 +28,8 @@ class Figures(TypedDict):
     healed_with_truth: int
     by_proof: dict[str, dict[str, int]]
     """Proof level to how many rows with a truth were healed at it, and how many of them right."""
+    overclaimed: list[str]
+    """Rows that were healed wrongly at E2 or above."""
     seconds_median: float
     seconds_p90: float
     first_patch_s_median: float | None
@@ -63,6 +65,10 @@ def figures(
             for level in PROOF_ORDER
             if (of_level := [line for line in healed_known if line["proof"] == level])
         },
+        overclaimed=[
+            line["id"] for line in healed_known
+            if line["proof"] in PROVEN and not line["rank1_held_out"]
+        ],
         seconds_median=statistics.median(seconds),
         seconds_p90=seconds[min(len(seconds) - 1, len(seconds) * 9 // 10)],
         first_patch_s_median=_median([first.run_s for first in firsts]),
@@ -113,6 +119,8 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
     above = [counts for level, counts in whole["by_proof"].items() if level in PROVEN]
     right, healed = (sum(counts[key] for counts in above) for key in ("correct", "healed"))
     yield f"proof E2 or higher: {_share(right, healed)} right"
+    if whole["overclaimed"]:
+        yield f"  wrong: {', '.join(whole['overclaimed'])}"
     yield (
         f"right behaviour among those shown: {_share(whole['any'], whole['healed_with_truth'])} "
         "of the healed"

@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = _parser().parse_args(arguments)
     read_dotenv()
     try:
-        rows = read_suite(wanted.suite)[: wanted.limit]
+        rows = [row for row in read_suite(wanted.suite) if wanted.only in row.id][: wanted.limit]
+        if not rows:
+            raise BadSuite(f"{wanted.suite} has no row whose id has {wanted.only!r}")
         settings = settings_for(wanted.provider, wanted.budget_s, wanted.candidates)
         results, kept = asyncio.run(_benchmark(rows, settings, wanted))
         found = summarised(rows, results)
@@ -160,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         "--candidates", type=_count, metavar="N",
         help="candidates of one search; with ample seconds the results do not hang on time",
     )
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose id has this")
     parser.add_argument("--limit", type=_count, metavar="N", help="the first rows only")
     parser.add_argument(
         "--workers", type=_count, default=1, metavar="N",

@@ -1,8 +1,8 @@
 """Suites of broken programs: JSON lines, made into rows that keep two things apart: what a
 repair is brought, and the truth, which it never sees.
 
-    {"id", "entry_point", "buggy", "setup", "tests": [...],
-     "held_out": [...]?, "fixed"?, "plus_inputs": [[...], ...]?, "kind"?, "author"?}
+    {"id", "buggy", "setup"?, "tests": [...], "held_out": [...]?, "kind"?, "author"?,
+     "fixed"?, "entry_point"?, "plus_inputs": [[...], ...]?}
 """
 
 from __future__ import annotations
@@ -12,11 +12,27 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from sandbox import Json
 
 T = TypeVar("T")
+
+
+def _parsed(code: str) -> str:
+    """Code that parses. Tests that do not are refused by who reads them; nobody else reads what is
+    held out."""
+    try:
+        ast.parse(code)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"it does not parse: {error}") from error
+    return code
+
+
+_Text = Annotated[str, Field(pattern=r"\S")]
+_Code = Annotated[str, AfterValidator(_parsed)]
 
 GROUPS = ("author", "kind")
 """Keys of a row by whose values figures are told apart."""
@@ -107,30 +123,41 @@ def _rows(text: str, path: Path) -> Iterator[Row | BadRow]:
         yield row_of(key, found)
 
 
+class _Line(BaseModel):
+    """A line's object; what it has besides is left alone."""
+
+    buggy: _Text
+    setup: str = ""
+    tests: Annotated[tuple[str, ...], Field(min_length=1)]
+    held_out: tuple[_Code, ...] = ()
+    fixed: str = ""
+    entry_point: Annotated[str, Field(pattern=r"^([^\W\d]\w*(\.[^\W\d]\w*)*)?$")] = ""
+    plus_inputs: tuple[list[Any], ...] = ()
+
+
 def row_of(key: str, found: Mapping[str, Json]) -> Row | BadRow:
     """A line's object as a row, or what is wrong with it."""
     groups = tuple(
         (name, value) for name in GROUPS if isinstance(value := found.get(name), str) and value
     )
     try:
-        setup, fixed = _text(found, "setup"), _text(found, "fixed")
-        broken = Broken(
-            program=_joined(setup, _text(found, "buggy", needed=True)),
-            tests=_codes(found, "tests"),
+        line = _Line.model_validate(
+            {name: value for name, value in found.items() if value is not None}
         )
-        if not broken.tests:
-            raise ValueError("`tests` is empty: there is nothing to repair by")
-        truth = Truth(
-            held_out=_codes(found, "held_out"),
-            fixed=_joined(setup, fixed) if fixed else "",
-            entry_point=_text(found, "entry_point", needed=True),
-            inputs=_inputs(found),
-        )
-        if not all(part.isidentifier() for part in truth.entry_point.split(".")):
-            raise ValueError(f"`entry_point` is no name: {truth.entry_point!r}")
-    except ValueError as error:
-        return BadRow(key, str(error), groups)
-    return Row(key, broken, truth, groups)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return BadRow(key, f"`{place}`: {first['msg']}", groups)
+    if line.plus_inputs and not line.entry_point:
+        return BadRow(key, "`entry_point` must be named where there are `plus_inputs`", groups)
+    return Row(
+        key, Broken(_joined(line.setup, line.buggy), line.tests),
+        Truth(
+            held_out=line.held_out, fixed=_joined(line.setup, line.fixed) if line.fixed else "",
+            entry_point=line.entry_point, inputs=line.plus_inputs,
+        ),
+        groups,
+    )
 
 
 def spread(rows: Sequence[T], limit: int) -> tuple[T, ...]:
@@ -144,51 +171,3 @@ def _joined(setup: str, program: str) -> str:
     if not setup.strip():
         return program
     return setup + program if setup.endswith("\n") else f"{setup}\n{program}"
-
-
-def _text(found: Mapping[str, Json], key: str, needed: bool = False) -> str:
-    value = found.get(key)
-    if value is None and not needed:
-        return ""
-    if not isinstance(value, str) or (needed and not value.strip()):
-        raise ValueError(f"`{key}` must be {'a text that is not empty' if needed else 'a text'}")
-    return value
-
-
-def _codes(found: Mapping[str, Json], key: str) -> tuple[str, ...]:
-    """A list of pieces of Python."""
-    value = found.get(key)
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise ValueError(f"`{key}` must be a list of texts")
-    codes = []
-    for number, code in enumerate(value):
-        if not isinstance(code, str):
-            raise ValueError(f"`{key}[{number}]` is no text")
-        if key == "held_out":
-            # Tests that do not parse are refused by who reads them; nobody else reads these.
-            _parse(code, f"{key}[{number}]")
-        codes.append(code)
-    return tuple(codes)
-
-
-def _parse(code: str, name: str) -> None:
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"`{name}` does not parse: {error}") from error
-
-
-def _inputs(found: Mapping[str, Json]) -> tuple[list[Json], ...]:
-    value = found.get("plus_inputs")
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise ValueError("`plus_inputs` must be a list of lists of arguments")
-    inputs = []
-    for number, given in enumerate(value):
-        if not isinstance(given, list):
-            raise ValueError(f"`plus_inputs[{number}]` is no list of arguments")
-        inputs.append(given)
-    return tuple(inputs)

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -32,34 +32,12 @@ from agent.intake.environment import site_folders
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")
+PLUGINS = Path(__file__).with_name("programs")
 OUR_OWN = ("honest.jsonl", "forged.jsonl")
 PLAIN_S = 60.0
 TEST_S = 5.0
+MOST_REASONS = 20
 RIGHT = "passed"
-
-PLUGIN = '''
-import json, os
-SEEN = {}
-def pytest_runtest_logreport(report):
-    node = report.nodeid.partition("::")[2]
-    was = SEEN.get(node)
-    if hasattr(report, "wasxfail"):
-        now = "xfailed" if report.skipped else "xpassed" if report.when == "call" else None
-    elif report.failed:
-        now = "failed" if report.when == "call" else "error"
-    elif report.skipped:
-        now = "skipped"
-    else:
-        now = "passed" if report.when == "call" else None
-    if now and (was is None or now in ("error",) or (now == "failed" and was != "error")):
-        SEEN[node] = now
-def pytest_collectreport(report):
-    if report.failed:
-        SEEN[""] = "error"
-def pytest_sessionfinish(session):
-    with open(os.environ["OUTCOMES"], "w") as file:
-        json.dump(SEEN, file)
-'''
 
 
 @dataclass(frozen=True)
@@ -137,6 +115,53 @@ def agrees(plain: str | None, ours: str | None) -> bool:
     )
 
 
+def labels(verdicts: Iterable[Verdict]) -> str:
+    """How far passes are believed, counted."""
+    counted = Counter(
+        "vacuous" if verdict.vacuous else str(verdict.integrity)
+        for verdict in verdicts if verdict.passed
+    )
+    total = counted.total() or 1
+    return ", ".join(
+        f"{name} {count} ({count / total:.0%})" for name, count in counted.most_common()
+    ) or "none"
+
+
+def reasons(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Why passes are judged in one process, by count."""
+    counted = Counter(
+        verdict.reason.partition(" (from outside")[0][:100]
+        for verdict in verdicts if verdict.passed and verdict.integrity == "in-process"
+    )
+    for reason, count in counted.most_common(MOST_REASONS):
+        yield f"  in-process {count:>4}: {reason}"
+
+
+def plain_pytest(
+    folder: Path, tests: str, *further: str, places: Sequence[Path] = (), stdin: str | None = None,
+    timeout_s: float = PLAIN_S,
+) -> dict[str, str]:
+    """What plain pytest says of a test file, run in its folder; nothing where it said nothing.
+    Raises `subprocess.TimeoutExpired`."""
+    with tempfile.TemporaryDirectory() as name:
+        outcomes = Path(name) / "outcomes.json"
+        subprocess.run(
+            [
+                sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
+                "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", tests, *further,
+            ],
+            env={
+                **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPATH": os.pathsep.join(map(str, (*places, PLUGINS))),
+            },
+            cwd=folder, input=stdin or "", timeout=timeout_s, capture_output=True, text=True,
+            check=False,
+        )
+        if not outcomes.exists():
+            return {}
+        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
+
+
 def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file."""
     for line in path.read_text("utf-8").splitlines():
@@ -153,39 +178,23 @@ def read_cases(path: Path) -> Iterator[Case]:
 def plain(case: Case) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "case"
+        folder = Path(name)
         for path, text in ({"mod.py": case.program} | dict(case.support)).items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        outcomes = Path(name) / "outcomes.json"
-        if case.snippet:
-            (folder / "both.py").write_text(f"{case.program}\n{case.tests}\n", "utf-8")
-            command = [sys.executable, "both.py"]
-        else:
-            (folder / "test_mod.py").write_text(case.tests, "utf-8")
-            plugins = Path(name) / "plugins"
-            plugins.mkdir()
-            (plugins / "outcome_plugin.py").write_text(PLUGIN, "utf-8")
-            command = [
-                sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
-                "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "test_mod.py",
-            ]
-        environment = {
-            **os.environ, "OUTCOMES": str(outcomes), "PYTHONPATH": str(Path(name) / "plugins"),
-        }
         try:
+            if not case.snippet:
+                (folder / "test_mod.py").write_text(case.tests, "utf-8")
+                return plain_pytest(folder, "test_mod.py", stdin=case.stdin) or {"": "error"}
+            (folder / "both.py").write_text(f"{case.program}\n{case.tests}\n", "utf-8")
             ended = subprocess.run(
-                command, cwd=folder, env=environment, input=case.stdin, timeout=PLAIN_S,
+                [sys.executable, "both.py"], cwd=folder, input=case.stdin, timeout=PLAIN_S,
                 capture_output=True, text=True, check=False,
             )
         except subprocess.TimeoutExpired:
             return {"": "failed"}
-        if case.snippet:
-            return {"": RIGHT if ended.returncode == 0 else "failed"}
-        if not outcomes.exists():
-            return {"": "error"}
-        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
+        return {"": RIGHT if ended.returncode == 0 else "failed"}
 
 
 async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
@@ -229,60 +238,32 @@ def told(seen: Sequence[Seen]) -> Iterator[str]:
     honest = [one for one in seen if one.case.kind == "honest"]
     forged = [one for one in seen if one.case.kind == "forged"]
     if honest:
+        verdicts = [verdict for one in honest for verdict in one.verdicts]
+        agreeing = sum(not one.differing for one in honest)
         tests = sum(max(len(one.plain), 1) for one in honest)
-        differing = [(one, word) for one in honest for word in one.differing]
-        agreeing = _share(honest, lambda one: not one.differing)
-        yield f"honest files that agree with plain pytest: {agreeing}"
-        yield f"  tests: {tests - len(differing)} of {tests}"
+        wrong = sum(len(one.differing) for one in honest)
+        yield (
+            f"honest files that agree with plain pytest: {agreeing} of {len(honest)} "
+            f"({agreeing / len(honest):.1%})"
+        )
+        yield f"  tests: {tests - wrong} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
-        labels = Counter(
-            "vacuous" if verdict.vacuous else verdict.integrity or ""
-            for one in honest for verdict in one.verdicts if verdict.passed
-        )
-        total = sum(labels.values()) or 1
-        yield "  believed passes: " + ", ".join(
-            f"{name} {count} ({count / total:.0%})" for name, count in labels.most_common()
-        )
-        yield from _by_style(honest)
-        for one, word in differing:
-            yield f"  DIFFERS  {one.case.id}: {word}"
+        yield f"  believed passes: {labels(verdicts)}"
+        for style in sorted({one.case.style for one in honest} - {""}):
+            of_style = [v for one in honest if one.case.style == style for v in one.verdicts]
+            yield f"    {style}: {labels(of_style)}"
+        yield from reasons(verdicts)
         for one in honest:
+            yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
             for verdict in one.unbelieved:
                 yield f"  UNBELIEVED  {one.case.id} {verdict.name}: {verdict.doubt}"
     if forged:
-        labels = Counter(one.believed or "not believed" for one in forged)
-        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
+        believed = Counter(one.believed or "not believed" for one in forged)
+        counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())
         yield f"forged programs, {len(forged)}: {counted}"
         for one in forged:
             if one.believed:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
-
-
-def _by_style(honest: Sequence[Seen]) -> Iterator[str]:
-    """Believed passes by the style of their tests, and why passes are judged in one process."""
-    for style in sorted({one.case.style for one in honest if one.case.style}):
-        labels = Counter(
-            "vacuous" if verdict.vacuous else str(verdict.integrity)
-            for one in honest if one.case.style == style
-            for verdict in one.verdicts if verdict.passed
-        )
-        seen = labels["outside"] + labels["observed"]
-        total = labels.total() or 1
-        counted = ", ".join(f"{name} {count}" for name, count in labels.most_common())
-        yield f"    {style}: outside or observed {seen / total:.0%} ({counted})"
-    reasons = Counter(
-        verdict.reason.partition(" (from outside")[0][:100]
-        for one in honest for verdict in one.verdicts
-        if verdict.passed and verdict.integrity == "in-process"
-    )
-    for reason, count in reasons.most_common(12):
-        yield f"    in-process {count:>4}: {reason}"
-
-
-def _share(seen: Sequence[Seen], holds: object) -> str:
-    assert callable(holds)
-    count = sum(bool(holds(one)) for one in seen)
-    return f"{count} of {len(seen)} ({count / len(seen):.1%})"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -301,9 +282,10 @@ def main(arguments: Sequence[str]) -> int:
     seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh))
     for line in told(seen):
         print(line)
-    bad = any(one.differing for one in seen if one.case.kind == "honest")
-    return int(bad or any(one.believed in ("outside", "observed") for one in seen
-                          if one.case.kind == "forged"))
+    return int(any(
+        one.differing if one.case.kind == "honest" else one.believed in ("outside", "observed")
+        for one in seen
+    ))
 
 
 if __name__ == "__main__":

@@ -1,39 +1,62 @@
 """An edit that another program can take over: small, local, and without its author's words.
 
-A hunk is the smallest region that was changed and the statement it stands in, as patterns
-(see `patterns`). It is applied wherever that statement's pattern fits; every byte outside of
-the region stays. No constant but those every program uses is ever carried over: an edit
-brings a way to mend, never an answer.
+A hunk is the smallest group of statements that was changed, as patterns (see `patterns`). It is
+applied wherever statements of the same pattern stand. No constant but those every program uses
+is ever carried over: an edit brings a way to mend, never an answer.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agent.domain import Value
-from agent.memory.differences import MOST_REGIONS, Kind, Region, TooDifferent, differences
-from agent.memory.patterns import Abstraction, header, is_common, standard_imports
-from agent.trees import nodes_of, tree_of
+from agent.memory.patterns import (
+    BLOCKS,
+    Abstraction,
+    constant_kind,
+    header,
+    is_common,
+    standard_imports,
+)
+from agent.trees import tree_of
 
+MOST_CHANGES = 4
 LONGEST_HUNK = 600
-"""Characters of a region, old or new."""
-MOST_STATEMENTS = 3_000
-"""A longer program is not searched for places."""
-IMPORTED = "import"
-"""The context of an edit that imports."""
+"""Characters of a pattern."""
+Kind = Literal["line", "statements", "before", "after"]
+"""What is done: one statement is changed but for what stands in its blocks, or statements are
+replaced, or some are put before or after one."""
 
+_UNSEEN = frozenset({"ctx", "type_comment", "kind"})
 _Text = Annotated[str, Field(max_length=LONGEST_HUNK)]
 
 
+class TooDifferent(Exception):
+    """The programs differ in more, or elsewhere, than a small edit does."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Statements of one program, and what stands for them in the other, or beside them."""
+
+    kind: Kind
+    old: tuple[ast.stmt, ...]
+    new: tuple[ast.stmt, ...]
+
+
 class Hunk(Value):
-    """One changed region: `new` stands for `old` inside `context`."""
+    """One change: `new` stands for `old`, or is put before or after it."""
 
     kind: Kind
     context: _Text = ""
+    """The pattern of the first changed statement alone, by which places are looked up."""
     old: _Text = ""
     new: _Text = ""
 
@@ -41,96 +64,159 @@ class Hunk(Value):
 class Edit(Value):
     """The hunks of one repair; placeholders mean the same in all of them."""
 
-    hunks: Annotated[tuple[Hunk, ...], Field(min_length=1, max_length=MOST_REGIONS)]
-    context: _Text
-    """The pattern of the first edited statement, by which the edit is found again."""
+    hunks: Annotated[tuple[Hunk, ...], Field(min_length=1, max_length=MOST_CHANGES)]
+
+    @property
+    def context(self) -> str:
+        """The pattern of the first edited statement, by which the edit is found again."""
+        return self.hunks[0].context
 
 
-class _NotTransferable(Exception):
-    pass
-
-
-def edit_between(before: str, after: str, *, literal: bool = False) -> Edit | None:
-    """The edit in a form another program can take over; `None` where it has none.
-
-    A `literal` one keeps every word, for the same program in another layout.
-    """
+def edit_between(before: str, after: str) -> Edit | None:
+    """The edit in a form another program can take over; `None` where it has none."""
     try:
-        regions = differences(before, after)
-        if not regions:
-            return None
+        found = changes(tree_of(before).body, tree_of(after).body, dumps(before), dumps(after))
         modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
-        words = Abstraction(modules, literal=literal)
-        first = regions[0].statement
-        context = IMPORTED if first is None else words.source(header(first))
-        # What is put in may use only words that some region has seen before.
-        shown = [_shown(region, words) for region in regions]
-        hunks = tuple(
-            hunk.model_copy(update={"new": _brought(region, words, literal=literal)})
-            for hunk, region in zip(shown, regions, strict=True)
-        )
-        return Edit.model_validate({"hunks": [one.model_dump() for one in hunks],
-                                    "context": context})
-    except (SyntaxError, ValueError, RecursionError, MemoryError, TooDifferent, _NotTransferable):
+        words = Abstraction(modules)
+        # What is put in may use only words that some statement has shown before.
+        shown = [_shown(one.old, whole=one.kind == "statements") for one in found]
+        olds = [words.source(*old) for old in shown]
+        news = [_shown(one.new, whole=one.kind != "line") for one in found]
+        own = {ast.dump(node) for old in shown for one in old for node in ast.walk(one)}
+        for one, new in zip(found, news, strict=True):
+            _refuse_foreign(new, words, own, defines=one.kind == "line")
+        return Edit(hunks=tuple(
+            Hunk(
+                kind=one.kind, old=old, new=words.source(*new),
+                context=Abstraction(modules).source(header(one.old[0])),
+            )
+            for one, old, new in zip(found, olds, news, strict=True)
+        ))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TooDifferent):
         return None  # a `ValueError` is also a hunk that is too long
 
 
-def contexts(text: str) -> tuple[str, ...]:
-    """The patterns of all statements of a program, in its order: where an edit could fit."""
-    try:
-        statements = [node for node in nodes_of(text) if isinstance(node, ast.stmt)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    if len(statements) > MOST_STATEMENTS:
-        return ()
-    modules = standard_imports(tree_of(text))
-    patterns = (Abstraction(modules).source(header(one)) for one in statements)
-    return tuple(dict.fromkeys((IMPORTED, *(one for one in patterns if len(one) <= LONGEST_HUNK))))
+def changes(
+    before: Sequence[ast.stmt], after: Sequence[ast.stmt],
+    lines: Sequence[str] = (), others: Sequence[str] = (),
+) -> list[Change]:
+    """What differs, in the order of the text; raises `TooDifferent`.
+
+    `lines` and `others` are the statements' dumps, where they are known.
+    """
+    found = list(_blocks(before, after, lines, others))
+    if not 0 < len(found) <= MOST_CHANGES:
+        raise TooDifferent
+    return found
 
 
-def _shown(region: Region, words: Abstraction) -> Hunk:
-    if region.kind == "import":
-        return Hunk(kind="import")
-    assert region.statement is not None
-    if region.kind == "expression":
-        (old,) = region.old
-        whole = header(region.statement)
-        words.source(whole)
-        return Hunk(kind="expression", context=words.source(whole, old), old=words.source(old))
-    if region.kind == "statements":
-        return Hunk(kind="statements", old="\n".join(words.source(one) for one in region.old))
-    return Hunk(kind=region.kind, context=words.source(header(region.statement)))
+@lru_cache(maxsize=8)
+def dumps(text: str) -> tuple[str, ...]:
+    """A program's statements without comments and layout; raises what parsing raises."""
+    return tuple(map(ast.dump, tree_of(text).body))
 
 
-def _brought(region: Region, words: Abstraction, *, literal: bool) -> str:
-    if not literal:
-        for node in region.new:
-            _refuse_foreign(node, region, words)
-    return "\n".join(words.source(node) for node in region.new)
+def differing(old: ast.AST, new: ast.AST) -> list[tuple[ast.expr, ast.expr]] | None:
+    """The smallest expressions in which two nodes differ, blocks apart; `None` where something
+    else does."""
+    if type(old) is type(new):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        for name, value in ast.iter_fields(old):
+            if name in _UNSEEN or (name in BLOCKS and isinstance(old, ast.stmt)):
+                continue
+            found = _in_field(value, getattr(new, name))
+            if found is None:
+                break
+            pairs += found
+        else:
+            # The places of the parts of an f-string are not told before Python 3.12.
+            if not (pairs and isinstance(old, ast.JoinedStr)):
+                return pairs
+    if _stands_alone(old) and _stands_alone(new):
+        return [(old, new)]  # type: ignore[list-item]  # what stands alone is an expression
+    return None
 
 
-def _refuse_foreign(node: ast.AST, region: Region, words: Abstraction) -> None:
-    """Refuses what would carry another program's answers or inventions over."""
-    own = {ast.dump(one) for old in region.old for one in ast.walk(old)}
-    for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and not is_common(one.value):
-            kind = "TEXT" if isinstance(one.value, str | bytes) else "NUMBER"
-            if ast.dump(one) not in own and not words.knows(kind, one.value):
-                raise _NotTransferable
-        elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            if not words.knows("NAME", one.id):
-                raise _NotTransferable
-        elif isinstance(one, ast.Import | ast.ImportFrom):
-            if not _is_standard(one):
-                raise _NotTransferable
-        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            raise _NotTransferable
-
-
-def _is_standard(node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether a statement imports from the standard library only."""
-    modules = (
-        [alias.name for alias in node.names] if isinstance(node, ast.Import)
-        else [node.module or ""] if node.level == 0 else [""]
+def _blocks(
+    before: Sequence[ast.stmt], after: Sequence[ast.stmt],
+    lines: Sequence[str] = (), others: Sequence[str] = (),
+) -> Iterator[Change]:
+    matcher = SequenceMatcher(
+        None, lines or [*map(ast.dump, before)], others or [*map(ast.dump, after)], autojunk=False
     )
-    return all(name.partition(".")[0] in sys.stdlib_module_names for name in modules)
+    for tag, i, j, k, end in matcher.get_opcodes():
+        old, new = tuple(before[i:j]), tuple(after[k:end])
+        if tag == "insert":
+            if not before:
+                raise TooDifferent
+            at_end = i == len(before)
+            yield Change("after" if at_end else "before", (before[i - at_end],), new)
+        elif tag == "replace" and len(old) == len(new):
+            for one, other in zip(old, new, strict=True):
+                yield from _between(one, other)
+        elif tag != "equal":
+            yield Change("statements", old, new)
+
+
+def _between(one: ast.stmt, other: ast.stmt) -> Iterator[Change]:
+    if type(one) is not type(other):
+        yield Change("statements", (one,), (other,))
+        return
+    if ast.dump(header(one)) != ast.dump(header(other)):
+        if hasattr(one, "body") and differing(one, other) is None:
+            raise TooDifferent
+        yield Change("line", (one,), (other,))
+    for name in BLOCKS:
+        if hasattr(one, name):
+            yield from _blocks(getattr(one, name), getattr(other, name))
+
+
+def _in_field(old: object, new: object) -> list[tuple[ast.expr, ast.expr]] | None:
+    if isinstance(old, list) and isinstance(new, list):
+        if len(old) != len(new):
+            return None
+        pairs = []
+        for one, other in zip(old, new, strict=True):
+            found = _in_field(one, other)
+            if found is None:
+                return None
+            pairs += found
+        return pairs
+    if isinstance(old, ast.AST) and isinstance(new, ast.AST):
+        return differing(old, new)
+    return [] if type(old) is type(new) and old == new else None
+
+
+def _stands_alone(node: ast.AST) -> bool:
+    """Whether a node is an expression by itself, as a slice or a starred one is not."""
+    if isinstance(node, ast.Tuple):
+        return all(_stands_alone(one) for one in node.elts)
+    return isinstance(node, ast.expr) and not isinstance(
+        node, ast.Slice | ast.Starred | ast.FormattedValue
+    )
+
+
+def _shown(statements: Iterable[ast.stmt], *, whole: bool) -> list[ast.stmt]:
+    """What a pattern shows of statements: all, or not what stands in their blocks."""
+    return [one if whole else header(one) for one in statements]
+
+
+def _refuse_foreign(
+    new: Iterable[ast.stmt], words: Abstraction, own: set[str], *, defines: bool
+) -> None:
+    """Refuses what would carry another program's answers or inventions over."""
+    for one in (inner for statement in new for inner in ast.walk(statement)):
+        match one:
+            case ast.Constant(value=value):
+                known = is_common(value) or (constant_kind(one), value) in words.given
+                foreign = not known and ast.dump(one) not in own  # a text in an f-string is kept
+            case ast.Name(id=name, ctx=ast.Store()):
+                foreign = ("NAME", name) not in words.given
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                foreign = not defines
+            case ast.Import() | ast.ImportFrom():
+                foreign = True
+            case _:
+                foreign = False
+        if foreign:
+            raise TooDifferent

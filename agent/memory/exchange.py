@@ -150,7 +150,15 @@ def is_public(line: FixLine | LessonLine) -> bool:
 
 
 def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:
-    """Takes in what `text` holds, as imported from `source`; raises `BadExchange`.
+    """Takes in what `text` holds, as imported from `source`; raises `BadExchange`."""
+    return take_in(memory, parsed(text), source, trusted=trusted)
+
+
+def take_in(
+    memory: Memory, lines: Iterable[tuple[int, FixLine | LessonLine | str]], source: str, *,
+    trusted: bool = False,
+) -> Imported:
+    """Takes in numbered lines, as imported from `source`.
 
     A record counts only when it is trusted; what was learned here, or is trusted, is never
     changed by what is not.
@@ -158,7 +166,7 @@ def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = Fals
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
     taken: Counter[_Taken] = Counter()
     refused: list[str] = []
-    for number, line in parsed(text):
+    for number, line in lines:
         match line:
             case str():
                 refused.append(f"line {number}: {line}")

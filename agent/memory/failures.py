@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from agent.domain import Report, Solution, TestCase, Value, address
 from agent.intake import failures_of
 from agent.intake.task import PASTED
-from agent.memory.nameless import nameless_message, nameless_test
-from agent.trees import nodes_of, tree_of
+from agent.memory.edits import dumps
+from agent.trees import nodes_of
 
 LONGEST_MESSAGE = 300
 
@@ -25,10 +25,12 @@ _VARIABLE = re.compile(r"0x[0-9a-f]+|\d+")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"(?<![\w<])-?\d[\d_.]*(?:e[+-]?\d+)?")
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t].*$", re.MULTILINE)
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\\/](?:[\w.-]+[\\/])+[\w.-]+")
 
 WRONG_RESULT = "wrong result"
 TIMEOUT = "timeout"
+_PASTED = PurePosixPath(PASTED).stem
 
 
 class Failure(Value):
@@ -82,49 +84,49 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
     and addresses in messages are left out, since they vary between runs.
     """
     entry = solution.entry
-    return _address(
-        [(PASTED if path == entry else path, shape) for path, shape in _shapes(solution)],
-        [nameless_test(test.code, entry) for test in tests],
-        report, lambda message: nameless_message(message, entry),
-    )
-
-
-def former_signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
-    """What identified the failure up to version 2 of the memory, which told files of other names
-    apart; where the name plays no part, today's signature."""
-    return _address(
-        _shapes(solution), [test.code for test in tests], report, lambda message: message
-    )
-
-
-def _shapes(solution: Solution) -> list[tuple[str, str]]:
-    return [(file.path, skeleton(file.text)) for file in solution.files]
-
-
-def _address(
-    files: Sequence[tuple[str, str]], tests: Sequence[str], report: Report,
-    told: Callable[[str], str],
-) -> str:
-    shape = [
-        *(f"{path}\0{shown}" for path, shown in files),
-        *sorted(tests),
-        *(
-            f"{told(v.name)}\0{v.status}\0{_VARIABLE.sub('#', told(v.message))}"
-            for v in report.failing
-        ),
+    parts = [
+        f"{PASTED if file.path == entry else file.path}\0{skeleton(file.text)}"
+        for file in solution.files
     ]
+    parts += sorted(nameless_test(test.code, entry) for test in tests)
+    for verdict in report.failing:
+        name, message = (nameless_message(one, entry) for one in (verdict.name, verdict.message))
+        parts.append(f"{name}\0{verdict.status}\0{_VARIABLE.sub('#', message)}")
     if report.ending is not None:
-        shape.append(f"{report.ending.kind}\0{told(report.ending.exception)}")
-    return address("\1".join(shape))
+        exception = nameless_message(report.ending.exception, entry)
+        parts.append(f"{report.ending.kind}\0{exception}")
+    return address("\1".join(parts))
 
 
-@lru_cache(maxsize=8)
 def skeleton(text: str) -> str:
     """A program without comments and layout; the text itself where it does not parse."""
     try:
-        return ast.dump(tree_of(text))
+        return f"Module(body=[{', '.join(dumps(text))}], type_ignores=[])"
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
+
+
+def nameless_test(code: str, entry: str) -> str:
+    """A test's code with the program's file called as a pasted one is: where it imports the
+    program, and what it reads of it by its name."""
+    name = PurePosixPath(entry).stem
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
+    if not any(word.search(line) for line in _IMPORT.findall(code)):
+        return code
+    renamed = _IMPORT.sub(lambda line: word.sub(_PASTED, line[0]), code)
+    return _qualifying(name).sub(_PASTED, renamed)
+
+
+def nameless_message(message: str, entry: str) -> str:
+    """A message: the file with or without its folder, the module, and names qualified by it."""
+    name = PurePosixPath(entry).stem
+    message = re.sub(rf"(?:[\w.-]*[/\\])+(?={re.escape(name)}\.py\b)", "", message)
+    quoted = rf"(\b(?:module|from|named) ['\"]){re.escape(name)}(?=['\"])"
+    return _qualifying(name).sub(_PASTED, re.sub(quoted, rf"\g<1>{_PASTED}", message))
+
+
+def _qualifying(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?=\.\w)")
 
 
 def normalised(message: str) -> str:

@@ -1,13 +1,12 @@
-"""The file of the memory: its tables, its versions, and what is done with a bad one.
+"""The file of the memory: its tables, and what is done with a file that is not of their form.
 
-    MemoryFault        the file cannot be used; the message says why
-      Newer            a newer version of ours has written it, and will want it: it stays as it is
-      NotOurs          it is damaged or foreign: it is set aside, under a new name beside its
-                       place, and a new one is begun
+    MemoryFault        the file cannot be used; the message says why. One of a newer version of ours
+                       stays as it is, for that version
+      NotOurs          it is damaged, foreign or of an older version: it is set aside, under a new
+                       name beside its place, and a new one is begun
 
-Nothing is ever deleted or overwritten. An older version of our own is migrated in one
-transaction. The file is in WAL mode, so that several processes read and write it at once; of
-those that find a bad one, one sets it aside while the others wait.
+Nothing is ever deleted or overwritten. The file is in WAL mode, so that several processes read and
+write it at once; of those that find a bad one, one sets it aside while the others wait.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 FORMAT = 3
 """The version of the tables."""
@@ -66,22 +67,6 @@ create trigger lesson_changed after update on lessons begin
 end""",
 )
 
-_COLUMNS_1 = {
-    "fixes": {"signature", "before", "after", "proof", "note", "successes", "failures", "created",
-              "used"},
-    "lessons": {"text", "category", "created"},
-}
-_COLUMNS_2 = {
-    "fixes": {"id", "signature", "alike", "context", "exception", "message", "place", "shape",
-              "before", "after", "edit", "note", "proof_before", "proof_after", "successes",
-              "failures", "transfers", "misfits", "created", "used", "origin", "trusted",
-              "version"},
-    "lessons": {"id", "text", "category", "words", "names", "created", "origin"},
-}
-_COLUMNS = {
-    2: _COLUMNS_2,
-    3: {**_COLUMNS_2, "fixes": {*_COLUMNS_2["fixes"], "standing", "rivals"}},
-}
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
@@ -90,12 +75,8 @@ class MemoryFault(Exception):
     """The memory's file cannot be read or written; a run goes on without it."""
 
 
-class Newer(MemoryFault):
-    """The file is ours, and of a version that is not known here."""
-
-
 class NotOurs(MemoryFault):
-    """The file is none of ours, or damaged."""
+    """The file is none of ours, of an older version, or damaged."""
 
 
 def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
@@ -107,17 +88,14 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
         return _opened(path), ""
     except NotOurs as error:
         with _alone(path, error):
-            return _begun_anew(path)
-
-
-def _begun_anew(path: Path) -> tuple[sqlite3.Connection, str]:
-    try:
-        return _opened(path), ""  # another process has begun anew meanwhile
-    except NotOurs as error:
-        place = _set_aside(path)
-        return _opened(path), (
-            f"The fix memory {path} {error}. It is kept as {place.name}, and a new memory is begun."
-        )
+            try:
+                return _opened(path), ""  # another process has begun anew meanwhile
+            except NotOurs as fault:
+                place = _set_aside(path)
+                return _opened(path), (
+                    f"The fix memory {path} {fault}. It is kept as {place.name}, and a new memory "
+                    "is begun."
+                )
 
 
 @contextmanager
@@ -126,30 +104,19 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
 
     Not every system and not every folder can be locked; there a person must do it.
     """
-    try:
-        folder = _locked(path.parent)
-    except (ImportError, OSError) as error:
-        raise MemoryFault(
-            f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot be "
-            f"locked ({error}). Rename the file, and a new memory is begun."
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            import fcntl  # which Windows has not
+
+            folder = os.open(path.parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except (ImportError, OSError) as error:
+            raise MemoryFault(
+                f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot "
+                f"be locked ({error}). Rename the file, and a new memory is begun."
+            ) from error
         yield
-    finally:
-        os.close(folder)
-
-
-def _locked(folder: Path) -> int:
-    """The folder, opened and locked; raises `OSError`, and `ImportError` on Windows."""
-    import fcntl
-
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
 
 
 def open_nowhere() -> sqlite3.Connection:
@@ -195,68 +162,63 @@ def _opened(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {path} cannot be opened: {error}.") from error
     try:
-        version = _inspected(db)  # before a byte of it is changed
+        is_new = _is_new(db, path)  # before a byte of it is changed
         if _pragma(db, "journal_mode") != "wal":
             # SQLite does not wait for another process that is making the same change.
             _patiently(lambda: db.execute("pragma journal_mode=wal"))
         db.execute("pragma synchronous=normal")
-        if version != FORMAT:
-            _bring_up(db)
+        if is_new:
+            with changing(db):
+                if _is_new(db, path):  # another process may have been here meanwhile
+                    _create(db)
     except sqlite3.Error as error:
         db.close()
         if error.sqlite_errorcode & 0xFF in _BROKEN:
             raise NotOurs(f"is damaged or no SQLite file ({error})") from error
         raise MemoryFault(f"The fix memory {path} cannot be used: {error}.") from error
-    except Newer as error:
-        db.close()
-        raise MemoryFault(f"The fix memory {path} {error}. It is left as it is.") from error
-    except NotOurs:
+    except MemoryFault:
         db.close()
         raise
     return db
 
 
-def _inspected(db: sqlite3.Connection) -> int:
-    """The version of a whole file of ours; raises `NotOurs` and `Newer`."""
-    found = str(db.execute("pragma quick_check(1)").fetchone()[0])
-    if found != "ok":
-        raise NotOurs(f"is damaged ({found.splitlines()[-1]})")
-    return _version(db)
-
-
-def _bring_up(db: sqlite3.Connection) -> None:
-    with changing(db):
-        match _version(db):  # another process may have been here meanwhile
-            case 0:
-                _create(db)
-            case 1:
-                _migrate(db)
-            case 2:
-                _migrate_2(db)
-
-
-def _version(db: sqlite3.Connection) -> int:
-    """The version of the tables that are there, 0 where there are none; raises `NotOurs`,
-    and `Newer`."""
+def _is_new(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has no tables yet, rather than ours; raises `NotOurs`, and `MemoryFault` for
+    one of a newer version."""
+    checked = str(db.execute("pragma quick_check(1)").fetchone()[0])
+    if checked != "ok":
+        raise NotOurs(f"is damaged ({checked.splitlines()[-1]})")
     version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
-    tables = {
-        row["name"]: {column["name"] for column in db.execute(
-            "select name from pragma_table_info(?)", (row["name"],)
-        )}
-        for row in db.execute(
-            "select name from sqlite_master where type = 'table' "
-            "and name not like 'sqlite_%' and name not like 'lesson_index%'"
-        )
-    }
-    if application == 0 and version == 0 and (not tables or tables == _COLUMNS_1):
-        return 1 if tables else 0
+    tables = _tables(db)
+    if not (application or version or tables):
+        return True
     if application != APPLICATION:
         raise NotOurs("belongs to another program")
-    if isinstance(version, int) and version > FORMAT:
-        raise Newer(f"is of a newer version ({version}; this one reads up to {FORMAT})")
-    if not isinstance(version, int) or tables != _COLUMNS.get(version):
+    if version > FORMAT:
+        raise MemoryFault(
+            f"The fix memory {path} is of a newer version ({version}; this one reads {FORMAT}). "
+            "It is left as it is."
+        )
+    if version < FORMAT:
+        raise NotOurs(
+            f"is of an older version ({version}; this one reads {FORMAT}): what the program that "
+            "wrote it exports can be imported here"
+        )
+    if tables != _tables(open_nowhere()):
         raise NotOurs("has other tables than ours")
-    return version
+    return False
+
+
+def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
+    """Tables with their columns, apart from SQLite's own and those of the index."""
+    names = db.execute(
+        "select name from sqlite_master where type = 'table' "
+        "and name not like 'sqlite_%' and name not like 'lesson_index%'"
+    ).fetchall()
+    return {
+        name: {row["name"] for row in db.execute("select name from pragma_table_info(?)", (name,))}
+        for (name,) in names
+    }
 
 
 def _create(db: sqlite3.Connection) -> None:
@@ -266,39 +228,9 @@ def _create(db: sqlite3.Connection) -> None:
     db.execute(f"pragma user_version={FORMAT}")
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    """Version 1 knew fixes by their exact signature only; they keep it, and all they had."""
-    for table in _COLUMNS_1:
-        db.execute(f"alter table {table} rename to {table}_1")
-    _create(db)
-    db.execute(
-        "insert into fixes(signature, alike, context, exception, message, place, shape, before, "
-        "after, edit, note, proof_before, proof_after, successes, failures, created, used, version)"
-        " select signature, '', '', '', '', '', '', before, after, '', note, '', proof, successes, "
-        "failures, created, used, 1 from fixes_1"
-    )
-    db.execute(
-        "insert into lessons(text, category, words, names, created) "
-        "select text, category, category || ' ' || text, '', created from lessons_1"
-    )
-    for table in _COLUMNS_1:
-        db.execute(f"drop table {table}_1")
-
-
-def _migrate_2(db: sqlite3.Connection) -> None:
-    """Version 2 did not know whether other repairs had passed too."""
-    db.execute("alter table fixes add column standing text not null default 'unknown'")
-    db.execute("alter table fixes add column rivals text not null default ''")
-    db.execute(f"pragma user_version={FORMAT}")
-
-
 def _set_aside(path: Path) -> Path:
     """Renames the file, with its journal, and returns its new name."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    aside, number = path.with_name(f"{path.name}.broken-{stamp}"), 0
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{path.name}.broken-{stamp}-{number}")
+    aside = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     try:
         path.rename(aside)
         for suffix in ("-wal", "-shm"):
@@ -312,7 +244,7 @@ def _set_aside(path: Path) -> Path:
     return aside
 
 
-def _pragma(db: sqlite3.Connection, name: str) -> object:
+def _pragma(db: sqlite3.Connection, name: str) -> Any:  # an integer or a text
     return db.execute(f"pragma {name}").fetchone()[0]
 
 

@@ -57,12 +57,13 @@ class Fix(Value):
         standing: Standing = "unknown", rivals: Rivals | None = None,
     ) -> Fix | None:
         """The fix; `None` where a program is too long to be kept, or no text for a file."""
+        fits = standing == "open" and rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS
         try:
             for text in (before, after, note, failure.message):
                 text.encode()
             return cls(
                 failure=failure, before=before, after=after, proof=proof, note=note,
-                standing=standing, rivals=_kept(rivals) if standing == "open" else None,
+                standing=standing, rivals=rivals if fits else None,
             )
         except ValueError:
             return None
@@ -123,17 +124,14 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure, former: str = "") -> tuple[Remembered, ...]:
+    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
         """Fixes of that very failure: settled ones before others, best record first, those from
-        elsewhere last; none that failed more often than it helped.
-
-        `former` is the failure's `former_signature`, under which version 2 kept them.
-        """
+        elsewhere last; none that failed more often than it helped."""
         return self._fixes(
-            "where signature in (?, ?) and failures <= successes "
+            "where signature = ? and failures <= successes "
             "order by trusted desc, standing = 'settled' desc, successes - failures desc, "
             "created desc limit ?",
-            (failure.signature, former or failure.signature, MOST_LOOKED_AT),
+            (failure.signature, MOST_LOOKED_AT),
         )
 
     def kept(self, failure: Failure, after: str) -> Remembered | None:
@@ -148,28 +146,23 @@ class Memory:
                 "select 1 from fixes where alike = ? limit 1", (failure.alike,)
             ).fetchone() is not None
 
-    def alike(
-        self, failure: Failure, contexts: Sequence[str], former: str = ""
-    ) -> tuple[Remembered, ...]:
+    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
-            "where alike = ? and signature not in (?, ?) and misfits <= transfers "
+            "where alike = ? and signature != ? and misfits <= transfers "
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
-            (failure.alike, failure.signature, former, json.dumps(contexts), MOST_LOOKED_AT),
+            (failure.alike, failure.signature, json.dumps(contexts), MOST_LOOKED_AT),
         )
 
     def remember(
-        self, fix: Fix, *, former: str = "", origin: str = OWN, trusted: bool = True,
+        self, fix: Fix, *, origin: str = OWN, trusted: bool = True,
         record: tuple[int, int] = (0, 0),
     ) -> None:
         """Keeps a proven fix; the same one again takes its newest proof and note, and how it
-        stands where that is known now.
-
-        The same one under the failure's `former` signature moves to today's. `record` is how
-        often it helped and failed elsewhere, where that is believed.
-        """
+        stands where that is known now. `record` is how often it helped and failed with its owner,
+        where that is believed."""
         failure, edit = fix.failure, fix.edit
         values = {
             **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
@@ -182,10 +175,6 @@ class Memory:
             "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
         }
         with working(self._name):
-            self._db.execute(
-                "update or ignore fixes set signature = ? where signature = ? and after = ?",
-                (failure.signature, former, fix.after),
-            )
             self._db.execute(
                 f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
                 "on conflict(signature, after) do update set "
@@ -320,13 +309,7 @@ def _remembered(row: sqlite3.Row) -> Remembered | None:
         known = Remembered.model_validate(_of(Remembered, values) | {"fix": fix})
     except ValueError:  # among them pydantic's
         return None
-    foreign = row["version"] >= 2 and row["alike"] != failure.alike
-    return None if foreign or fix.before == fix.after else known
-
-
-def _kept(rivals: Rivals | None) -> Rivals | None:
-    """What is kept of an open question: nothing where its programs are too long."""
-    return rivals if rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS else None
+    return None if row["alike"] != failure.alike or fix.before == fix.after else known
 
 
 def _of(kind: type[Value], values: Mapping[str, object]) -> dict[str, object]:

@@ -25,10 +25,10 @@ from agent.memory.exchange import (
     LessonLine,
     as_text,
     fix_line,
-    import_lines,
     is_public,
     lesson_line,
     parsed,
+    take_in,
 )
 from agent.memory.fixes import OWN, Memory
 
@@ -83,21 +83,19 @@ def sync(memory: Memory, place: Place, *, with_fixes: bool = False) -> Synced:
 
     Raises `HubFault`, or `MemoryFault`.
     """
+    names = (LESSONS, FIXES) if with_fixes else (LESSONS,)
     api = _api(place)
     with _explained(place):
         pulled = Imported()
         for _ in range(ATTEMPTS):
             head = _head(api, place)
-            shared = {name: _read(api, place, head, name) for name in _names(with_fixes)}
-            pulled = _sum(pulled, _taken_in(memory, shared, place))
+            shared = {name: _read(api, place, head, name) for name in names}
+            for name, text in shared.items():
+                pulled = _sum(pulled, _taken_in(memory, name, text, place))
             fresh = {name: _fresh(memory, name, text) for name, text in shared.items()}
             if not any(fresh.values()) or _pushed(api, place, head, shared, fresh):
                 return Synced(pulled, len(fresh[LESSONS]), len(fresh.get(FIXES, ())))
     raise HubFault(f"others keep writing to {place.repo}; try again in a moment")
-
-
-def _names(with_fixes: bool) -> tuple[str, ...]:
-    return (LESSONS, FIXES) if with_fixes else (LESSONS,)
 
 
 def _api(place: Place) -> HfApi:
@@ -144,26 +142,24 @@ def _read(api: HfApi, place: Place, head: str, name: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def _taken_in(memory: Memory, shared: dict[str, str], place: Place) -> Imported:
-    """What the shared files bring, without our own lessons as they come back from there."""
-    found = Imported()
+def _taken_in(memory: Memory, name: str, shared: str, place: Place) -> Imported:
+    """What a shared file brings, without our own lessons as they come back from there."""
     own = {without_code(row.lesson.text) for row in memory.lessons() if row.origin == OWN}
-    for name, text in shared.items():
-        if not text:
-            continue
-        kind = LessonLine if name == LESSONS else FixLine
-        lines = [line for _, line in parsed(text) if isinstance(line, kind)]
-        wanted = [
-            line for line in lines if not (isinstance(line, LessonLine) and line.text in own)
-        ]
-        found = _sum(found, import_lines(memory, as_text(wanted), place.repo))
-    return found
+    kind = LessonLine if name == LESSONS else FixLine
+    return take_in(memory, [
+        (number, line) for number, line in _lines(shared)
+        if isinstance(line, kind) and not (isinstance(line, LessonLine) and line.text in own)
+    ], place.repo)
+
+
+def _lines(shared: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
+    """The lines of a shared file, which may not be there yet."""
+    return parsed(shared) if shared else iter(())
 
 
 def _fresh(memory: Memory, name: str, shared: str) -> tuple[LessonLine | FixLine, ...]:
     """Lines of ours that the shared file does not hold."""
-    there = {_key(line) for _, line in parsed(shared) if not isinstance(line, str)} \
-        if shared else set()
+    there = {_key(line) for _, line in _lines(shared) if not isinstance(line, str)}
     found: Iterable[LessonLine | FixLine | None]
     if name == LESSONS:
         found = (

@@ -1,8 +1,8 @@
 """Which lessons a failure calls to mind: by the words they share, weighed by how rare they are.
 
 SQLite's full-text index does the weighing (BM25) and the stemming (Porter). What is put into
-it, and asked of it, are words: identifiers are taken apart, exceptions bring the words of the
-classes above them, and words that tell nothing are left out.
+it, and asked of it, are words: identifiers are taken apart, and words that tell nothing are left
+out.
 """
 
 from __future__ import annotations
@@ -63,23 +63,17 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 def query_of(symptom: Symptom) -> str:
     """The question for the index: a lesson must share a word of the failure, or its kind and a
-    name; whatever else they share adds weight. That both crash makes no two failures alike, and
-    neither does a name of the program that the cause tells of: it tells what is called, not what
-    is wrong."""
+    name. That both crash makes no two failures alike, and neither does a name of the program that
+    the cause tells of: it tells what is called, not what is wrong."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
     cause = [word for word in words_of(symptom.cause) if word not in names]
-    words = words_of(*(_family(symptom.exception) if raised else ()), symptom.message, *cause)
+    words = words_of(symptom.exception if raised else "", symptom.message, *cause)
     kind = words_of(symptom.category, "" if raised else symptom.exception)
     ways = [f"(words : ({_any(words)}))"] if words else []
     if kind and names:
         ways.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")
-    if not ways:
-        return ""
-    needed = " OR ".join(ways)
-    weighed = [f"(words : ({_any(kind)}))"] if kind else []
-    weighed += [f"(names : ({_any(names)}))"] if names else []
-    return f"({needed}) AND ({' OR '.join([*ways, *weighed])})"
+    return " OR ".join(ways)
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -99,16 +93,6 @@ def _identifiers(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
-
-
-def _family(exception: str) -> tuple[str, ...]:
-    """An exception's name and those of the classes above it, below `Exception`."""
-    kind = getattr(builtins, exception, None)
-    if not isinstance(kind, type) or not issubclass(kind, Exception):
-        return (exception,)
-    return tuple(
-        above.__name__ for above in kind.__mro__ if above not in (Exception, BaseException, object)
-    )
 
 
 def _any(words: tuple[str, ...]) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from agent.intake import untouched
-from agent.memory.edits import contexts
 from agent.memory.failures import Failure
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, Remembered
 from agent.memory.locality import brings_no_names, is_local
-from agent.memory.placing import applied, returned
+from agent.memory.placing import applied, contexts, returned
 from agent.repair.wording import described
 
 MOST_OFFERS = 6
@@ -60,16 +58,14 @@ class Offer:
         return f"from memory: {self.done(made)} ({source}{lender})"
 
 
-def offers(
-    memory: Memory, failure: Failure, text: str, former: str = ""
-) -> Iterator[Offer]:
+def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
     """Fixes of this very failure, then those of others that fit; at most `MOST_OFFERS` texts.
 
     Each text is the program with a small edit, its own tests untouched, and offered once.
-    `former` is the failure's `former_signature`. Raises `MemoryFault`.
+    Raises `MemoryFault`.
     """
     seen = {text}
-    for known, elsewhere in _known(memory, failure, text, former):
+    for known, elsewhere in _known(memory, failure, text):
         at_home = known.fits(text)
         # Whatever the signature says, where it does not fit it is a fix of another program.
         made = _replayed(known, text) if at_home else _carried(known, text) if elsewhere else ()
@@ -87,19 +83,14 @@ def offers(
 
 
 def _known(
-    memory: Memory, failure: Failure, text: str, former: str
+    memory: Memory, failure: Failure, text: str
 ) -> Iterator[tuple[Remembered, bool]]:
-    exact = ((known, False) for known in memory.exact(failure, former))
-    return chain(exact, _alike(memory, failure, text, former))
-
-
-def _alike(
-    memory: Memory, failure: Failure, text: str, former: str
-) -> Iterator[tuple[Remembered, bool]]:
-    """Looked for only when nothing exact has helped, and there is something to look for: the
-    program must be taken apart for it."""
+    """Fixes, and whether each is one of another failure: looked for only when nothing exact has
+    helped, and there is something to look for, since the program must be taken apart for it."""
+    for known in memory.exact(failure):
+        yield known, False
     if memory.knows_alike(failure):
-        for known in memory.alike(failure, contexts(text), former):
+        for known in memory.alike(failure, contexts(text)):
             yield known, True
 
 

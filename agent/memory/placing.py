@@ -1,213 +1,275 @@
-"""An edit put into another program, at every place that its statement's pattern fits."""
+"""An edit put into a program: at every place where it fits, or back into the program it is of.
+
+What is put in is the smallest expression or statement; every other byte stays.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
-from typing import cast
 
 from agent.intake import protected_lines
-from agent.memory.edits import Edit, Hunk, edit_between
-from agent.memory.patterns import Match, header, matched
-from agent.memory.wording import block_text, filled, rendered
+from agent.memory.edits import (
+    Change,
+    Edit,
+    Hunk,
+    TooDifferent,
+    changes,
+    differing,
+    dumps,
+)
+from agent.memory.patterns import (
+    Abstraction,
+    blocks,
+    header,
+    placeholders,
+    standard_imports,
+    worded,
+)
 from agent.repair.program import Program, Splice, spliced
-from agent.trees import parse, parse_expression
+from agent.trees import parse, tree_of
 
 MOST_PLACES = 40
 """Ways to place a whole edit that are looked at."""
-MOST_COMPARED = 20_000
+MOST_COMPARED = 2_000
 """Statements that are held against the patterns of one edit, all its hunks together."""
+MOST_NAMES_TRIED = 4
+"""Names of the new place that are tried where the edit brings one in from elsewhere."""
+MOST_STATEMENTS = 3_000
+"""A longer program is not searched for places."""
+
+_STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
+_KEPT = re.compile(r"__kept_(\d+)__")
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_OWN_TEXT = (
+    ast.Name, ast.Constant, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.JoinedStr,
+)
+"""Expressions whose text may stand wherever an expression may."""
+
+
+def contexts(text: str) -> tuple[str, ...]:
+    """The patterns of all statements of a program, in its order: where an edit could fit."""
+    places = _places(text)
+    return () if places is None else tuple(places.by_pattern)
 
 
 def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
     """Up to `limit` texts: the program with the edit at each place that it fits."""
-    parts = _parts(text)
-    if parts is None:
+    places = _places(text)
+    if places is None:
         return ()
-    program, protected, statements = parts
-    place = _Ground(program, statements, iter(range(MOST_COMPARED)))
     found: dict[str, None] = {}
-    ways = _ways(place, edit.hunks, Match())
-    for splices in islice(ways, MOST_PLACES):
-        if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
-            continue
-        result = spliced(program.data, splices)
-        if result != text and _parses(result):
-            found.setdefault(result)
-        if len(found) == limit:
-            break
+    compared = iter(range(MOST_COMPARED))
+    ways = _ways(places, edit.hunks, Abstraction(places.modules), compared)
+    for windows, words in islice(ways, MOST_PLACES):
+        for change in _in_words(places.program, edit.hunks, windows, words.words):
+            made = _made(places.program, change, places.protected)
+            if made is not None:
+                found.setdefault(made)
+            if len(found) == limit:
+                return tuple(found)
     return tuple(found)
-
-
-@lru_cache(maxsize=4)
-def _parts(text: str) -> tuple[Program, frozenset[int], tuple[ast.stmt, ...]] | None:
-    """The program, its lines that are never edited, and its statements in the order of the text;
-    kept, since many edits are tried on it."""
-    try:
-        program = Program(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    found = [node for node in ast.walk(program.tree) if isinstance(node, ast.stmt)]
-    found.sort(key=lambda node: (node.lineno, node.col_offset))
-    return program, frozenset(protected_lines(text)), tuple(found)
-
-
-@dataclass(frozen=True)
-class _Ground:
-    """A program that is searched for places, and how much more of it may be looked at."""
-
-    program: Program
-    statements: tuple[ast.stmt, ...]
-    steps: Iterator[int]
-
-    def tried(self) -> Iterator[ast.stmt]:
-        """The statements, until the search has looked at enough."""
-        return (one for one in self.statements if next(self.steps, None) is not None)
-
-    def windows(self, length: int) -> Iterator[tuple[list[ast.stmt], bool]]:
-        """Neighbouring statements, and whether they are a whole block."""
-        for block in _all_blocks(self.program.tree):
-            for start in range(len(block) - length + 1):
-                if next(self.steps, None) is None:
-                    return
-                yield block[start : start + length], len(block) == length
 
 
 def returned(before: str, after: str, text: str) -> str | None:
     """`text` with the edit that made `after` of `before`, a program that differs from `text`
     in comments and layout only; `None` where that cannot be done in place."""
-    edit = edit_between(before, after, literal=True)
-    if edit is None:
+    try:
+        program = Program(text)
+        found = changes(program.tree.body, tree_of(after).body, dumps(before), dumps(after))
+    except (*_UNREADABLE, TooDifferent):
         return None
-    wanted = ast.dump(parse(after))
-    return next(
-        (one for one in applied(edit, text, 20) if ast.dump(parse(one)) == wanted), None
-    )
+    made = _made(program, found, protected_lines(text))
+    return made if made is not None and dumps(made) == dumps(after) else None
 
 
-def _ways(ground: _Ground, hunks: Sequence[Hunk], bound: Match) -> Iterator[list[Splice]]:
-    """The splices of all hunks, for each way to place them with one meaning of the words."""
+@dataclass(frozen=True)
+class _Places:
+    """A program, and where statements of each pattern stand: in which block, at which index."""
+
+    program: Program
+    protected: frozenset[int]
+    """Lines that are never edited."""
+    modules: frozenset[str]
+    by_pattern: dict[str, list[tuple[list[ast.stmt], int]]]
+
+
+@lru_cache(maxsize=4)
+def _places(text: str) -> _Places | None:
+    """Kept, since many edits are tried on one program; `None` where it is not searched."""
+    try:
+        program = Program(text)
+    except _UNREADABLE:
+        return None
+    found = [(block, index) for block in blocks(program.tree) for index in range(len(block))]
+    if len(found) > MOST_STATEMENTS:
+        return None
+    modules = standard_imports(program.tree)
+    by_pattern: dict[str, list[tuple[list[ast.stmt], int]]] = {}
+    for block, index in sorted(found, key=lambda one: _place(one[0][one[1]])):
+        pattern = _pattern(Abstraction(modules), header(block[index]))
+        if pattern is not None:
+            by_pattern.setdefault(pattern, []).append((block, index))
+    return _Places(program, protected_lines(text), modules, by_pattern)
+
+
+def _pattern(words: Abstraction, *statements: ast.stmt) -> str | None:
+    """The pattern of statements; `None` of an f-string that Python cannot write anew."""
+    try:
+        return words.source(*statements)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _place(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
+
+
+def _ways(
+    places: _Places, hunks: Sequence[Hunk], words: Abstraction, compared: Iterator[int]
+) -> Iterator[tuple[list[list[ast.stmt]], Abstraction]]:
+    """The statements for each hunk, for each way to place them with one meaning of the words."""
     if not hunks:
-        yield []
+        yield [], words
         return
-    for splice, seen in _places(ground, hunks[0], bound):
-        for rest in _ways(ground, hunks[1:], seen):
-            yield [splice, *rest]
+    hunk, *others = hunks
+    length = len(parse(hunk.old).body)
+    for block, index in places.by_pattern.get(hunk.context, ()):
+        window = block[index : index + length]
+        if next(compared, None) is None:
+            return
+        whole = len(window) == len(block) and hunk.kind == "statements" and not hunk.new
+        shown = window if hunk.kind == "statements" else [header(one) for one in window]
+        seen = words.copy()
+        if whole or _pattern(seen, *shown) != hunk.old:
+            continue
+        for windows, known in _ways(places, others, seen, compared):
+            yield [window, *windows], known
 
 
-def _places(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    match hunk.kind:
-        case "import":
-            yield from _imports(ground.program, hunk, bound)
-        case "expression":
-            yield from _expressions(ground, hunk, bound)
-        case "statements":
-            yield from _replaced(ground, hunk, bound)
+def _in_words(
+    program: Program, hunks: Sequence[Hunk], windows: Sequence[list[ast.stmt]],
+    words: dict[str, object],
+) -> Iterator[list[Change]]:
+    """The changes in this program's words. A name that the edit brought in from elsewhere is
+    tried as each of the nearest names of the place."""
+    free = {
+        word: window for hunk, window in zip(hunks, windows, strict=True)
+        for word in placeholders(hunk.new) if word not in words
+    }
+    tried = [words]
+    if free:
+        (word, window), *more = free.items()
+        if more or not word.startswith("NAME"):
+            return
+        names = [one for one in program.variables(window[0]) if one not in words.values()]
+        tried = [{**words, word: name} for name in names[:MOST_NAMES_TRIED]]
+    for one in tried:
+        yield [
+            Change(hunk.kind, tuple(window), worded(hunk.new, one))
+            for hunk, window in zip(hunks, windows, strict=True)
+        ]
+
+
+def _made(
+    program: Program, wanted: Sequence[Change], protected: frozenset[int]
+) -> str | None:
+    """The text with these changes; `None` where one has no place in it."""
+    splices: list[Splice] = []
+    try:
+        for change in wanted:
+            found = _splices(program, change)
+            if found is None:
+                return None
+            splices += found
+        if _overlap(splices) or any(_touches(program, one, protected) for one in splices):
+            return None
+        made = spliced(program.data, splices)
+        parse(made)
+    except _UNREADABLE:
+        return None
+    return made if made != program.text else None
+
+
+def _splices(program: Program, change: Change) -> list[Splice] | None:
+    old, new = change.old, change.new
+    match change.kind:
         case "before" | "after":
-            yield from _put_in(ground, hunk, bound)
+            if not program.alone(old[0]):
+                return None
+            put = program.insert_before if change.kind == "before" else program.insert_after
+            return [put(old[0], _text(program, old, *new).split("\n"), 0.0)]
+        case "line":
+            pairs = differing(old[0], new[0])
+            if pairs is not None:
+                if any("#" in program.code(one) for one, _ in pairs):
+                    return None
+                return [
+                    program.replace(one, _text(program, [one], other), 0.0) for one, other in pairs
+                ]
+    return _replaced(program, old, new)
 
 
-def _expressions(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    program = ground.program
-    pattern, old = _statement(hunk.context), _expression(hunk.old)
-    for statement in ground.tried():
-        outer = matched(pattern, header(statement), bound)
-        if outer is None or outer.edited is None:
-            continue
-        inner = matched(old, outer.edited, outer)
-        if inner is None or "#" in program.code(outer.edited):
-            continue
-        for new, seen in filled(program, hunk.new, inner, statement):
-            text = rendered(program, new.body[0], seen)
-            yield program.replace(outer.edited, text, 0.0), seen
+def _replaced(
+    program: Program, old: Sequence[ast.stmt], new: Sequence[ast.stmt]
+) -> list[Splice] | None:
+    first, last = old[0], old[-1]
+    between = program.between(program.start(first), program.end(last))
+    if "#" in between or getattr(first, "decorator_list", None):
+        return None
+    if not all(map(program.alone, old)):
+        return None
+    if not new:
+        start, end = program.whole_lines(first)[0], program.whole_lines(last)[1]
+        return [Splice(start, end, "", 0.0, first.lineno)]
+    outer = program.indent(first)
+    text = indent(_text(program, old, *new), outer).removeprefix(outer)
+    text = text.replace("\n", program.newline)
+    return [Splice(program.start(first), program.end(last), text, 0.0, first.lineno)]
 
 
-def _replaced(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    program, patterns = ground.program, parse(hunk.old).body
-    for window, whole in ground.windows(len(patterns)):
-        seen: Match | None = bound
-        for pattern, statement in zip(patterns, window, strict=True):
-            seen = matched(pattern, statement, seen) if seen is not None else None
-        if seen is None or (whole and not hunk.new):
-            continue
-        if not all(program.alone(one) for one in window):
-            continue
-        span = program.between(program.start(window[0]), program.end(window[-1]))
-        if "#" in span or getattr(window[0], "decorator_list", None):
-            continue
-        for new, known in filled(program, hunk.new, seen, window[0]):
-            yield _splice(program, window, new, known), known
+class _Kept(ast.NodeTransformer):
+    """Puts a mark for an expression of which the program has a text of its own."""
+
+    def __init__(self, program: Program, old: Sequence[ast.AST]) -> None:
+        self._own = {
+            ast.dump(one): code for node in old for one in _outside_f_strings(node)
+            if isinstance(one, _OWN_TEXT) and "\n" not in (code := program.code(one))
+        }
+        self.texts: list[str] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.JoinedStr) and ast.dump(node) not in self._own:
+            return node  # its texts must stay constants
+        code = self._own.get(ast.dump(node)) if isinstance(node, _OWN_TEXT) else None
+        if code is None:
+            return self.generic_visit(node)
+        self.texts.append(code)
+        return ast.Name(f"__kept_{len(self.texts) - 1}__", ast.Load())
 
 
-def _put_in(ground: _Ground, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    program, pattern = ground.program, _statement(hunk.context)
-    for statement in ground.tried():
-        seen = matched(pattern, header(statement), bound)
-        if seen is None or not program.alone(statement):
-            continue
-        for new, known in filled(program, hunk.new, seen, statement):
-            lines = block_text(program, new, known).split("\n")
-            put = program.insert_before if hunk.kind == "before" else program.insert_after
-            yield put(statement, lines, 0.0), known
+def _outside_f_strings(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those in it whose places are told: an f-string's parts have none before 3.12."""
+    yield node
+    if not isinstance(node, ast.JoinedStr):
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_f_strings(child)
 
 
-def _imports(program: Program, hunk: Hunk, bound: Match) -> Iterator[tuple[Splice, Match]]:
-    wanted = parse(hunk.new)
-    names = {alias.asname or alias.name for node in wanted.body
-             if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
-    bound_here = {*program.imported, *program.functions, *program.module_values}
-    if names & bound_here or not names <= program.reads.keys():
-        return
-    body = program.tree.body
-    place = next(
-        (one for index, one in enumerate(body) if not _is_opening(one, index)), None
+def _text(program: Program, old: Sequence[ast.AST], *new: ast.AST) -> str:
+    """What is put in, not yet indented: in the program's own text where it was there before."""
+    kept = _Kept(program, old)
+    text = "\n".join(
+        # A copy: what is shared is not changed.
+        ast.unparse(ast.fix_missing_locations(kept.visit(parse(ast.unparse(one))))) for one in new
     )
-    if place is not None and program.alone(place):
-        lines = ast.unparse(wanted).split("\n")
-        yield program.insert_before(place, lines, 0.0), bound
-
-
-def _is_opening(statement: ast.stmt, index: int) -> bool:
-    """Whether a statement must stay first: the docstring, or an import of the future."""
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    match statement:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return index == 0
-    return False
-
-
-def _splice(
-    program: Program, window: Sequence[ast.stmt], new: ast.Module, match: Match
-) -> Splice:
-    first, last = window[0], window[-1]
-    if not new.body:
-        start, _ = program.whole_lines(first)
-        _, end = program.whole_lines(last)
-        return Splice(start, end, "", 0.0, first.lineno)
-    text = indent(block_text(program, new, match), program.indent(first))
-    text = text.removeprefix(program.indent(first)).replace("\n", program.newline)
-    return Splice(program.start(first), program.end(last), text, 0.0, first.lineno)
-
-
-def _all_blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and block:
-                yield cast("list[ast.stmt]", block)
-
-
-def _statement(pattern: str) -> ast.stmt:
-    return parse(pattern).body[0]
-
-
-def _expression(pattern: str) -> ast.expr:
-    return parse_expression(pattern)
+    text = _STEPS.sub(lambda found: program.step * (len(found[0]) // 4), text)
+    return _KEPT.sub(lambda found: kept.texts[int(found[1])], text)
 
 
 def _overlap(splices: Sequence[Splice]) -> bool:
@@ -222,11 +284,3 @@ def _touches(program: Program, splice: Splice, protected: frozenset[int]) -> boo
     first = program.data.count(b"\n", 0, splice.start) + 1
     last = program.data.count(b"\n", 0, splice.end) + 1
     return not protected.isdisjoint(range(first, last + (splice.end > splice.start)))
-
-
-def _parses(text: str) -> bool:
-    try:
-        parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

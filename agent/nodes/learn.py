@@ -88,5 +88,5 @@ def _store_fix(state: State, ctx: Context, note: str) -> bool:
     )
     if fix is None:
         return False
-    ctx.memory.remember(fix, former=state.get("former", ""))
+    ctx.memory.remember(fix)
     return True

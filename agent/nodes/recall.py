@@ -19,7 +19,7 @@ from agent.events import (
 )
 from agent.flakiness import crash_is_flaky, flaky, flaky_words
 from agent.intake import apart, aside_words, remaining
-from agent.memory import Failure, MemoryFault, Offer, failure_of, former_signature, offers
+from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.nodes.specify import info
 from agent.recollection import recollected, taken
 from agent.repair.answers import blindness
@@ -81,13 +81,11 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    of_asking = _unanswered(ctx, tests, report)
-    failure = await asyncio.to_thread(failure_of, base, *of_asking)
-    former = await asyncio.to_thread(former_signature, base, *of_asking)
-    update |= {"failure_id": ctx.store.put(failure), "former": former}
+    failure = await asyncio.to_thread(failure_of, base, *_unanswered(ctx, tests, report))
+    update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
-        update |= await _looked_back(ctx, base, tests, failure, former)
+        update |= await _looked_back(ctx, base, tests, failure)
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
     senseless = ctx.memory.skipped - skipped
@@ -142,11 +140,11 @@ def _without(report: Report, names: Sequence[str]) -> Report:
 
 
 async def _looked_back(
-    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure, former: str
+    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
 ) -> State:
     """The state of a healed program, or nothing to add; raises `MemoryFault`."""
     began = time.monotonic()
-    for offer in offers(ctx.memory, failure, base.text, former):
+    for offer in offers(ctx.memory, failure, base.text):
         codes = [test.code for test in tests]
         # Whoever wrote the memory's file may have written the answer into it.
         texts = [one for one in offer.texts if blindness(base.text, one, codes) != "refused"]

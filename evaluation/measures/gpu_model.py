@@ -4,15 +4,14 @@
 
 The weights are random, of the shape of Llama 3.2 3B, and an oracle chooses the tokens: every
 forward is run, and its answer is the right program. Needs this repository, torch, transformers,
-accelerate, bitsandbytes and llguidance, and downloads nothing. Prints a table, and writes it as
-JSON into the folder that OUT names. `--small` runs a tiny model wherever it is, to try this out.
+accelerate, bitsandbytes and llguidance, and downloads nothing. Prints a line of JSON for each way
+to hold the weights and to decode. `--small` runs a tiny model wherever it is, to try this out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -72,11 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{device}, torch {torch.__version__}, {'tiny' if small else '3B'} random weights")
     with tempfile.TemporaryDirectory() as folder:
         _save(Path(folder), small)
-        speeds = list(_measured(folder))
-    out = os.environ.get("OUT")
-    if out:
-        rows = {"device": device, "small": small, "rows": [asdict(speed) for speed in speeds]}
-        Path(out, "gpu_model.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        for speed in _measured(folder):
+            print(json.dumps(asdict(speed)), flush=True)
     return 0
 
 
@@ -106,10 +102,6 @@ def _measured(folder: str) -> Iterator[Speed]:
 
     here = this_hardware()
     as_t4 = Hardware("cuda", (7, 5), free_mib=here.free_mib) if here.device == "cuda" else here
-    print(
-        f"{'weights':<16} {'way':<26} {'tokens/s':>9} {'first':>9} {'a forward':>9} {'MiB':>7} "
-        f"{'wrong':>5}"
-    )
     for four_bit, hardware in ((False, as_t4), (False, here), (True, here)):
         if four_bit and find_spec("bitsandbytes") is None:
             print("4 bits: skipped, bitsandbytes is not installed")
@@ -126,14 +118,7 @@ def _measured(folder: str) -> Iterator[Speed]:
             "ours, kept and copied": model,
         }
         for way, decoder in ways.items():
-            speed = _speed(model, oracle, decoder, way)
-            first = "-" if speed.first_s is None else f"{speed.first_s * 1e3:.0f} ms"
-            print(
-                f"{speed.weights:<16} {way:<26} {speed.tokens_s:>9.1f} {first:>9} "
-                f"{speed.tokens_forward:>9.2f} {speed.memory_mib:>7,} "
-                f"{speed.wrong:>5}", flush=True,
-            )
-            yield speed
+            yield _speed(model, oracle, decoder, way)
         del model, ways, decoder, oracle
 
 

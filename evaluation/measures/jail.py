@@ -1,4 +1,4 @@
-"""What a job and a verdict cost in a warm jail."""
+"""What a job, a verdict and a judged test file cost in a warm jail."""
 
 from __future__ import annotations
 
@@ -6,15 +6,60 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from agent.checks import check, shipping
-from agent.domain import Example, Script, Task
-from agent.intake import paste
+from agent.checks.brought import Brought
+from agent.checks.plain_run import PlainRun, run_snippets
+from agent.domain import Example, Script, Task, TestCase
+from agent.intake import TestText, make_task, paste
 from sandbox import Job, SandboxUnavailable, open_sandbox
+from sandbox.sandbox import Sandbox
+from sandbox.types import Limits
+
+Act = Callable[[], Awaitable[object]]
 
 VERDICTS = 100
+FILES = 8
+"""How often a file is judged; the first time warms up."""
 BAREST = "python -I -S -E -c pass"
+ADD = "def add(a, b):\n    return a + b\n"
+PROGRAM = f"""import logging
+
+{ADD}
+def told(n):
+    logging.getLogger("calc").warning("told %d", n)
+    return n
+
+def slow(n, seconds):
+    import time
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    return n
+"""
+ALONE = """import os
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+import pytest
+pytest.main(["-q", "--no-header", "-p", "no:cacheprovider", "test_calc.py"])
+"""
+HEAD = """import pytest
+from calc import add, told, slow
+
+@pytest.fixture
+def two():
+    return 2
+"""
+JUDGED: dict[str, tuple[float, int, str]] = {
+    "100 short tests of plain calls":
+        (1.5, 100, "\ndef test_{n}():\n    assert add({n}, 2) == {more}\n"),
+    "100 short tests with fixtures and caplog":
+        (1.5, 100, "\ndef test_{n}(caplog, two):\n    assert told({n} + two) == {more}\n"
+                   "    assert 'told {more}' in caplog.text\n"),
+    "10 tests of 0.2 s each":
+        (2.5, 10, "\ndef test_{n}():\n    assert slow({n}, 0.2) == {n}\n"),
+}
+"""What is judged, with the most that is promised as times of plain pytest's own."""
 
 
 def sandbox() -> Iterator[str]:
@@ -25,25 +70,20 @@ def sandbox() -> Iterator[str]:
     from sandbox.bench import figures  # not everywhere can it be imported
 
     try:
-        found = asyncio.run(figures(shipping.modules()))
+        for figure in asyncio.run(figures(shipping.modules())):
+            yield figure.line()
     except SandboxUnavailable as refusal:
         yield str(refusal)
-        return
-    for figure in found:
-        yield figure.line()
 
 
 def verdicts() -> Iterator[str]:
     """What a verdict costs in a warm jail, beside the barest start of an interpreter."""
-    solution = paste("def add(a, b):\n    return a + b\n", "").task.solution
+    solution = paste(ADD, "").task.solution
     assert solution is not None
-    examples = [
-        Example(name=str(n), origin="user", call=f"add({n}, 2)", expected=str(n + 2))
-        for n in range(10)
-    ]
+    examples = _examples(10)
     leaf = Script(name="leaf", origin="user", code="x = 1\nassert add(x, 2) == 3")
 
-    async def measure() -> dict[str, float]:
+    async def measure() -> Mapping[str, float]:
         jail = open_sandbox()
         answers = Job("jail.send(1)", modules=shipping.modules())
 
@@ -53,23 +93,17 @@ def verdicts() -> Iterator[str]:
             )
             await started.wait()
 
-        cases: dict[str, Callable[[], Awaitable[object]]] = {
+        cases: dict[str, Act] = {
             BAREST: bare,
             "a job that only answers": lambda: jail.run(answers),
             "an example": lambda: check(solution, examples[:1], Task(), jail),
             "ten examples": lambda: check(solution, examples, Task(), jail),
             "a test of one call": lambda: check(solution, [leaf], Task(), jail),
         }
-        medians = {}
-        for name, act in cases.items():
-            times = []
-            for _ in range(VERDICTS):
-                await asyncio.sleep(0.03)  # the next process makes itself ready
-                began = time.perf_counter()
-                await act()
-                times.append(time.perf_counter() - began)
-            medians[name] = statistics.median(times[VERDICTS // 10 :]) * 1000
-        return medians
+        return {
+            name: statistics.median((await _seconds([act], VERDICTS, 0.03))[0][VERDICTS // 10 :])
+            for name, act in cases.items()
+        }
 
     try:
         medians = asyncio.run(measure())
@@ -77,4 +111,73 @@ def verdicts() -> Iterator[str]:
         yield str(refusal)
         return
     for name, median in medians.items():
-        yield f"{name}: {median:.2f} ms, {median / medians[BAREST]:.2f} x the start"
+        yield f"{name}: {median * 1e3:.2f} ms, {median / medians[BAREST]:.2f} x the start"
+
+
+def files() -> Iterator[str]:
+    """The wall time of `check` as times of the plain run's, by kind of file: of plain pytest in
+    the same jail, with nothing of ours beside it, and no other plugins."""
+    try:
+        jail = open_sandbox()
+        for name, (most, count, test) in JUDGED.items():
+            text = HEAD + "".join(test.format(n=n, more=n + 2) for n in range(count))
+            task = make_task(PROGRAM, entry="calc.py", tests=[TestText(text, "test_calc.py")]).task
+            yield asyncio.run(_compared(name, most, task, task.tests, jail))
+        task = make_task(PROGRAM, entry="calc.py").task
+        yield asyncio.run(_compared("100 literal examples", 1.0, task, _examples(100), jail))
+    except SandboxUnavailable as refusal:
+        yield str(refusal)
+
+
+def _examples(count: int) -> list[Example]:
+    return [
+        Example(name=str(n), origin="user", call=f"add({n}, 2)", expected=str(n + 2))
+        for n in range(count)
+    ]
+
+
+async def _compared(
+    name: str, most: float, task: Task, tests: Sequence[TestCase], jail: Sandbox
+) -> str:
+    """One line: both medians and how they compare; the two are measured in turns."""
+    solution = task.solution
+    assert solution is not None
+    brought = Brought(solution, task, jail, 5.0)
+    ours = await shipping.shipment(jail, task.sites, with_pytest=True)
+    job = Job(
+        program=ALONE, modules=ours.modules, sites=ours.sites,
+        files={**brought.files, "test_calc.py": tests[0].code},
+        limits=Limits(wall_s=600.0, cpu_s=600.0),
+    )
+
+    async def plain() -> object:
+        if isinstance(tests[0], Example):
+            run = PlainRun()
+            await run_snippets(brought, [(one.name, one, None) for one in tests], "", run)
+            return run
+        return await jail.run(job)
+
+    async def whole() -> object:
+        return await check(solution, tests, task, jail)
+
+    floor, took = (
+        statistics.median(times[1:]) for times in await _seconds([plain, whole], FILES, 0.1)
+    )
+    report = await check(solution, tests, task, jail)
+    kinds = ", ".join(sorted({str(verdict.integrity) for verdict in report.verdicts}))
+    return (
+        f"{name} ({kinds}): {took * 1e3:.0f} ms, {took / floor:.2f} x the plain run "
+        f"({floor * 1e3:.0f} ms), promised {most:g}"
+    )
+
+
+async def _seconds(acts: Sequence[Act], count: int, pause_s: float) -> list[list[float]]:
+    """How long each act takes, so many times, in turns."""
+    times: list[list[float]] = [[] for _ in acts]
+    for _ in range(count):
+        for act, found in zip(acts, times, strict=True):
+            await asyncio.sleep(pause_s)  # the next process makes itself ready
+            began = time.perf_counter()
+            await act()
+            found.append(time.perf_counter() - began)
+    return times

@@ -1,4 +1,4 @@
-"""A local model: JSON under a grammar, copied programs, and what verifying copied tokens costs.
+"""A local model: JSON under a grammar, and copied programs.
 
 The weights are random, or an oracle's that always answers right: what is counted is the decoder's
 part, never a model's cleverness.
@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaluation.measures.schemas import SCHEMAS
 from llm.types import Code, Json, Message, Request
 
 if TYPE_CHECKING:
@@ -30,6 +29,10 @@ ROWS = 20
 WAYS = ((5, 5), (10, 5))
 """Tokens that one forward verifies, and tokens by which a place to copy from is found."""
 BENCH = Path(__file__).parent.parent / "bench"
+SCHEMAS: dict[str, dict[str, object]] = json.loads(
+    (BENCH / "schemas.json").read_text(encoding="utf-8")
+)
+"""Answers such as the thinking roles give, small and bounded."""
 SYSTEM = (
     "You repair Python programs. Answer with exactly one fenced block that holds the whole "
     "program, and nothing else."
@@ -37,7 +40,7 @@ SYSTEM = (
 
 
 def local_model() -> Iterator[str]:
-    """Validity under a grammar, its price a token, tokens a forward, the price of verifying."""
+    """Validity under a grammar, its price a token, tokens a forward."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         yield f"skipped: {', '.join(missing)} not installed; pip install -e '.[local]'"
@@ -50,7 +53,6 @@ def local_model() -> Iterator[str]:
         yield from validity()
         yield from masks()
         yield from copying()
-        yield from verifying()
     finally:
         torch.set_num_threads(threads)
 
@@ -108,7 +110,7 @@ def _valid(text: str, schema: dict[str, object]) -> bool:
 
 DIAGNOSIS = {
     "kind": "wrong value", "lines": [12, 13], "cause": "The last item of the list is left out",
-    "other": None,
+    "other": "none",
 }
 
 
@@ -190,36 +192,3 @@ def copying() -> Iterator[str]:
     )
     yield f"tokens a forward when a repair is written by copying: {rates}"
     yield f"of {len(WAYS)} ways to copy, over {tokens:,} tokens, {wrong} answers differ"
-
-
-def verifying() -> Iterator[str]:
-    """Two layers of a model of three billion parameters, in processor time of one thread."""
-    import torch
-    from transformers import LlamaConfig, LlamaModel
-
-    shape = {
-        "vocab_size": 8, "hidden_size": 3_072, "intermediate_size": 8_192,
-        "num_hidden_layers": 2, "num_attention_heads": 24, "num_key_value_heads": 8,
-    }
-    for dtype in ("float32", "bfloat16"):
-        layers: Any = LlamaModel(LlamaConfig(**shape)).to(getattr(torch, dtype)).eval()
-        with torch.inference_mode():
-            past = layers(torch.zeros((1, 200), dtype=torch.long), use_cache=True).past_key_values
-            costs = {many: _cost(layers, past, many) for many in (1, 6, 11)}
-        yield (
-            f"{dtype}, two layers only: a token {costs[1] * 1e3:.0f} ms of processor time, "
-            f"verifying 6 is {costs[6] / costs[1]:.2f} x, 11 is {costs[11] / costs[1]:.2f} x"
-        )
-
-
-def _cost(layers: Any, past: Any, many: int) -> float:
-    import torch
-
-    tokens = torch.zeros((1, many), dtype=torch.long)
-    times = []
-    for _ in range(7):
-        started = time.process_time()
-        layers(tokens, past_key_values=past, use_cache=True)
-        times.append(time.process_time() - started)
-        past.crop(-many)
-    return statistics.median(times[2:])

@@ -1,9 +1,8 @@
-"""Models without a model: what the router adds to a call, what importing costs, how a cap holds."""
+"""Models without a model: what the router adds to a call, and what importing costs."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -11,11 +10,9 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
-from evaluation.measures.figure import figure
-from evaluation.measures.processes import ROOT, timed
+from evaluation.measures.programs import ROOT, figure, timed
 from llm import Message, Plan, Provider, Reply, Request, Usage
 from llm.budget import Caps, Ledger
-from llm.errors import OverBudget
 from llm.plan import Choice
 from llm.prices import our_prices
 from llm.router import Breaker, Router
@@ -51,21 +48,19 @@ class Instant:
 
 
 def models() -> Iterator[str]:
-    """The router's own time a call, the import of `llm`, and a cap under false counts."""
+    """The router's own time a call, and the import of `llm`."""
     bare, routed = asyncio.run(_overhead())
     extra = [(one - floor) / CALLS for one, floor in zip(sorted(routed), sorted(bare), strict=True)]
     yield figure(
         f"router's own time a call of {PIECES} pieces", extra, "the bare call",
         [floor / CALLS for floor in bare], "ms",
     )
-    env = dict(os.environ)
-    light = [timed([sys.executable, "-c", "import llm"], env, 0) for _ in range(ROUNDS)]
-    floors = [timed([sys.executable, "-c", "pass"], env, 0) for _ in range(ROUNDS)]
+    light = [timed([sys.executable, "-c", "import llm"]) for _ in range(ROUNDS)]
+    floors = [timed([sys.executable, "-c", "pass"]) for _ in range(ROUNDS)]
     beyond = (sorted(light)[ROUNDS // 2] - sorted(floors)[ROUNDS // 2]) * 1e3
     yield figure("import of llm, whole process", light, "python -c pass", floors, "ms") + (
         f"; {beyond:.0f} ms beyond it, {_import_ms():.0f} ms by the interpreter's own count"
     )
-    yield asyncio.run(_cap())
 
 
 async def _overhead() -> tuple[list[float], list[float]]:
@@ -87,29 +82,6 @@ async def _round(provider: Provider) -> float:
             async for _ in items:
                 pass
     return time.perf_counter() - began
-
-
-async def _cap() -> str:
-    """How far a provider that counts a hundred times too much gets past a cap."""
-    provider = Instant(Usage(60_000, 50_000))
-    router = _router(provider, Caps(usd=0.05, tokens=20_000))
-    refused = 0
-    for _ in range(20):
-        try:
-            await _round_of_one(router)
-        except OverBudget:
-            refused += 1
-    spent = router.ledger.spent()
-    return (
-        f"cap of 20,000 tokens and $0.05 under a provider that counts 110,000 a call: "
-        f"{provider.asked} call made, {refused} refused, {spent.tokens:,} tokens charged"
-    )
-
-
-async def _round_of_one(router: Router) -> None:
-    async with aclosing(router.stream(QUESTION)) as items:
-        async for _ in items:
-            pass
 
 
 def _router(provider: Provider, caps: Caps) -> Router:

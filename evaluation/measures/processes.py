@@ -1,50 +1,142 @@
-"""Whole processes: the terminal command, beside a bare interpreter."""
+"""Whole processes: the terminal command, and the page until it answers and shows something."""
 
 from __future__ import annotations
 
 import os
+import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
-from evaluation.measures.figure import figure
-from evaluation.measures.samples import ONE_BUG, ONE_BUG_TESTS
+from evaluation.measures.programs import ROOT, figure, sample, timed
 
-ROOT = Path(__file__).parent.parent.parent
+TURNS = 5
+BARE = [sys.executable, "-c", "pass"]
+MINIMAL_PAGE = """\
+import gradio as gr
+with gr.Blocks() as demo:
+    box = gr.Textbox()
+    gr.Button().click(lambda text: text, box, box)
+demo.launch()
+"""
+BROWSER = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)
 
 
 def cli() -> Iterator[str]:
     """The terminal command healing a file with one bug, beside a bare interpreter."""
+    code, tests = sample("mean")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mean.py"
-        path.write_text(ONE_BUG, encoding="utf-8")
-        command = [
-            sys.executable, "-m", "agent", "run", str(path), "--tests", ONE_BUG_TESTS, "--json",
-        ]
+        path.write_text(code, encoding="utf-8")
+        command = [sys.executable, "-m", "agent", "run", str(path), "--tests", tests, "--json"]
         times, floors = [], []
-        for turn in range(5):
+        for turn in range(TURNS):
             # A fresh data folder each time, or the second heal would come from memory.
-            env = {**os.environ, "HEAL_DATA_DIR": str(Path(folder) / f"data{turn}")}
-            times.append(timed(command, env, expected=0))
-            floors.append(timed([sys.executable, "-c", "pass"], env, expected=0))
+            times.append(timed(command, {"HEAL_DATA_DIR": str(Path(folder) / f"data{turn}")}))
+            floors.append(timed(BARE))
     yield figure("heal of a one-bug file, whole process", times, "python -c pass", floors)
 
 
 def imports() -> Iterator[str]:
     """What `--help` must load."""
-    env = dict(os.environ)
-    times = [timed([sys.executable, "-c", "import agent.cli"], env, 0) for _ in range(5)]
-    floors = [timed([sys.executable, "-c", "pass"], env, 0) for _ in range(5)]
+    times = [timed([sys.executable, "-c", "import agent.cli"]) for _ in range(TURNS)]
+    floors = [timed(BARE) for _ in range(TURNS)]
     yield figure("import of the terminal command", times, "python -c pass", floors)
 
 
-def timed(command: Sequence[str], env: dict[str, str], expected: int) -> float:
+def page() -> Iterator[str]:
+    """From the start of `app.py` to the served page, beside a minimal Gradio app."""
+    if find_spec("gradio") is None:
+        yield "not measured: gradio is not installed"
+        return
+    times, floors = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        minimal = Path(folder) / "minimal.py"
+        minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
+        for turn in range(TURNS):
+            with served(ROOT / "app.py", Path(folder) / f"data{turn}") as (_, seconds):
+                times.append(seconds)
+            with served(minimal, Path(folder)) as (_, seconds):
+                floors.append(seconds)
+    yield figure("page served", times, "minimal Gradio app", floors)
+
+
+def click() -> Iterator[str]:
+    """From the click to the first event the page shows, in a headless browser."""
+    browser = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if find_spec("playwright") is None or not Path(browser).exists():
+        yield "not measured: it needs playwright and chromium"
+        return
+    from playwright.sync_api import expect, sync_playwright
+
+    code, tests = sample("mean")
+    times = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(ROOT / "app.py", Path(folder)) as (address, _),
+        sync_playwright() as driver,
+    ):
+        chromium = driver.chromium.launch(executable_path=browser, args=list(BROWSER))
+        for _ in range(TURNS):
+            shown = chromium.new_page()
+            shown.goto(address)
+            shown.locator("#code .cm-content").fill(code)
+            shown.locator("#tests .cm-content").fill(tests)
+            heal = shown.get_by_role("button", name="Heal it")
+            expect(heal).to_be_enabled(timeout=30_000)
+            started = time.perf_counter()
+            heal.click()
+            shown.locator(".moment").first.wait_for(state="visible")
+            times.append(time.perf_counter() - started)
+            shown.close()
+        chromium.close()
+    yield f"click to first visible event: median {statistics.median(times) * 1e3:.0f} ms"
+
+
+@contextmanager
+def served(program: Path, data: Path) -> Iterator[tuple[str, float]]:
+    """The address of what a program serves, and the seconds until it answered."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command: Sequence[str] = [sys.executable, str(program)]
     started = time.perf_counter()
-    outcome = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, check=False)
-    seconds = time.perf_counter() - started
-    if outcome.returncode != expected:
-        raise SystemExit(f"{command} ended with {outcome.returncode}: {outcome.stderr[-500:]!r}")
-    return seconds
+    process = subprocess.Popen(
+        command,
+        env={
+            **os.environ, "HEAL_DATA_DIR": str(data), "LLM_PROVIDER": "mock",
+            "GRADIO_SERVER_PORT": port, "PORT": port, "GRADIO_ANALYTICS_ENABLED": "0",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        while True:
+            try:
+                with urllib.request.urlopen(address, timeout=5) as answer:
+                    if answer.status == 200:
+                        break
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if process.poll() is not None or time.perf_counter() - started > 120:
+                    raise SystemExit(f"{command} did not serve {address}") from None
+                time.sleep(0.01)
+        yield address, time.perf_counter() - started
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -15,22 +15,20 @@ from agent.domain import Report, Solution, Task
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
 from agent.searching import heal_by_search
-from evaluation.measures.samples import (
-    ONE_BUG,
-    ONE_BUG_TESTS,
-    WITH_WHILE,
-    WITHOUT_WHILE,
-)
-from evaluation.measures.sessions import task_of
+from evaluation.measures.programs import sample, task_of
 from sandbox import open_sandbox
 
+WITH_WHILE = ("merge", "find", "collatz")
+"""Programs most of whose edits leave a loop that never ends."""
+WITHOUT_WHILE = ("mean", "run", "insert")
+"""Programs whose edits all end."""
 CANDIDATES = 8_000
 SEARCH_S = 8.0
 
 
 def screening_rate() -> Iterator[str]:
     """Candidates judged a second by the search, beside compiling them alone."""
-    task = task_of(ONE_BUG, ONE_BUG_TESTS)
+    task = task_of(*sample("mean"))
     assert task.solution is not None
     program = Program(task.solution.text)
     texts = [
@@ -56,9 +54,9 @@ def screening_rate() -> Iterator[str]:
 def endless_rate() -> Iterator[str]:
     """Candidates that a whole search tries in a processor second, where most of them never end."""
     rates: dict[str, list[float]] = {}
-    for kind, programs in (("with", WITH_WHILE), ("without", WITHOUT_WHILE)):
-        for name, (code, tests) in programs.items():
-            tried, work_s = asyncio.run(_searched(task_of(code, tests)))
+    for kind, names in (("with", WITH_WHILE), ("without", WITHOUT_WHILE)):
+        for name in names:
+            tried, work_s = asyncio.run(_searched(task_of(*sample(name))))
             rates.setdefault(kind, []).append(tried / work_s)
             yield f"{name}, {kind} while: {tried / work_s:,.0f} candidates a processor second"
     slow, usual = min(rates["with"]), statistics.median(rates["without"])

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.memory import edit_between
 from agent.repair import edits, rank, syntax
 from evaluation.ablation import (
     KINDS,
+    OF_MEMORY,
     Healed,
     Part,
     concerned,
@@ -31,6 +33,7 @@ ROWS = (
         "setup": "", "tests": ["assert two() == 2"], "held_out": ["assert two() == 2"],
     },
 )
+TWO_LINES = "a = x + y\nb = z + y\n"
 
 
 @pytest.fixture
@@ -41,23 +44,28 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_parts_are_taken_out_for_a_while() -> None:
-    whole, rare = edits.EDITS, rank.RARE
+    whole, widening = edits.EDITS, rank.WIDENING
 
-    gone = (Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "RARE"))
+    gone = (
+        Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "WIDENING"),
+        Part("memory", "several changes"),
+    )
 
     with taken_out(*gone):
         assert {one.name for one in whole} - {one.name for one in edits.EDITS} == {"arithmetic"}
         assert "words" not in {rule.__name__ for rule in syntax.RULES}
-        assert rank.RARE == 0.0
+        assert rank.WIDENING == 0.0
+        assert edit_between(TWO_LINES, TWO_LINES.replace("+", "-")) is None
 
     assert edits.EDITS is whole
-    assert rare == rank.RARE
+    assert widening == rank.WIDENING
+    assert edit_between(TWO_LINES, TWO_LINES.replace("+", "-")) is not None
     assert "words" in {rule.__name__ for rule in syntax.RULES}
     assert {part.kind for part in parts()} == {*KINDS}
 
 
 def test_a_part_earns_what_is_healed_with_it_alone() -> None:
-    part = Part("ranking", "RARE")
+    part = Part("ranking", "WIDENING")
     whole = {"a": Healed(True, True), "b": Healed(True, False), "c": Healed(True, True)}
     without = {"a": Healed(True, False), "b": Healed(True, True), "c": Healed(False)}
 
@@ -97,14 +105,39 @@ def test_the_command_prints_what_each_operator_earns(
     assert {one["name"] for one in figures["parts"]} == {one.name for one in edits.EDITS}
 
 
-def test_operators_are_taken_out_together(
-    suite: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("names", [[one.name for one in edits.EDITS], ["operator"]])
+def test_parts_are_taken_out_together(
+    suite: Path, capsys: pytest.CaptureFixture[str], names: list[str]
 ) -> None:
-    every = [one.name for one in edits.EDITS]
+    assert main(["--suite", str(suite), "--candidates", "300", "--without", *names]) == 0
 
-    assert main(["--suite", str(suite), "--candidates", "300", "--without", *every]) == 0
+    assert f"without {len(edits.EDITS)} parts: 1 of 2 pass" in capsys.readouterr().out
 
-    assert f"without {len(every)} operators: 1 of 2 pass" in capsys.readouterr().out
+
+def test_the_operators_of_a_module_are_a_group() -> None:
+    group = {part.name for part in parts() if part.called("operators")}
+    assert "arithmetic" in group and 1 < len(group) < len(edits.EDITS)
+
+
+def test_a_part_that_is_none_is_named(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--suite", str(suite), "--without", "magic"]) == 2
+    assert "there is no part called magic" in capsys.readouterr().err
+
+
+def test_the_memory_is_tried_on_what_it_has_seen_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sums = {**ROWS[0], "fixed": "def add(a, b):\n    return a + b\n"}
+    path, out = tmp_path / "rows.jsonl", tmp_path / "figures.json"
+    path.write_text(json.dumps(sums) + "\n")
+
+    assert main(["--suite", str(path), "--parts", "memory", "--out", str(out)]) == 0
+
+    said = capsys.readouterr().out
+    assert "with everything: 3 of 4 pass their tests, 3 right, 3 candidates" in said
+    lost = {one["name"]: one["right"] for one in json.loads(out.read_text())["parts"]}
+    assert lost.keys() == OF_MEMORY.keys()
+    assert (lost["transfer"], lost["layout"]) == (["sum renamed"], [])
 
 
 def test_a_suite_that_is_none_is_refused(

@@ -18,6 +18,7 @@ from evaluation.suite import Row, read_suite
 
 BENCH = Path(__file__).parents[2] / "evaluation" / "bench"
 SUITES = [BENCH / "seen.jsonl", BENCH / "unseen.jsonl", BENCH / "blind.jsonl"]
+THIN = BENCH / "thin.jsonl"
 FIELDS = {
     "id", "kind", "author", "licence", "entry_point", "setup", "buggy", "fixed", "tests",
     "held_out",
@@ -102,6 +103,18 @@ def test_every_row_is_what_its_fields_say(path: Path) -> None:
     assert {row["kind"] for row in found} == (BY_SIGHT if path.stem == "blind" else KINDS)
     assert not [f"{row['id']}: {said}" for row in found for said in problems(row, path.stem)]
     assert all(isinstance(row, Row) for row in read_suite(path))
+
+
+def test_thin_tests_do_not_pass_the_broken_program_and_the_truth_is_the_right_ones() -> None:
+    rows = [json.loads(line) for line in THIN.read_text(encoding="utf-8").splitlines()]
+
+    assert len({row["kind"] for row in rows}) >= 12
+    assert [row["id"] for row in rows if not failures(row, row["buggy"], row["tests"])] == []
+    assert [
+        row["id"] for row in rows
+        if failures(row, row["fixed"], [*row["tests"], *row["held_out"]])
+    ] == []
+    assert all(isinstance(row, Row) for row in read_suite(THIN))
 
 
 def test_no_two_rows_are_about_the_same_program() -> None:

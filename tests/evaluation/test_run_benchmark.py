@@ -71,7 +71,7 @@ def test_rows_in_lines_and_figures_out(
     assert [fourth["outcome"], fourth["rank1_held_out"]] == ["refused", None]
     said = capsys.readouterr()
     assert "the tests do not parse" in said.err.lower() or "tests[0] does not parse" in said.err
-    assert "`buggy` must be a text" in said.err
+    assert "`buggy`: Input should be a valid string" in said.err
     assert "no model" in said.err
     assert "outcomes: healed 2, refused 2" in said.out
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
@@ -84,35 +84,23 @@ def test_rows_in_lines_and_figures_out(
     assert 0 < patch.search_s < patch.run_s < first["seconds"] + 1
 
 
-def test_a_price_table_that_cannot_be_read_is_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("given", "prices", "more", "said"), [
+    (["--provider", "mock"], "none.yaml", "", "none.yaml cannot be read"),
+    (["--provider", "qwen"], "", "", "qwen needs a key: set QWEN_API_KEY"),
+    ([], "", "{oh\n", "suite.jsonl, line 2 is not JSON"),
+    (["--only", "none of them"], "", "", "has no row whose id has 'none of them'"),
+])
+def test_what_cannot_be_used_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    given: list[str], prices: str, more: str, said: str,
 ) -> None:
-    monkeypatch.setenv("HEAL_PRICES", str(tmp_path / "none.yaml"))
-    given = ["--suite", suite(tmp_path, ROW), "--provider", "mock", "--out", str(tmp_path / "out")]
-
-    assert main(given) == 2
-    assert "none.yaml cannot be read" in capsys.readouterr().err
-
-
-def test_a_provider_without_its_key_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    given = ["--suite", suite(tmp_path, ROW), "--provider", "qwen", "--out", str(out)]
-
-    assert main(given) == 2
-    assert "qwen needs a key: set QWEN_API_KEY" in capsys.readouterr().err
-    assert not out.exists()
-
-
-def test_a_malformed_suite_names_file_and_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    monkeypatch.setenv("HEAL_PRICES", str(tmp_path / prices) if prices else "")
     path = Path(suite(tmp_path, ROW))
-    path.write_text(path.read_text(encoding="utf-8") + "{oh\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
 
-    assert main(["--suite", str(path), "--out", str(tmp_path / "out")]) == 2
-    assert f"{path}, line 2 is not JSON" in capsys.readouterr().err
+    assert main(["--suite", str(path), "--out", str(tmp_path / "out"), *given]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("given", [["--budget-s", "0"], ["--limit", "0"], ["--workers", "x"]])
@@ -283,7 +271,8 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
     assert found == {
         "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "plausible": 3,
         "correct": 1, "any": 2, "healed_with_truth": 2,
-        "by_proof": {"E2": {"healed": 2, "correct": 1}}, "seconds_median": 2.5,
+        "by_proof": {"E2": {"healed": 2, "correct": 1}}, "overclaimed": ["b"],
+        "seconds_median": 2.5,
         "seconds_p90": 10.0, "first_patch_s_median": 0.2,
         "first_patch_search_s_median": 0.05, "candidates_median": 0,
     }
@@ -291,7 +280,7 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
 
 def test_groups_are_told_apart_and_shown() -> None:
     found = grouped(
-        [line("a"), line("b", "refused")],
+        [line("a", proof="E2", rank1_held_out=False), line("b", "refused")],
         {"a": (("kind", "logic"), ("author", "me")), "b": (("author", "me"),)},
         lambda key: None,
     )
@@ -299,6 +288,7 @@ def test_groups_are_told_apart_and_shown() -> None:
     shown = "\n".join(table(found))
     assert "kind logic     1      1/1 100%" in shown
     assert "outcomes: healed 1, refused 1" in shown
+    assert "proof E2 or higher: 0/1   0% right\n  wrong: a\n" in shown
 
 
 def test_behaviours_that_were_shown_stand_in_the_line() -> None:

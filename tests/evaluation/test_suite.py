@@ -37,7 +37,7 @@ def test_a_row_keeps_what_is_brought_apart_from_the_truth(tmp_path: Path) -> Non
 
 
 def test_a_row_without_any_truth_says_so(tmp_path: Path) -> None:
-    bare = {key: ROW[key] for key in ("id", "entry_point", "buggy", "tests", "fixed")}
+    bare = {key: ROW[key] for key in ("id", "buggy", "tests", "fixed")}
     (row,) = read_suite(written(tmp_path, bare))
     assert isinstance(row, Row)
     assert not row.truth.known
@@ -72,15 +72,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, make) -> None:  # t
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"buggy": None}, "`buggy` must be a text that is not empty"),
-        ({"setup": 3}, "`setup` must be a text"),
-        ({"tests": []}, "`tests` is empty: there is nothing to repair by"),
-        ({"tests": "assert area()"}, "`tests` must be a list of texts"),
-        ({"tests": [1]}, "`tests[0]` is no text"),
-        ({"held_out": ["assert ("]}, "`held_out[0]` does not parse"),
-        ({"entry_point": "area()"}, "`entry_point` is no name: 'area()'"),
-        ({"plus_inputs": {}}, "`plus_inputs` must be a list of lists of arguments"),
-        ({"plus_inputs": [[1], 2]}, "`plus_inputs[1]` is no list of arguments"),
+        ({"buggy": None}, "`buggy`: Field required"),
+        ({"buggy": " "}, "`buggy`: String should match"),
+        ({"setup": 3}, "`setup`: Input should be a valid string"),
+        ({"tests": []}, "`tests`: Tuple should have at least 1 item"),
+        ({"tests": "assert area()"}, "`tests`: Input should be a valid tuple"),
+        ({"tests": [1]}, "`tests.0`: Input should be a valid string"),
+        ({"held_out": ["assert ("]}, "`held_out.0`: Value error, it does not parse"),
+        ({"held_out": ["a\0"]}, "`held_out.0`: Value error"),
+        ({"entry_point": "area()"}, "`entry_point`: String should match"),
+        ({"entry_point": ""}, "`entry_point` must be named where there are `plus_inputs`"),
+        ({"plus_inputs": {}}, "`plus_inputs`: Input should be a valid tuple"),
+        ({"plus_inputs": [[1], 2]}, "`plus_inputs.1`: Input should be a valid list"),
     ],
 )
 def test_a_row_that_cannot_be_used_says_why(

@@ -88,7 +88,7 @@ def test_list_shows_fixes_and_lessons_with_their_record(memory: Memory) -> None:
 
 def test_show_gives_the_facts_and_the_patch(memory: Memory) -> None:
     result = invoke("show", 1)
-    assert "`NAME1 + NAME2` becomes `NAME1 - NAME2` in `return EDITED`" in result.stderr
+    assert "`return NAME1 + NAME2` becomes `return NAME1 - NAME2`\n" in result.stderr
     assert "before: 0 of 2 tests pass; after: E2" in result.stderr
     assert "-    return a + b\n+    return a - b\n" in result.stdout
     assert data(invoke("show", 1, "--json"))["before"] == BEFORE
@@ -113,7 +113,7 @@ def test_forgetting_everything_asks_first(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert invoke("forget", "--all").exit_code == 2  # there is no one to ask
-    monkeypatch.setattr("agent.memory_commands._agreed", lambda face, question: False)
+    monkeypatch.setattr("agent.memory_cli._agreed", lambda face, question: False)
     assert (invoke("forget", "--all").exit_code, len(memory.fixes())) == (1, 1)
     assert invoke("forget", "--all", "--yes").exit_code == 0
     assert (memory.fixes(), memory.lessons()) == ((), ())

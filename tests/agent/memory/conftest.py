@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,12 +18,25 @@ import pytest
 
 from agent.memory import Failure, Fix, Memory
 
+Change = Callable[..., None]
+
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     memory = Memory(tmp_path / "memory.db")
     yield memory
     memory.close()
+
+
+@pytest.fixture
+def change(tmp_path: Path) -> Change:
+    """Runs a statement on the memory's file, as somebody would who can write it."""
+
+    def run(statement: str, *values: object) -> None:
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as db, db:
+            db.execute(statement, values)
+
+    return run
 
 
 @pytest.fixture
@@ -54,6 +69,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     server.server_close()
 
 
+Answer = tuple[int, object, dict[str, str]]
+"""A status, JSON or the bytes of a file, and headers."""
 REPO = "anna/lessons"
 TOKEN = "hf_" + "s3cret" * 5
 
@@ -67,7 +84,6 @@ class Hub:
     made: dict[str, Any] = field(default_factory=dict)
     """What it was asked to be made with."""
     commits: int = 0
-    tokens: set[str | None] = field(default_factory=set)
     before_commit: Callable[[], None] = lambda: None
     url: str = ""
     repo: str = REPO
@@ -83,6 +99,44 @@ class Hub:
         self.files[name] = text
         self.commits += 1
 
+    def answer(self, path: str, given: bytes) -> Answer:
+        """What a client with the right token is told."""
+        place = path.partition("?")[0]
+        if place == "/api/repos/create":
+            self.exists, self.made = True, json.loads(given)
+            return 200, {"url": f"{self.url}/datasets/{REPO}", "id": REPO}, {}
+        if not self.exists:
+            return 404, {"error": "gone"}, {"X-Error-Code": "RepoNotFound"}
+        if place == f"/api/datasets/{REPO}/preupload/main":
+            return 200, {"files": [
+                {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for one in json.loads(given)["files"]
+            ]}, {}
+        if place == f"/api/datasets/{REPO}/commit/main":
+            self.before_commit()
+            return self._committed(*map(json.loads, given.splitlines()))
+        if place.startswith(f"/api/datasets/{REPO}"):
+            return 200, {"id": REPO, "sha": self.sha, "private": True}, {}
+        name = place.rpartition("/")[2]
+        if name not in self.files:
+            return 404, {"error": "none"}, {"X-Error-Code": "EntryNotFound"}
+        data = self.files[name].encode()
+        digest = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+        return 200, data, {"ETag": f'"{digest}"', "X-Repo-Commit": self.sha}
+
+    def _committed(self, header: dict[str, Any], *operations: dict[str, Any]) -> Answer:
+        if header["value"].get("parentCommit") != self.sha:
+            return 412, {"error": "the branch has moved on"}, {}
+        for operation in operations:
+            assert operation["key"] == "file", operation
+            value = operation["value"]
+            self.files[value["path"]] = base64.b64decode(value["content"]).decode()
+        self.commits += 1
+        return 200, {
+            "success": True, "commitOid": self.sha, "hookOutput": "",
+            "commitUrl": f"{self.url}/datasets/{REPO}/commit/{self.sha}",
+        }, {}
+
 
 def _served(hub: Hub) -> ThreadingHTTPServer:
     """Serves the hub from a thread; the caller shuts it down."""
@@ -93,92 +147,21 @@ def _served(hub: Hub) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             pass
 
-        def do_HEAD(self) -> None:
-            self._get(body=False)
-
-        def do_GET(self) -> None:
-            self._get(body=True)
-
-        def do_POST(self) -> None:
+        def _answer(self) -> None:
             given = self.rfile.read(int(self.headers.get("content-length", 0)))
-            hub.tokens.add(self.headers.get("authorization"))
-            if self._refused():
-                return
-            if self.path == "/api/repos/create":
-                hub.exists, hub.made = True, json.loads(given)
-                self._json(200, {"url": f"{hub.url}/datasets/{REPO}", "id": REPO})
-            elif self.path == f"/api/datasets/{REPO}/preupload/main":
-                files = json.loads(given)["files"]
-                self._json(200, {"files": [
-                    {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
-                    for one in files
-                ]})
-            elif self.path == f"/api/datasets/{REPO}/commit/main":
-                hub.before_commit()
-                self._commit([json.loads(line) for line in given.splitlines() if line])
-            else:
-                self._json(404, {"error": "no such endpoint"})
-
-        def _commit(self, lines: list[dict[str, Any]]) -> None:
-            header, *operations = lines
-            if header["value"].get("parentCommit") != hub.sha:
-                self._json(412, {"error": "the branch has moved on"})
-                return
-            for operation in operations:
-                assert operation["key"] == "file", operation
-                value = operation["value"]
-                hub.files[value["path"]] = base64.b64decode(value["content"]).decode()
-            hub.commits += 1
-            self._json(200, {
-                "success": True, "commitOid": hub.sha, "hookOutput": "",
-                "commitUrl": f"{hub.url}/datasets/{REPO}/commit/{hub.sha}",
-            })
-
-        def _get(self, *, body: bool) -> None:
-            hub.tokens.add(self.headers.get("authorization"))
-            if self._refused():
-                return
-            path = self.path.partition("?")[0]
-            if not hub.exists:
-                self._json(404, {"error": "gone"}, {"X-Error-Code": "RepoNotFound"})
-            elif path.startswith(f"/api/datasets/{REPO}"):
-                self._json(200, {"id": REPO, "sha": hub.sha, "private": True})
-            elif path.startswith(f"/datasets/{REPO}/resolve/"):
-                name = path.rpartition("/")[2]
-                if name in hub.files:
-                    self._file(hub.files[name].encode(), body=body)
-                else:
-                    self._json(404, {"error": "none"}, {"X-Error-Code": "EntryNotFound"})
-            else:
-                self._json(404, {"error": "no such endpoint"})
-
-        def _refused(self) -> bool:
+            answer: Answer = 401, {"error": "Invalid username or password."}, {}
             if self.headers.get("authorization") == f"Bearer {TOKEN}":
-                return False
-            self._json(401, {"error": "Invalid username or password."})
-            return True
-
-        def _file(self, data: bytes, *, body: bool) -> None:
-            self.send_response(200)
-            digest = hashlib.sha1(data, usedforsecurity=False).hexdigest()
-            self.send_header("ETag", f'"{digest}"')
-            self.send_header("X-Repo-Commit", hub.sha)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            if body:
-                self.wfile.write(data)
-
-        def _json(
-            self, status: int, value: object, headers: dict[str, str] | None = None
-        ) -> None:
-            data = json.dumps(value).encode()
+                answer = hub.answer(self.path, given)
+            status, value, headers = answer
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
             self.send_response(status)
-            for name, text in {"Content-Type": "application/json", **(headers or {})}.items():
+            for name, text in {**headers, "Content-Length": str(len(data))}.items():
                 self.send_header(name, text)
-            self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(data)
+
+        do_HEAD = do_GET = do_POST = _answer
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"

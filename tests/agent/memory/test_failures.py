@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from agent.domain import Example, File, Report, Script, Solution, Verdict
-from agent.memory import Failure, failure_of, former_signature, signature
-from agent.memory.failures import normalised
-from agent.memory.nameless import nameless_message, nameless_test
+from agent.memory import Failure, failure_of, signature
+from agent.memory.failures import nameless_message, nameless_test, normalised
 
 
 def program(text: str) -> Solution:
@@ -128,14 +127,6 @@ def test_a_name_that_is_not_the_files_stays() -> None:
     assert nameless_message("total.prices has no prices", "prices.py") == (
         "total.prices has no prices"
     )
-
-
-def test_the_signature_of_version_2_is_known_beside_todays() -> None:
-    solution = program("def f(x):\n    return x\n")
-    seen = failing("ValueError: no at line 2 (p.py)")
-    assert former_signature(solution, (TEST,), seen) != signature(solution, (TEST,), seen)
-    pasted = Solution(files=(File(path="solution.py", text=solution.text),), entry="solution.py")
-    assert former_signature(pasted, (TEST,), seen) == signature(pasted, (TEST,), seen)
 
 
 def test_a_failure_is_the_same_after_it_was_written_down() -> None:

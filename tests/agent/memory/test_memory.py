@@ -1,18 +1,19 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.domain import Lesson, Rivals
 from agent.memory import Failure, Fix, Memory, Symptom, offers
-from agent.memory.edits import contexts
 from agent.memory.offers import MOST_OFFERS
+from agent.memory.placing import contexts
 
 Making = Callable[..., Fix]
+Change = Callable[..., None]
 OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
+TIMES = "def f(a, b):\n    return a * b\n"
 RIVALS = Rivals(call="f(1, 2)", behaviours=())
 LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
 
@@ -55,13 +56,25 @@ def test_what_is_known_of_other_repairs_is_not_forgotten(
     assert known.fix.rivals == (RIVALS if stands == "open" else None)
 
 
-def test_what_was_settled_comes_before_the_better_record(memory: Memory, fix: Making) -> None:
-    chosen = fix(after="def f(a, b):\n    return a * b\n")
-    memory.remember(chosen.model_copy(update={"standing": "settled"}))
+@pytest.mark.parametrize(
+    ("told", "said", "kept"),
+    [
+        ({}, {}, ["own", "own"]),
+        ({"standing": "settled"}, {}, ["settled", "own"]),
+        ({}, {"origin": "x", "trusted": False}, ["own", "x"]),
+    ],
+)
+def test_what_is_settled_comes_first_then_the_better_record_and_strangers_last(
+    memory: Memory, fix: Making, told: dict[str, str], said: dict[str, Any], kept: list[str]
+) -> None:
+    memory.remember(fix(after=TIMES).model_copy(update=told), **said)
     memory.remember(fix())
     memory.credit(memory.fixes()[0], helped=True)
-    first, _ = memory.exact(fix().failure)
-    assert first.fix.after == chosen.after
+    found = memory.exact(fix().failure)
+    assert [
+        one.fix.standing if one.fix.standing != "unknown" else one.origin for one in found
+    ] == kept
+    assert (found[0].fix.after == TIMES) == (told != {})
 
 
 def test_a_fix_that_fails_its_replay_is_no_longer_offered(memory: Memory, fix: Making) -> None:
@@ -77,22 +90,6 @@ def test_an_edit_that_misfits_elsewhere_is_still_offered_at_home(
     memory.credit(memory.fixes()[0], helped=False, elsewhere=True)
     assert memory.alike(LIKE, contexts(OTHER)) == ()
     assert len(memory.exact(fix().failure)) == 1
-
-
-def test_the_fix_with_the_better_record_comes_first(memory: Memory, fix: Making) -> None:
-    memory.remember(fix(after="def f(a, b):\n    return a * b\n"))
-    memory.remember(fix())
-    memory.credit(memory.fixes()[1], helped=True)
-    assert [known.successes for known in memory.exact(fix().failure)] == [1, 0]
-
-
-def test_what_comes_from_elsewhere_ranks_last_until_it_is_trusted(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix(after="def f(a, b):\n    return a * b\n"), origin="x", trusted=False)
-    memory.remember(fix())
-    memory.credit(memory.fixes()[1], helped=True)
-    assert [known.origin for known in memory.exact(fix().failure)] == ["own", "x"]
 
 
 def test_a_program_that_fails_alike_is_offered_the_edit_and_keeps_the_rest(
@@ -130,12 +127,10 @@ def test_the_very_program_is_offered_the_whole_text_and_another_layout_the_edit_
     ],
 )
 def test_a_program_is_never_replaced_by_another_one(
-    memory: Memory, fix: Making, tmp_path: Path, after: str
+    memory: Memory, fix: Making, change: Change, after: str
 ) -> None:
     memory.remember(fix())
-    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
-        poisoning.execute("update fixes set after = ?", (after,))
-    poisoning.close()
+    change("update fixes set after = ?", after)
     assert texts(memory, fix().failure, fix().before) == []
     assert texts(memory, LIKE, OTHER) == []
 
@@ -149,12 +144,10 @@ def test_a_signature_that_lies_does_not_replace_an_unrelated_program(
 
 
 def test_an_edit_that_was_tampered_with_is_not_used(
-    memory: Memory, fix: Making, tmp_path: Path
+    memory: Memory, fix: Making, change: Change
 ) -> None:
     memory.remember(fix())
-    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
-        poisoning.execute("update fixes set edit = replace(edit, '-', '**')")
-    poisoning.close()
+    change("update fixes set edit = replace(edit, '-', '**')")
     assert texts(memory, LIKE, OTHER) == [OTHER.replace("+", "-")]
 
 
@@ -175,21 +168,19 @@ def test_the_replays_of_one_failure_are_few(memory: Memory, fix: Making) -> None
 
 
 @pytest.mark.parametrize(
-    "change",
+    "senseless",
     [
         "proof_after = 'E9'", "successes = -1", "successes = 'many'", "before = after",
         "alike = 'x'", "created = 'then'", "after = x'ff00'",
     ],
 )
 def test_a_row_that_makes_no_sense_is_skipped_and_counted(
-    memory: Memory, fix: Making, tmp_path: Path, change: str
+    memory: Memory, fix: Making, change: Change, senseless: str
 ) -> None:
     other = "def g():\n    return 0\n"
     memory.remember(fix("kept", before=other, after=other.replace("0", "1")))
     memory.remember(fix())
-    with sqlite3.connect(tmp_path / "memory.db") as meddling:
-        meddling.execute(f"update fixes set {change} where signature = 's'")
-    meddling.close()
+    change(f"update fixes set {senseless} where signature = 's'")
     kept = [known.fix.failure.signature for known in memory.fixes()]
     assert (kept, memory.skipped) == (["kept"], 1)
 
@@ -204,15 +195,6 @@ def test_forgotten_is_forgotten(memory: Memory, fix: Making) -> None:
     memory.forget_all()
     assert (memory.fixes(), memory.lessons()) == ((), ())
     assert memory.lessons_for(Symptom(message="list")) == ()
-
-
-# Lessons.
-
-
-def test_a_lesson_is_kept_once(memory: Memory) -> None:
-    for _ in range(2):
-        memory.learn(Lesson(text="a", category="crash"))
-    assert [row.lesson.text for row in memory.lessons()] == ["a"]
 
 
 LESSONS = {
@@ -337,21 +319,3 @@ def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(
         break
     else:
         raise AssertionError("the edit was not carried over")
-
-
-def test_a_fix_is_found_by_the_signature_that_an_older_version_gave_it(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix("of version 2"))
-    (offer,) = offers(memory, fix("of today").failure, fix().before, "of version 2")
-    assert (offer.elsewhere, offer.texts) == (False, (fix().after,))
-
-
-def test_a_fix_of_an_older_version_that_is_found_again_stands_once(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix("of version 2"))
-    memory.credit(memory.fixes()[0], helped=True)
-    memory.remember(fix("of today"), former="of version 2")
-    (known,) = memory.fixes()
-    assert (known.fix.failure.signature, known.successes) == ("of today", 1)

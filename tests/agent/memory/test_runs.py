@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from agent.terminal import event_words, headline
 from demo.render import workbench
 from demo.view import fold as view_of
 
+Change = Callable[..., None]
 BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
 LIKE = '''\
@@ -115,24 +116,20 @@ async def test_comments_written_since_survive_a_replay(session: Session) -> None
     ],
 )
 async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
-    session: Session, tmp_path: Path, after: str
+    session: Session, change: Change, after: str
 ) -> None:
     first = last(await healed(session, BROKEN, TESTS))
-    with sqlite3.connect(tmp_path / "memory.db") as memory:
-        memory.execute("update fixes set after = ?", (after,))
-    memory.close()
+    change("update fixes set after = ?", after)
     again = await healed(session, BROKEN, TESTS)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
     assert not any(event.replayed for event in recalled(again))
 
 
 async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
-    session: Session, tmp_path: Path
+    session: Session, change: Change
 ) -> None:
     first = last(await healed(session, BROKEN, TESTS))
-    with sqlite3.connect(tmp_path / "memory.db") as memory:
-        memory.execute("update fixes set after = replace(before, '+', '-')")
-    memory.close()
+    change("update fixes set after = replace(before, '+', '-')")
     again = await healed(session, BROKEN, TESTS)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
     assert "demoted" in recalled(again)[0].note
@@ -140,11 +137,9 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
     assert (last(third).strategy, recalled(third)[0].replayed) == ("memory", True)
 
 
-async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, tmp_path: Path) -> None:
+async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, change: Change) -> None:
     await healed(session, BROKEN, TESTS)
-    with sqlite3.connect(tmp_path / "memory.db") as memory:
-        memory.execute("update fixes set proof_after = 'E4'")
-    memory.close()
+    change("update fixes set proof_after = 'E4'")
     assert last(await healed(session, BROKEN, TESTS)).proof == "E1"
 
 
@@ -203,12 +198,10 @@ async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> N
 
 
 async def test_a_row_that_makes_no_sense_is_told_and_not_used(
-    session: Session, tmp_path: Path
+    session: Session, change: Change
 ) -> None:
     await healed(session, BROKEN, TESTS)
-    with sqlite3.connect(tmp_path / "memory.db") as meddling:
-        meddling.execute("update fixes set proof_after = 'certain'")
-    meddling.close()
+    change("update fixes set proof_after = 'certain'")
     log = await healed(session, BROKEN, TESTS)
     (notice,) = told(log)
     assert isinstance(notice, Notice)
@@ -233,15 +226,11 @@ async def test_the_same_program_in_another_file_is_recognised(
 
 
 async def test_a_memory_that_somebody_wrote_the_answer_into_does_not_give_it(
-    session: Session, tmp_path: Path
+    session: Session, change: Change
 ) -> None:
     tests = "assert area(2, 5) == 10"
     await healed(session, BROKEN, tests)
-    with sqlite3.connect(tmp_path / "memory.db") as poisoning:
-        poisoning.execute(
-            "update fixes set after = replace(before, 'width + height', '10')"
-        )
-    poisoning.close()
+    change("update fixes set after = replace(before, 'width + height', '10')")
     log = await healed(session, BROKEN, tests)
     end = last(log)
     assert (end.outcome, end.strategy) == ("healed", "search")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from agent.events import Judged, Searched
-from agent.intake import TestText, make_task, paste
-from agent.memory import Memory, former_signature
+from agent.events import Searched
+from agent.intake import paste
+from agent.memory import Memory
 from agent.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.result import Result, fold
 from agent.session import Session, Settings, open_session
 
+Change = Callable[..., None]
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
 FOUR_TESTS = TESTS + "\nassert price(0) == 0"
@@ -57,12 +57,6 @@ def searched(session: Session, result: Result) -> bool:
 def offered(result: Result) -> list[tuple[str, str]]:
     assert result.rivals is not None
     return [(one.label, one.gives) for one in result.rivals.behaviours]
-
-
-def change(folder: Path, statement: str) -> None:
-    with sqlite3.connect(folder / "memory.db") as memory:
-        memory.execute(statement)
-    memory.close()
 
 
 async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
@@ -113,25 +107,6 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
     assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
     again = await healed(session)
     assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
-
-
-async def test_a_fix_of_an_older_version_that_is_asked_about_again_stands_once(
-    session: Session, tmp_path: Path
-) -> None:
-    task = make_task(PRICE, entry="prices.py", tests=[TestText(TESTS)]).task
-    first = await session.start(task)
-    await followed(session, first)
-    seen = next(e.event.report for e in session.log(first) if isinstance(e.event, Judged))
-    assert task.solution is not None
-    former = former_signature(task.solution, task.tests, seen)
-    change(tmp_path, f"update fixes set signature = '{former}', version = 2")
-    waiting = await followed(session, await session.start(task, ask=True))
-    settled = await answered(session, waiting, "A")
-    memory = Memory(tmp_path / "memory.db")
-    (known,) = memory.fixes()
-    memory.close()
-    assert (known.fix.after, known.fix.standing) == (settled.code, "settled")
-    assert known.fix.failure.signature != former
 
 
 async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
@@ -217,20 +192,20 @@ async def test_the_others_are_told_as_edits_of_the_program_as_it_is_now(session:
     "update fixes set rivals = ''",
 ])
 async def test_what_does_not_pass_now_is_not_told_as_another_repair(
-    session: Session, tmp_path: Path, statement: str
+    session: Session, change: Change, statement: str
 ) -> None:
     await healed(session)
-    change(tmp_path, statement)
+    change(statement)
     again = await healed(session)
     assert (again.strategy, again.rivals) == ("memory", None)
     assert again.proof_why == f"3 of 3 tests pass; {OTHERS_PASSED}"
 
 
 async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
-    session: Session, tmp_path: Path
+    session: Session, tmp_path: Path, change: Change
 ) -> None:
     await healed(session)
-    change(tmp_path, "update fixes set rivals = '{}'")
+    change("update fixes set rivals = '{}'")
     assert (await healed(session)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from agent.domain import Value
 from agent.roles import ROLES, Role, schema_of
-from evaluation.measures.schemas import SCHEMAS
+from evaluation.measures.local_model import SCHEMAS
 from llm.errors import BadPrompt, NoProvider
 from llm.providers.huggingface.bounds import closing_room
 from llm.types import Json, Message, Request

@@ -1,0 +1,91 @@
+"""What the measurements share: programs to heal, sessions to heal them in, figures in words."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from agent.domain import Task
+from agent.intake import paste
+from agent.session import Session, Settings, open_session
+from evaluation.suite import Row, read_suite
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parent.parent.parent
+BENCH = Path(__file__).parent.parent / "bench"
+FILLING = """\
+def level_{number}(start, days):
+    level = start
+    for day in range(days):
+        if level > {number}:
+            level -= day
+        else:
+            level += 2
+    return level
+
+
+"""
+
+
+def sample(name: str) -> tuple[str, str]:
+    """A program of `bench/measured.jsonl`, and its tests."""
+    row = next(row for row in read_suite(BENCH / "measured.jsonl") if row.id == name)
+    assert isinstance(row, Row)
+    return row.broken.program, "\n".join(row.broken.tests)
+
+
+def filled(code: str, functions: int = 1_100) -> str:
+    """A program of ten thousand lines, of which the last few are the given ones."""
+    return "".join(FILLING.format(number=number) for number in range(functions)) + code
+
+
+def task_of(code: str, tests: str) -> Task:
+    """A program and its tests, as a user pastes them."""
+    return paste(code, tests).task
+
+
+async def in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
+    """What is measured in a session without a model, whose folder is fresh."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_session(Settings(provider="mock", data_dir=Path(folder))) as session:
+            return await measure(session)
+
+
+async def finished(session: Session, task: Task) -> str:
+    """The name of a run that has come to its end."""
+    run = await session.start(task)
+    async for _ in session.follow(run):
+        pass
+    return run
+
+
+def timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
+    """Seconds of a whole process, which must end well."""
+    started = time.perf_counter()
+    outcome = subprocess.run(
+        command, env={**os.environ, **(env or {})}, cwd=ROOT, capture_output=True, check=False
+    )
+    seconds = time.perf_counter() - started
+    if outcome.returncode:
+        raise SystemExit(f"{command} ended with {outcome.returncode}: {outcome.stderr[-500:]!r}")
+    return seconds
+
+
+def figure(
+    what: str, times: Sequence[float], floor: str, floors: Sequence[float], unit: str = "s"
+) -> str:
+    """The median and the range of times in seconds, and how many floors that is."""
+    scale = {"s": 1.0, "ms": 1e3}[unit]
+    median, bottom = statistics.median(times), statistics.median(floors)
+    return (
+        f"{what}: median {median * scale:.2f} {unit} "
+        f"({min(times) * scale:.2f} to {max(times) * scale:.2f}), {median / bottom:.1f} x {floor} "
+        f"({bottom * scale:.2f} {unit})"
+    )
