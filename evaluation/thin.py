@@ -111,7 +111,7 @@ async def _fate(case: Case, settings: Settings) -> Fate:
     except (BadInput, NotFixable) as error:
         return Fate(case.id, "refused", why=str(error))
     with tempfile.TemporaryDirectory(prefix="thin-") as folder:
-        async with open_session(replace(settings, data_dir=Path(folder))) as session:
+        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
             run = await session.start(task, ask=False)
             async for _ in session.follow(run):
                 pass

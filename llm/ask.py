@@ -74,8 +74,8 @@ def _look_at_the_end(reply: Reply, request: Request) -> None:
         case "length":
             raise Truncated(
                 f"The answer of {who} was cut at its limit of {request.max_tokens:,} tokens "
-                f"({reply.usage.output:,} were counted){note}. Raise max_tokens in "
-                f"prompts/{request.role}.yaml, or bring a shorter program."
+                f"({reply.usage.output:,} were counted){note}. Raise the max_tokens "
+                f"of that role's prompt, or bring a shorter program."
             )
         case "cut":
             raise Truncated(

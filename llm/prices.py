@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from llm.errors import LlmError
+from llm.provider import MOCK, PROVIDERS
 from llm.types import Usage
 
 OURS = Path(__file__).with_name("prices.yaml")
@@ -73,7 +74,8 @@ class Prices:
     def price(self, provider: str, model: str, today: date) -> Price | None:
         """What holds today; `None` is unknown, which is not free. A model's name may end in its
         date, as `claude-haiku-4-5-20251001` does."""
-        if provider in self.free:
+        row = PROVIDERS.get(provider)
+        if provider in self.free or provider == MOCK or (row is not None and row.free):
             return Price(date.min, NOTHING)
         stem = model
         head, _, tail = model.rpartition("-")

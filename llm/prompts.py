@@ -238,4 +238,4 @@ def _nodes(node: object) -> list[object]:
 
 
 def _bad(role: str, key: str, fault: str) -> BadPrompt:
-    return BadPrompt(f"prompts/{role}.yaml: {key}: {fault}. Mend the file, or restore it.")
+    return BadPrompt(f"the prompt {role}.yaml: {key}: {fault}. Mend the file, or restore it.")

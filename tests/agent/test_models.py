@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from agent.context import PROMPTS
-from agent.models import BadKey, Models, RunPlan, replayed, visitor_of
-from agent.roles import ROLE_NAMES
-from agent.settings import Settings
-from llm import Connection, NoProvider, Reply, Usage
+from agent.domain import Value
+from agent.models import BadKey, Models, replayed, visitor_of
+from agent.roles import ROLES as FORMS
+from agent.settings import GENERATOR, ROLES, Settings
+from llm import Connection, NoProvider, Plan, Reply, Usage
 from llm.errors import NeedsKey
-from llm.plan import ROLES
 from llm.records import BadRecord, Recording
 from tests.llm.scripted import REQUEST, Scripted
 
@@ -70,16 +70,23 @@ def test_a_key_that_is_gone_is_named() -> None:
 
 
 def test_a_runs_plan_is_kept_as_it_was() -> None:
+    class Kept(Value):
+        plan: Plan
+
     plan = models(ANTHROPIC_API_KEY="k", OLLAMA_MODEL="m", LLM_FALLBACK="ollama/n").plan()
-    kept = RunPlan.of(plan)
-    assert RunPlan.from_json(kept.to_json()).plan == plan
+    assert Kept.from_json(Kept(plan=plan).to_json()).plan == plan
+
+
+def test_a_plan_without_a_generator_says_what_that_means() -> None:
+    (note,) = models(LLM_ROLES="debugger=ollama/a").plan().notes
+    assert "No model is given to the generator" in note
 
 
 async def test_a_key_is_tested_by_listing_models() -> None:
     opened: list[Connection] = []
     assert await models(opened, GROQ_API_KEY="k").test_key("", "groq") == ("any",)
-    assert [(one.provider, one.preset) for one in opened] == [("openai", "groq")]
-    with pytest.raises(NoProvider, match="set GEMINI_API_KEY"):
+    assert [one.provider for one in opened] == ["groq"]
+    with pytest.raises(NoProvider, match="GEMINI_API_KEY"):
         await models().test_key("", "gemini")
 
 
@@ -121,7 +128,7 @@ async def test_what_a_kill_left_of_a_record_is_told_with_the_plan(tmp_path: Path
 
 
 def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
-    assert sorted(ROLES) == sorted(ROLE_NAMES)
+    assert sorted(ROLES) == sorted([GENERATOR, *(role.name for role in FORMS)])
     assert sorted(ROLES) == sorted(prompt.stem for prompt in PROMPTS.glob("*.yaml"))
 
 

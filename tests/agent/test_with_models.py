@@ -8,7 +8,7 @@ from agent.events import Notice, RunStarted, from_jsonl, to_jsonl
 from agent.intake import paste
 from agent.result import document
 from agent.session import open_session
-from llm.plan import ROLES
+from agent.settings import ROLES
 from tests.agent.claude import KEY, claude, fenced
 from tests.agent.model_runs import (
     HARD,

@@ -65,12 +65,10 @@ class Case:
         return [seen for seen in server.seen if seen.path == self.path]
 
 
-def connected(provider: str, model: str, **more: object) -> Callable[[str, Secret], Provider]:
+def connected(provider: str, model: str) -> Callable[[str, Secret], Provider]:
     """Opens a row of the table of providers on a server."""
     def opened(url: str, key: Secret) -> Provider:
-        return open_provider(
-            Connection(provider, model, key, url, stall_s=STALL_S, **more)  # type: ignore[arg-type]
-        )
+        return open_provider(Connection(provider, model, key, url, stall_s=STALL_S))
 
     return opened
 
@@ -88,7 +86,7 @@ def _claude_knows_no_such_key(server: FakeServer) -> None:
 
 def _compatible(preset: str, needs_key: bool) -> Case:
     """A server that speaks OpenAI's chat completions."""
-    opened = connected("openai", openai.MODEL, preset=preset)
+    opened = connected(preset, openai.MODEL)
 
     def hello(server: FakeServer) -> None:
         server.on("POST", openai.CHAT, openai.answers())

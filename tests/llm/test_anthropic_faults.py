@@ -27,8 +27,7 @@ from llm.errors import (
     WrongKey,
 )
 from llm.providers.anthropic import AnthropicProvider
-from llm.providers.anthropic.faults import failure
-from llm.providers.wire import Attempted
+from llm.providers.wire import Answer
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.anthropic import answers, error, fails, opening, sse
 from tests.llm.fakes.server import (
@@ -263,13 +262,13 @@ async def test_an_end_is_known_by_its_reason_whatever_comes_after_it(
     ],
 )
 def test_who_cannot_be_reached_in_time_is_down_and_not_slow(
-    cause: Exception, kind: type[CallFailed]
+    cause: Exception, kind: type[CallFailed], provider: AnthropicProvider
 ) -> None:
     """The SDK has one name for every timeout before the answer."""
     fault = APITimeoutError(httpx2.Request("POST", "http://there"))
     fault.__cause__ = cause
 
-    assert type(failure(fault, Attempted("http://there", Secret(KEY), False, None))) is kind
+    assert type(provider._fault(fault, Answer({}))) is kind
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from agent import roles
 from llm.errors import Rejected
-from llm.providers.anthropic.schema import wire_schema
+from llm.providers.anthropic import wire_schema
 
 SCHEMA: dict[str, object] = {
     "type": "object",

@@ -171,21 +171,19 @@ class Whom:
     prepared: Callable[[FakeServer, Handler], None]
 
 
-def whom(provider: str, model: str, path: str, base: str = "", preset: str = "") -> Whom:
+def whom(provider: str, model: str, path: str, base: str = "") -> Whom:
     def prepared(server: FakeServer, handler: Handler) -> None:
         if provider == "ollama":
             ollama.healthy(server, handler)
         else:
             server.on("POST", path, handler)
 
-    return Whom(Choice("critic", provider, model, "", preset), path, base, prepared)
+    return Whom(Choice("critic", provider, model, ""), path, base, prepared)
 
 
 PROVIDERS = {
     "anthropic": (whom("anthropic", anthropic.MODEL, anthropic.MESSAGES), claude_days()),
-    "openai": (
-        whom("openai", openai.MODEL, openai.CHAT, "/v1", preset="openai"), openai_days()
-    ),
+    "openai": (whom("openai", openai.MODEL, openai.CHAT, "/v1"), openai_days()),
     "ollama": (whom("ollama", ollama.MODEL, ollama.CHAT), ollama_days()),
 }
 DAYS = [
@@ -199,7 +197,7 @@ QUESTION = Request(
 
 async def asked(whom: Whom, url: str, told: list[Occurrence]) -> Reply:
     connection = Connection(
-        whom.choice.provider, whom.choice.model, Secret(KEY), url + whom.base, whom.choice.preset,
+        whom.choice.provider, whom.choice.model, Secret(KEY), url + whom.base,
         connect_s=1.0, stall_s=STALL_S,
     )
     provider = open_provider(connection)  # an SDK's import takes seconds

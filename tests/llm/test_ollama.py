@@ -27,7 +27,6 @@ from llm.errors import (
     WrongKey,
 )
 from llm.providers.ollama import OllamaProvider
-from llm.providers.ollama.provider import HEALTH_S
 from llm.types import Usage
 from tests.llm.fakes.ollama import (
     CHAT,
@@ -79,7 +78,9 @@ async def opened(server: FakeServer) -> AsyncIterator[Opened]:
     made: list[OllamaProvider] = []
 
     def opened(**more: Any) -> OllamaProvider:
-        settings = {"model": MODEL, "base_url": server.url, "stall_s": 10.0, "num_ctx": 1000} | more
+        settings = {
+            "model": MODEL, "base_url": server.url, "stall_s": 10.0, "options": {"num_ctx": 1000},
+        } | more
         made.append(OllamaProvider(Connection("ollama", **settings)))
         return made[-1]
 
@@ -166,7 +167,7 @@ async def test_the_default_address_is_loopback_whatever_the_environment_says(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://192.0.2.1:9")
     provider = OllamaProvider(Connection("ollama", MODEL))
-    assert provider._client._client.base_url == "http://127.0.0.1:11434"
+    assert provider._client._client.base_url == "http://localhost:11434"
     await provider.close()
 
 
@@ -196,7 +197,7 @@ async def test_where_it_does_not_run_it_is_told_how_to_start_it(opened: Opened) 
         fault = await fault_of(opened(base_url=url))
     assert type(fault) is ProviderDown
     assert str(fault).startswith(
-        f"Ollama at {url} is not running; start it with `ollama serve` (ConnectionError: "
+        f"ollama at {url} is not running; start it with `ollama serve` (ConnectionError: "
     )
 
 
@@ -434,8 +435,8 @@ async def test_a_model_that_loads_is_waited_for_until_the_deadline(
 async def test_a_silent_server_is_known_soon(
     server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert HEALTH_S <= 2.0
-    monkeypatch.setattr("llm.providers.ollama.provider.HEALTH_S", 0.2)
+    assert OllamaProvider.listing_s <= 2.0
+    monkeypatch.setattr(OllamaProvider, "listing_s", 0.2)
     server.on("GET", TAGS, drips(b"", 0.05))
 
     assert isinstance(await fault_of(opened(), question(deadline_s=600.0)), TimedOut)

@@ -29,8 +29,8 @@ from llm.errors import (
     UnknownModel,
     WrongKey,
 )
+from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.providers.presets import PRESETS
 from llm.types import Usage
 from tests.llm.fakes.openai import (
     CHAT,
@@ -69,6 +69,7 @@ SCHEMA = {
 STALL_S = 0.4
 """Of tests in which a server falls silent; in the others a slow machine must not pass for that."""
 Opened = Callable[..., OpenAiProvider]
+ROWS = {name: row for name, row in PROVIDERS.items() if row.like == "openai"}
 
 
 @pytest.fixture
@@ -82,10 +83,10 @@ async def opened(server: FakeServer) -> AsyncIterator[Opened]:
     """Makes providers on the server, and closes them."""
     made: list[OpenAiProvider] = []
 
-    def opened(preset: str = "openai", url: str = "", **more: Any) -> OpenAiProvider:
+    def opened(name: str = "openai", url: str = "", **more: Any) -> OpenAiProvider:
         settings = {"model": MODEL, "key": Secret(KEY), "stall_s": 10.0} | more
         made.append(OpenAiProvider(Connection(
-            "openai", preset=preset, base_url=url or f"{server.url}/v1", **settings
+            name, base_url=url or f"{server.url}/v1", **settings
         )))
         return made[-1]
 
@@ -173,29 +174,29 @@ async def test_the_default_address_is_the_presets_whatever_the_environment_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/stray")
-    for name, preset in PRESETS.items():
-        if preset.base_url:
-            provider = OpenAiProvider(Connection("openai", "m", Secret("k"), preset=name))
-            assert str(provider._client.base_url).rstrip("/") == preset.base_url.rstrip("/")
+    for name, row in ROWS.items():
+        if row.base_url:
+            provider = OpenAiProvider(Connection(name, "m", Secret("k")))
+            assert str(provider._client.base_url).rstrip("/") == row.base_url.rstrip("/")
             await provider.close()
 
 
-@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.needs_key])
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.needs_key])
 def test_a_preset_that_needs_a_key_is_not_opened_without(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(PRESETS[name].key_name, "stray-key")
-    with pytest.raises(NeedsKey, match=PRESETS[name].key_name) as caught:
-        OpenAiProvider(Connection("openai", MODEL, preset=name))
-    assert caught.value.variable == PRESETS[name].key_name
+    monkeypatch.setenv(ROWS[name].key, "stray-key")
+    with pytest.raises(NeedsKey, match=ROWS[name].key) as caught:
+        OpenAiProvider(Connection(name, MODEL))
+    assert caught.value.variable == ROWS[name].key
 
 
 @pytest.mark.parametrize(
     ("connection", "words"),
     [
-        (Connection("openai", "m", preset="nothing"), "no preset 'nothing'"),
-        (Connection("openai", "m", preset="custom"), "base URL of custom"),
-        (Connection("openai", "m", base_url="localhost:8000"), "base URL of custom"),
+        (Connection("nothing", "m"), "no provider 'nothing'"),
+        (Connection("custom", "m"), "base URL of custom"),
+        (Connection("custom", "m", base_url="localhost:8000"), "base URL of custom"),
     ],
 )
 def test_a_connection_to_nowhere_is_not_opened(connection: Connection, words: str) -> None:
@@ -206,16 +207,16 @@ def test_a_connection_to_nowhere_is_not_opened(connection: Connection, words: st
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "caf\u00e9"])
 def test_a_key_that_no_header_holds_is_wrong_and_is_not_shown(key: str) -> None:
     with pytest.raises(WrongKey) as caught:
-        OpenAiProvider(Connection("openai", MODEL, Secret(key), preset="vllm"))
+        OpenAiProvider(Connection("vllm", MODEL, Secret(key)))
     assert key not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_each_preset_is_sent_what_it_takes(
     name: str, server: FakeServer, opened: Opened
 ) -> None:
     server.on("POST", CHAT, answers())
-    preset = PRESETS[name]
+    row = ROWS[name]
 
     reply = await reply_of(
         opened(name), question(output=Json(SCHEMA), temperature=0.5, seed=7, effort="low")
@@ -224,20 +225,20 @@ async def test_each_preset_is_sent_what_it_takes(
     body = server.seen[0].json
     system = body["messages"][0]["content"]
     assert (reply.provider, reply.text, reply.finish) == (name, "hello world", "stop")
-    assert body[preset.limit] == 64
-    assert ("seed" in body) is preset.seed
-    assert ("stream_options" in body) is preset.stream_usage
+    assert body[row.limit] == 64
+    assert ("seed" in body) is row.seed
+    assert ("stream_options" in body) is row.stream_usage
     assert body["temperature"] == 0.5
     assert "reasoning_effort" not in body  # the model is none that thinks
-    assert reply.note == ("" if preset.seed else "asked without seed, which it does not take")
-    if preset.json == "schema":
+    assert reply.note == ("" if row.seed else "asked without seed, which it does not take")
+    if row.json == "schema":
         wanted = body["response_format"]["json_schema"]
         assert wanted["strict"] is True
-        assert (wanted["schema"] == SCHEMA) is preset.lengths
+        assert (wanted["schema"] == SCHEMA) is row.lengths
         assert system == "Be brief."
     else:
         assert body.get("response_format") == (
-            {"type": "json_object"} if preset.json == "object" else None
+            {"type": "json_object"} if row.json == "object" else None
         )
         assert system.startswith("Be brief.")
         assert '"maxLength": 300' in system
@@ -353,7 +354,7 @@ async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
 async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     then: Handler, server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm.providers.openai.provider.CLOSING_S", 0.2)
+    monkeypatch.setattr("llm.providers.wire.CLOSING_S", 0.2)
     server.on("POST", CHAT, answers(whole(usage=None), then=then))
 
     reply = await reply_of(opened(stall_s=30.0), question())

@@ -59,10 +59,7 @@ def opened(provider: str, server: FakeServer, *handlers: Handler) -> Provider:
     model, path, base = PROVIDERS[provider]
     ollama.healthy(server)
     server.on("POST", path, *handlers)
-    preset = "openai" if provider == "openai" else ""
-    return open_provider(
-        Connection(provider, model, Secret("sk-canary-0"), server.url + base, preset)
-    )
+    return open_provider(Connection(provider, model, Secret("sk-canary-0"), server.url + base))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -34,7 +34,7 @@ class HuggingFaceProvider:
                 raise ModuleNotFoundError(f"No module named {package!r}", name=package)
         self.model = connection.model
         self._key = connection.key
-        self._which = Which(connection.model, connection.four_bit)
+        self._which = Which(connection.model, bool(connection.option("four_bit")))
         self._host = host if host is not None else this_process()
         self._host.hold(self._which)
         self._calls: set[threading.Event] = set()
