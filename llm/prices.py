@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -14,7 +14,6 @@ from llm.types import Usage
 
 OURS = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
-_RATES = ("input", "output", "cache_read", "cache_write")
 
 
 class BadPrices(LlmError):
@@ -121,57 +120,12 @@ def read_prices(path: Path) -> Prices:
     """The table in a YAML file; raises `BadPrices`."""
     import yaml
 
+    from llm.price_file import Table
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _table(content)
+        return Table.model_validate(content).prices
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadPrices(f"The price table {path} cannot be read: {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except ValueError as error:
         raise BadPrices(f"The price table {path} cannot be used: {error}") from error
-
-
-def _table(content: object) -> Prices:
-    if not isinstance(content, dict) or not {"models"} <= content.keys() <= {
-        "read", "models", "free"
-    }:
-        raise ValueError("it has the keys `read`, `models` and `free`, and must have `models`")
-    rows = {
-        (str(provider), str(model)): tuple(
-            sorted((_price(provider, model, one) for one in listed), key=lambda row: row.since)
-        )
-        for provider, models in content["models"].items()
-        for model, listed in models.items()
-    }
-    free = content.get("free", [])
-    if not isinstance(free, list) or not all(isinstance(name, str) for name in free):
-        raise ValueError("`free` is a list of providers")
-    return Prices(rows, frozenset(free))
-
-
-def _price(provider: object, model: object, row: object) -> Price:
-    place = f"{provider}/{model}"
-    if not isinstance(row, dict) or not isinstance(row.get("from"), date):
-        raise ValueError(f"{place}: each row is a mapping with `from`, a date as 2026-11-22")
-    above = row.get("above")
-    if above is None:
-        return Price(row["from"], _rates(place, row, {"from"}))
-    if not isinstance(above, dict) or not isinstance(above.get("tokens"), int):
-        raise ValueError(f"{place}: `above` is a mapping with `tokens` and rates")
-    return Price(
-        row["from"], _rates(place, row, {"from", "above"}),
-        above["tokens"], _rates(place, above, {"tokens"}),
-    )
-
-
-def _rates(place: str, row: Mapping[object, object], beside: set[str]) -> Rates:
-    if row.keys() != {*_RATES, *beside}:
-        raise ValueError(f"{place}: a row has exactly {', '.join([*sorted(beside), *_RATES])}")
-    return Rates(*_numbers(place, [row[name] for name in _RATES]))
-
-
-def _numbers(place: str, values: Sequence[object]) -> list[float]:
-    numbers = [float(value) for value in values
-               if isinstance(value, int | float) and not isinstance(value, bool)]
-    if len(numbers) != len(values) or not all(0 <= number < _MILLION for number in numbers):
-        raise ValueError(f"{place}: rates are dollars per million tokens, 0 or more")
-    return numbers

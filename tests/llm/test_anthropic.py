@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -305,3 +306,76 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(NoProvider, match=r'pip install -e "\.\[anthropic\]"'):
         open_provider(Connection("anthropic", fake.MODEL, Secret(KEY)))
+
+
+async def test_events_that_are_not_known_are_passed_over(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    strange = [
+        {"type": "newly_made"}, fake.delta(0, "x", "newly"),
+        {"type": "content_block_start", "index": 7, "content_block": {"type": "newly_made"}},
+    ]
+    server.on("POST", fake.MESSAGES, fake.answers([*fake.opening(), *strange, *fake.whole()[-3:]]))
+
+    reply = (await collected(provider.stream(question())))[-1]
+
+    assert (reply.text, reply.finish) == ("hello world", "stop")
+
+
+async def test_an_end_is_known_by_its_reason_whatever_comes_after_it(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    ends_twice = [*fake.whole()[:-1], fake.message_delta(None)]
+    server.on("POST", fake.MESSAGES, fake.answers(ends_twice))
+
+    reply = (await collected(provider.stream(question())))[-1]
+
+    assert (reply.finish, reply.usage.estimated) == ("stop", False)
+
+
+# Schemas.
+
+BOUNDED: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "verdict": {"enum": ["test", "code"]},
+        "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
+        "why": {"anyOf": [{"type": "string", "maxLength": 300}, {"type": "null"}]},
+    },
+    "required": ["verdict", "confidence"],
+}
+
+
+def test_bounds_become_words() -> None:
+    assert wire_schema(BOUNDED) == {
+        "type": "object",
+        "properties": {
+            "verdict": {"enum": ["test", "code"]},
+            "confidence": {"type": "integer", "description": "{minimum: 0, maximum: 100}"},
+            "why": {"anyOf": [
+                {"type": "string", "description": "{maxLength: 300}"}, {"type": "null"},
+            ]},
+        },
+        "required": ["verdict", "confidence"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"verdict": "code", "confidence": 5}, {"verdict": "test", "confidence": 500, "why": None},
+        {"verdict": "no", "confidence": 1}, {"verdict": "code"}, {"verdict": "code", "why": 3}, [],
+    ],
+)
+def test_what_is_valid_is_valid_on_the_wire(answer: object) -> None:
+    def valid(schema: dict[str, object]) -> bool:
+        return bool(Draft202012Validator(schema).is_valid(answer))
+
+    assert valid(wire_schema(BOUNDED)) or not valid(BOUNDED)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "tuple"}, {"type": ["string", "null"]}])
+def test_a_schema_that_cannot_be_said_is_our_fault(schema: dict[str, object]) -> None:
+    with pytest.raises(Rejected):
+        wire_schema(schema)

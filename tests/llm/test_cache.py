@@ -198,7 +198,7 @@ async def test_an_objection_without_the_answer_is_one_as_well(opened: Opening) -
     counting = Counting("one", "two", "three", "four")
     cached = Cached(counting, opened())
     await whole(cached, asks())
-    objection = asks("why?\nYour last answer was refused: not JSON", deadline_s=7.0)
+    objection = asks("why?\nYour last answer was refused: not JSON", objects_to=asks())
     assert (await whole(cached, objection)).text == "two"
     assert (await whole(cached, asks())).text == "three"
     assert (await whole(cached, objection)).text == "four"
@@ -207,13 +207,6 @@ async def test_an_objection_without_the_answer_is_one_as_well(opened: Opening) -
 async def test_a_blank_answer_is_not_kept(opened: Opening) -> None:
     cached = Cached(Counting(" \n", "two"), opened())
     await whole(cached, asks())
-    assert (await whole(cached, asks())).text == "two"
-
-
-async def test_what_turns_out_to_be_of_no_use_can_be_forgotten(opened: Opening) -> None:
-    cached = Cached(Counting("one", "two"), opened())
-    await whole(cached, asks())
-    assert (cached.forget(asks()), cached.forget(asks())) == (True, False)
     assert (await whole(cached, asks())).text == "two"
 
 

@@ -15,7 +15,7 @@ from agent.domain import Value
 from agent.roles import ROLES, Role, schema_of
 from evaluation.measures.schemas import SCHEMAS
 from llm.errors import BadPrompt, NoProvider
-from llm.providers.huggingface.bounds import closing_room
+from llm.schemas import closing_room
 from llm.types import Json, Message, Request
 
 if TYPE_CHECKING:
