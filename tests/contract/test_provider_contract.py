@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from opentelemetry.trace import NoOpTracer
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
 from llm.cache import Answers, Cached
@@ -26,7 +27,8 @@ from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
 from llm.records import Recording
-from llm.tracing import traced
+from llm.redaction import Redactor
+from llm.tracing import Traced
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -198,7 +200,7 @@ atexit.register(shutil.rmtree, FOLDER)
 CASES += [
     _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
     _wrapped("cached", lambda inner: Cached(inner, Answers(FOLDER / "answers.db"))),
-    _wrapped("traced", traced),
+    _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
 ]
 
 
