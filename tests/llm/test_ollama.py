@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ollama import ChatResponse, ListResponse, ShowResponse
 
-from llm import Connection, Json, Message, NoProvider, Reply, Request, Secret
+from llm import Connection, Json, Message, Reply, Request, Secret
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -152,21 +152,6 @@ async def test_nothing_of_the_environment_is_sent(
 
     assert chats(server)
     assert not [seen for seen in server.seen if "authorization" in seen.headers]
-
-
-async def test_the_default_address_is_loopback_whatever_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "http://192.0.2.1:9")
-    provider = OllamaProvider(Connection("ollama", MODEL))
-    assert provider._client._client.base_url == "http://localhost:11434"
-    await provider.close()
-
-
-@pytest.mark.parametrize("url", ["localhost:11434", "http://", "ftp://host", "http://host:x"])
-def test_an_address_that_is_none_is_not_opened(url: str) -> None:
-    with pytest.raises(NoProvider, match="base URL of ollama"):
-        OllamaProvider(Connection("ollama", MODEL, base_url=url))
 
 
 async def test_its_health_is_looked_at_once_and_again_after_a_fault(
