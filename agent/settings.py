@@ -210,7 +210,9 @@ class Settings(BaseSettings):
         env = dict(os.environ if environment is None else environment)
         told = {name: text.strip() for name, text in env.items() if text.strip()}
         wanted = {name: value for name, value in given.items() if value is not None}
-        fields = _Given(cls, told)()
+        # A field is set by its variable and not by its name, of which the library would take both.
+        named = {str(field.validation_alias) for field in cls.model_fields.values()}
+        fields = _Given(cls, {name: told[name] for name in named & told.keys()})()
         for name in wanted:
             fields.pop(str(cls.model_fields[name].validation_alias), None)
         try:

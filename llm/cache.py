@@ -198,10 +198,10 @@ class Cached(Wrapped):
 
 @cache
 def code_version() -> str:
-    """A hash of this package's source."""
+    """A hash of this package's source and of its table of providers."""
     whole = sha256()
     folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted((*folder.rglob("*.py"), *folder.glob("*.toml"))):
         whole.update(path.relative_to(folder).as_posix().encode("utf-8"))
         whole.update(path.read_bytes())
     return whole.hexdigest()

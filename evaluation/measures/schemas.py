@@ -26,7 +26,7 @@ SCHEMAS: dict[str, dict[str, object]] = {
         kind={"enum": ["crash", "wrong value", "endless", "unclear"]},
         lines={"type": "array", "items": _whole(1, 400), "maxItems": 5},
         cause=_text(60),
-        other={"anyOf": [_text(20), {"type": "null"}]},
+        other=_text(20),
     ),
     "examples": _an_object(
         examples={

@@ -67,6 +67,11 @@ def test_what_is_empty_is_not_set() -> None:
     assert Settings.from_env(blank) == Settings(environment=blank)
 
 
+def test_a_setting_has_no_name_but_its_variables() -> None:
+    stray = {"provider": "mock", "ask": "1", "host_keys": "0", "drafts": "{}", "options": "{}"}
+    assert Settings.from_env(stray) == Settings(environment=stray)
+
+
 def test_nothing_is_read_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER", "anthropic")
     assert Settings().provider == Settings.from_env({}).provider == "auto"

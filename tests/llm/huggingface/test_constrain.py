@@ -102,7 +102,7 @@ def test_a_constraint_goes_back_where_proposed_tokens_were_given_up(model: Local
 
 
 def test_a_schema_without_bounds_is_refused_before_anything_is_written(model: LocalModel) -> None:
-    with pytest.raises(BadPrompt, match="needs maxLength"):
+    with pytest.raises(BadPrompt, match="no bound at the answer"):
         answer(model, {"type": "string"})
 
 
