@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -259,12 +259,6 @@ DAYS = [
     pytest.param(name, day, id=f"{name}: {what}")
     for name, side in SIDES.items() for what, day in {**common(side), **ALSO[name]}.items()
 ]
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
-    async with FakeServer() as server:
-        yield server
 
 
 def opened(name: str, server: FakeServer, *days: Handler, stall_s: float = 30.0) -> Provider:

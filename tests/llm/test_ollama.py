@@ -59,12 +59,6 @@ Opened = Callable[..., OllamaProvider]
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
-    async with FakeServer() as server:
-        yield server
-
-
-@pytest.fixture
 async def opened(server: FakeServer) -> AsyncIterator[Opened]:
     """Makes providers on the server, and closes them."""
     made: list[OllamaProvider] = []

@@ -63,12 +63,6 @@ ROWS = {name: row for name, row in PROVIDERS.items() if row.like == "openai"}
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
-    async with FakeServer() as server:
-        yield server
-
-
-@pytest.fixture
 async def opened(server: FakeServer) -> AsyncIterator[Opened]:
     """Makes providers on the server, and closes them."""
     made: list[OpenAiProvider] = []
