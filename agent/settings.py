@@ -212,7 +212,7 @@ class Settings(BaseSettings):
         wanted = {name: value for name, value in given.items() if value is not None}
         # A field is set by its variable and not by its name, of which the library would take both.
         named = {str(field.validation_alias) for field in cls.model_fields.values()}
-        fields = _Given(cls, {name: told[name] for name in named & told.keys()})()
+        fields = _EnvironmentSource(cls, {name: told[name] for name in named & told.keys()})()
         for name in wanted:
             fields.pop(str(cls.model_fields[name].validation_alias), None)
         try:
@@ -231,7 +231,7 @@ class Settings(BaseSettings):
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
 
-class _Given(EnvSettingsSource):
+class _EnvironmentSource(EnvSettingsSource):
     """Reads an environment that is handed to it."""
 
     def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str]) -> None:

@@ -93,24 +93,24 @@ def resolve(
     `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
     by_role = by_role or {}
-    homes = _Homes(keys, roles, provider, model, given or {})
-    homes.check()
+    resolver = _Resolver(keys, roles, provider, model, given or {})
+    resolver.check()
     if any(name.partition("/")[0].strip() == MOCK for name in fallbacks):
         raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
         why = f"LLM_PROVIDER=mock: {without}"
     elif provider == "auto":
-        base, why = homes.best(without)
+        base, why = resolver.auto(without)
     elif row_of(provider).small:
-        base, why = homes.shared(provider, f"LLM_PROVIDER={provider}")
+        base, why = resolver.beside_claude(provider, f"LLM_PROVIDER={provider}")
     else:
-        base, why = homes.all(provider), f"LLM_PROVIDER={provider}"
+        base, why = resolver.everywhere(provider), f"LLM_PROVIDER={provider}"
     unknown = sorted(by_role.keys() - roles.keys())
     if unknown:
         raise NoProvider(f"LLM_ROLES names {', '.join(unknown)}; the roles are {', '.join(roles)}")
     choices = tuple(
-        homes.named(role, by_role[role], f"set for this role: {by_role[role]}")
+        resolver.choice(role, by_role[role], f"set for this role: {by_role[role]}")
         if role in by_role
         else base[role] if base is not None
         else Choice(role, MOCK, "", why)
@@ -120,17 +120,17 @@ def resolve(
     if not used:
         lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
         return Plan(MOCK, why, notes=(lone,) if fallbacks else ())
-    notes = [homes.note] if base is not None and homes.note else []
+    notes = [resolver.note] if base is not None and resolver.note else []
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
                      f"{row_of(CUSTOM).key}.")
-    stand_ins = (homes.named("", name, "stands in where another cannot be reached")
+    stand_ins = (resolver.choice("", name, "stands in where another cannot be reached")
                  for name in fallbacks)
     return Plan(" + ".join(used), why, choices, tuple(stand_ins), tuple(notes))
 
 
-class _Homes:
-    """Where roles can be at home, by what is set up."""
+class _Resolver:
+    """Finds who can answer a role, by what is set up."""
 
     def __init__(
         self, keys: Mapping[str, Secret], roles: Roles, provider: str, model: str,
@@ -158,7 +158,7 @@ class _Homes:
         if self.model and self.provider in ("auto", MOCK):
             raise NoProvider(f"The model {self.model!r} needs its provider: set LLM_PROVIDER")
 
-    def best(self, without: str) -> tuple[dict[str, Choice] | None, str]:
+    def auto(self, without: str) -> tuple[dict[str, Choice] | None, str]:
         """The best of what is set up, and why."""
         small = [name for name, row in PROVIDERS.items() if row.small and self._set_up(row)]
         keyed = [name for name, row in PROVIDERS.items()
@@ -169,22 +169,22 @@ class _Homes:
             if missing(name):
                 continue
             if name in small:
-                return self.shared(name, f"auto: {name} is configured")
+                return self.beside_claude(name, f"auto: {name} is configured")
             if name in keyed:
-                return self.all(name), f"auto: there is a key for {name}"
+                return self.everywhere(name), f"auto: there is a key for {name}"
             if self._model("", name):
-                return self.all(name), f"auto: {name} is configured"
+                return self.everywhere(name), f"auto: {name} is configured"
             return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{without} ({absent})"
 
-    def shared(self, small: str, why: str) -> tuple[dict[str, Choice], str]:
+    def beside_claude(self, small: str, why: str) -> tuple[dict[str, Choice], str]:
         """A small model writes, and Claude thinks where it can be asked."""
         writes = {role for role, work in self.roles.items() if work == "write"}
         absent = "no key for Claude" if not self._has(row_of(BESIDE).key) else missing(BESIDE)
-        home = self.all(small, why)
+        home = self.everywhere(small, why)
         if not absent:
-            beside = self.all(BESIDE, "thinking roles run on Claude")
+            beside = self.everywhere(BESIDE, "thinking roles run on Claude")
             split = {role: home[role] if role in writes else beside[role] for role in self.roles}
             return split, f"{why}; Claude thinks"
         reason = f"{absent}: the same local model thinks"
@@ -197,16 +197,16 @@ class _Homes:
             role: one if role in writes else replace(one, why=reason) for role, one in home.items()
         }, f"{why}; {reason}"
 
-    def all(self, name: str, why: str = "") -> dict[str, Choice]:
+    def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:
         """Every role at one provider."""
         wanted = self.model if self.provider == name else ""
         target = f"{name}/{wanted}" if wanted else name
         return {
-            role: self.named(role, target, why or f"every role runs on {name}")
+            role: self.choice(role, target, why or f"every role runs on {name}")
             for role in self.roles
         }
 
-    def named(self, role: str, target: str, why: str) -> Choice:
+    def choice(self, role: str, target: str, why: str) -> Choice:
         """A choice from `provider` or `provider/model`."""
         name, _, model = target.strip().partition("/")
         if name == MOCK:

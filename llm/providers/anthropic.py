@@ -48,8 +48,8 @@ from llm.providers.wire import (
     AWAY,
     BY_STATUS,
     Answer,
+    ErrorReply,
     HttpProvider,
-    Said,
     kind_by_status,
     on_this_machine,
     retry_after_s,
@@ -177,17 +177,17 @@ class AnthropicProvider(HttpProvider):
                 started=True,
             )
 
-    def said(self, error: BaseException) -> Said | None:
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
         if not isinstance(error, APIStatusError):
             return None
         code = error.error_code or ""
-        return Said(
+        return ErrorReply(
             error.status_code, str(error.api_message or error.body or ""),
             (" ".join(filter(None, (error.type, error.request_id))), error.type or "", code),
             retry_after_s(error.response.headers),
         )
 
-    def kind(self, said: Said) -> type[CallFailed]:
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
         """An `error` event amid a stream has the status of the stream, 200: there only its type
         tells. In an answer's own status the number says more than the type, save for 400, 404 and
         the 500s."""

@@ -31,9 +31,9 @@ from llm.providers.wire import (
     LOADING_S,
     NEXT_STEP,
     Answer,
+    ErrorReply,
     HttpProvider,
     Pieces,
-    Said,
     kind_by_status,
     on_this_machine,
     sent_texts,
@@ -132,15 +132,15 @@ class OllamaProvider(HttpProvider):
                 "larger num_ctx", started=True, usage=usage,
             )
 
-    def said(self, error: BaseException) -> Said | None:
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
         """Its errors are a status and a sentence; in a stream that has begun the SDK gives the
         status -1, and only the sentence tells."""
         self._checked = False  # the next call looks anew
         if not isinstance(error, ResponseError):
             return None
-        return Said(error.status_code, str(error.error))
+        return ErrorReply(error.status_code, str(error.error))
 
-    def kind(self, said: Said) -> type[CallFailed]:
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
         if TOO_LONG.search(said.words) and said.status < 500:
             return ContextOverflow
         if NO_MODEL.search(said.words) and said.status in (-1, 400, 404):
@@ -185,7 +185,7 @@ class OllamaProvider(HttpProvider):
                 f"{self.place} does not have {self.model!r}: run `ollama pull {self.model}`"
                 + (f", or choose one of {', '.join(there[:8])}" if there else "")
             )
-        shown = await self.aside(self._client.show(self.model))
+        shown = await self.unbilled(self._client.show(self.model))
         for name, value in (shown.modelinfo or {}).items():
             if name.endswith(".context_length") and isinstance(value, int) and value > 0:
                 self.window = min(int(self.connection.option("num_ctx")), value)

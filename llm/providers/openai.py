@@ -37,8 +37,8 @@ from llm.providers.wire import (
     BY_STATUS,
     NEXT_STEP,
     Answer,
+    ErrorReply,
     HttpProvider,
-    Said,
     kind_by_status,
     on_this_machine,
     retry_after_s,
@@ -128,7 +128,7 @@ class OpenAiProvider(HttpProvider):
             answer.end = sayable(str(getattr(choice, "finish_reason", None) or answer.end))
         return text
 
-    def said(self, error: BaseException) -> Said | None:
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
         if not isinstance(error, openai.APIError) or isinstance(error, openai.APIConnectionError):
             return None
         status, wait_s = 0, None  # told within a stream, if it has no status of its own
@@ -138,9 +138,9 @@ class OpenAiProvider(HttpProvider):
         words = body.get("message") if isinstance(body, dict) else body
         code, kind = str(error.code or ""), str(error.type or "")
         names = tuple(filter(None, (kind, code)))
-        return Said(status, str(words or error.message), names, wait_s)
+        return ErrorReply(status, str(words or error.message), names, wait_s)
 
-    def kind(self, said: Said) -> type[CallFailed]:
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
         """Servers agree on the shape of an error and on little else: some say with a status what
         others say with a code or in words alone, and in a stream that has begun there is no status
         at all. So all of it is looked at, the most telling first.

@@ -45,7 +45,7 @@ LOADING_S = 300.0
 deadline is another bound."""
 CLOSING_S = 3.0
 """The longest wait for what comes behind an answer's end, as its count of tokens."""
-TOLD = 300
+MOST_SHOWN = 300
 """Characters of a provider's own words that reach a message."""
 
 BY_STATUS: dict[int, type[CallFailed]] = {
@@ -71,7 +71,7 @@ AWAY = "cannot be reached"
 
 
 @dataclass(frozen=True)
-class Attempted:
+class FailedCall:
     """A call that failed: by whom, and how far it had come."""
 
     place: str
@@ -80,7 +80,7 @@ class Attempted:
     """The head of an answer had come: whatever came of it may be paid for."""
     usage: Usage | None
 
-    def refused(
+    def server_error(
         self, kind: type[CallFailed], what: str, *, step: str = "",
         retry_after_s: float | None = None,
     ) -> CallFailed:
@@ -92,7 +92,7 @@ class Attempted:
             )
         return kind(message, started=self.started, usage=self.usage)
 
-    def broken(
+    def transport_error(
         self, fault: BaseException, *, unreachable: Faults, silent: Faults, away: str = AWAY
     ) -> CallFailed:
         """The error for a fault of the transport, by what the SDK's exceptions for it are; `away`
@@ -114,7 +114,7 @@ class Attempted:
 
 
 @dataclass(frozen=True)
-class Said:
+class ErrorReply:
     """An error as a server told it."""
 
     status: int
@@ -169,7 +169,7 @@ class Answer:
     """They are paid for, and are no text."""
     first_s: float | None = None
 
-    def hear(self, text: str) -> str:
+    def add(self, text: str) -> str:
         """Takes a piece of the answer's text in."""
         text = sayable(text)
         self.started = True
@@ -243,11 +243,11 @@ class HttpProvider(ABC):
         """The text that a piece of the stream adds; all else that it tells goes to the answer."""
 
     @abstractmethod
-    def said(self, error: BaseException) -> Said | None:
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
         """What the server said by an exception; `None` for a fault of the transport."""
 
     @abstractmethod
-    def kind(self, said: Said) -> type[CallFailed]:
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
         """What the server means by that."""
 
     @abstractmethod
@@ -271,7 +271,7 @@ class HttpProvider(ABC):
                         piece = await self.next_of(pieces, answer)
                     if piece is None:
                         break
-                    if text := self._heard(piece, answer):
+                    if text := self._text_of(piece, answer):
                         yield text
         except self._faults as error:
             if not answer.end:
@@ -288,18 +288,18 @@ class HttpProvider(ABC):
             wall_s=time.perf_counter() - answer.begun, first_s=answer.first_s,
         )
 
-    def _heard(self, piece: Any, answer: Answer) -> str:
+    def _text_of(self, piece: Any, answer: Answer) -> str:
         """The text that a piece adds. SDKs make their types of whatever comes, so that one of the
         wrong form is found out here."""
         try:
-            return answer.hear(self.read(piece, answer))
+            return answer.add(self.read(piece, answer))
         except (AttributeError, TypeError) as error:
             raise Unreadable(f"a piece of the wrong form: {error}") from None
 
     async def models(self) -> tuple[str, ...]:
-        return await self.aside(self.listed())
+        return await self.unbilled(self.listed())
 
-    async def aside(self, answer: Awaitable[T]) -> T:
+    async def unbilled(self, answer: Awaitable[T]) -> T:
         """The answer to a question that spends nothing."""
         try:
             async with asyncio.timeout(self.listing_s):
@@ -350,16 +350,16 @@ class HttpProvider(ABC):
     def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
         """Our own error for one of the SDK or its transport."""
         usage = answer.usage(sent) if answer.started else None
-        call = Attempted(self.place, self.key, answer.accepted, usage)
-        said = self.said(error)
+        call = FailedCall(self.place, self.key, answer.accepted, usage)
+        said = self.error_reply(error)
         if said is None:
             cause = error.__cause__ if isinstance(error, self.wrapping) else None
-            return call.broken(
+            return call.transport_error(
                 cause or error,
                 unreachable=self.unreachable, silent=(*self.silent, TimeoutError), away=self.away,
             )
         kind = self.kind(said)
-        return call.refused(
+        return call.server_error(
             kind, said.line, step=self.steps.get(kind, ""), retry_after_s=said.retry_after_s
         )
 
@@ -442,7 +442,7 @@ def scrubbed(text: str, key: Secret) -> str:
     if key:
         text = text.replace(key.reveal(), MARK)
     line = " ".join(sayable(text).split())
-    return line if len(line) <= TOLD else f"{line[:TOLD]}…"
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -29,9 +29,9 @@ from llm.errors import (
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
     BY_STATUS,
+    MOST_SHOWN,
     NEXT_STEP,
-    TOLD,
-    Attempted,
+    FailedCall,
     HttpProvider,
     place,
     retry_after_s,
@@ -69,8 +69,8 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     key = Secret("sk-1")
 
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
-    assert scrubbed("x" * 5_000, key) == "x" * TOLD + "…"
-    assert scrubbed("x" * (TOLD - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
+    assert scrubbed("x" * 5_000, key) == "x" * MOST_SHOWN + "…"
+    assert scrubbed("x" * (MOST_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
     other = "gsk_" + "a1" * 10
     assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"
@@ -84,10 +84,10 @@ def test_an_address_is_told_without_its_secrets() -> None:
 @pytest.mark.parametrize("started", [False, True])
 def test_what_a_broken_transport_means_depends_on_how_far_the_call_had_come(started: bool) -> None:
     usage = Usage(5, 1) if started else None
-    call = Attempted("http://there", Secret("sk-1"), started, usage)
+    call = FailedCall("http://there", Secret("sk-1"), started, usage)
 
     faults = [
-        call.broken(fault, unreachable=(ConnectionError,), silent=(TimeoutError,))
+        call.transport_error(fault, unreachable=(ConnectionError,), silent=(TimeoutError,))
         for fault in (ConnectionError("no sk-1"), TimeoutError(), ValueError("odd"))
     ]
 
