@@ -16,19 +16,13 @@ from llm.ask import whole
 from llm.cache import Answers, BadCache, Cached, code_version
 from llm.errors import ProviderDown
 from llm.types import Finish
-from tests.llm.scripted import ask_any
+from tests.llm.scripted import Double, ask_any
 
 SCHEMA = {"type": "object", "required": ["a"]}
 
 
-class Counting:
+class Counting(Double):
     """Answers from a list, and counts how often it is asked."""
-
-    name = "counting"
-    model = "small"
-    exact = False
-    window = None
-    thinks = False
 
     def __init__(self, *answers: str, finish: Finish = "stop") -> None:
         self.answers = list(answers)
@@ -44,15 +38,6 @@ class Counting:
         yield Reply(
             text, self.finish, self.name, self.model, Usage(10, 5), "", 0.5, 2.0, 1.0
         )
-
-    async def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 class Clock:
