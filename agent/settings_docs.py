@@ -11,16 +11,15 @@ import textwrap
 from pathlib import Path
 
 from agent.models import key_names
-from agent.settings import Variable, provider_settings, table
+from agent.settings import provider_settings, table
 from llm.provider import PROVIDERS
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 97
 
-PAGE = Variable(
-    "GRADIO_SERVER_NAME`, `PORT", None, "127.0.0.1`, `7860",
-    "where `app.py` serves; `0.0.0.0` lets other machines in, and makes the page public (see "
-    "`SANDBOX_ALLOW_WEAK`)",
+PAGE = (
+    "| `GRADIO_SERVER_NAME`, `PORT` | `127.0.0.1`, `7860` | where `app.py` serves; `0.0.0.0` lets "
+    "other machines in, and makes the page public (see `SANDBOX_ALLOW_WEAK`) |"
 )
 """Read by `app.py`, and no setting of a session."""
 
@@ -46,14 +45,10 @@ def settings_table() -> str:
     rows = ["| variable | default | what it does |", "|---|---|---|"]
     for one in table():
         if one.name == "HEAL_DATA_DIR":
-            rows.append(_row(PAGE))
-        rows.append(_row(one))
+            rows.append(PAGE)
+        default = one.shown if " " in one.shown else one.shown and f"`{one.shown}`"
+        rows.append(f"| `{one.name}` | {default or 'none'} | {one.about} |")
     return "\n".join(rows)
-
-
-def _row(one: Variable) -> str:
-    words = one.shown and (one.shown if " " in one.shown and one is not PAGE else f"`{one.shown}`")
-    return f"| `{one.name}` | {words or 'none'} | {one.about} |"
 
 
 def providers_table() -> str:
@@ -62,8 +57,6 @@ def providers_table() -> str:
     for name, row in PROVIDERS.items():
         first = row.like in ("", name)
         needs = [f'`pip install -e ".[{row.extra}]"`' if first else "the same", row.needs]
-        if row.needs.startswith("`OPENAI"):
-            needs = [f"{needs[0]}, and {row.needs}"]
         key = f"`{row.key}` {row.key_when}".strip() if row.key else "none"
         model = str(row.default("model")) or f"none: set `{row.settings['model'].variable}`"
         if fast := row.default("fast_model"):
@@ -80,11 +73,10 @@ def example() -> str:
         for option, setting in row.settings.items() if option in ("model", "base_url")
     }
     options = {one.variable for one in provider_settings()}
+    first = next(one.name for one in table() if one.name in options)
     parts = [HEAD]
-    keyed = False
     for one in table():
-        if one.name in options and not keyed:
-            keyed = True
+        if one.name == first:
             parts.append(_keys())
         value = one.shown if " " not in one.shown else ""
         comment = "# " if one.name in local else ""
