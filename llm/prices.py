@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from llm.errors import LlmError
 from llm.provider import MOCK, PROVIDERS
@@ -15,19 +17,22 @@ from llm.types import Usage
 OURS = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
 
+Dollars = Annotated[float, Field(ge=0, lt=_MILLION, allow_inf_nan=False)]
+
 
 class BadPrices(LlmError):
     """A price table cannot be used; the message says where and why."""
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(BaseModel):
     """Dollars per million tokens."""
 
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars
+    cache_write: Dollars
 
     def dollars(self, usage: Usage) -> float:
         """What the tokens cost at these rates."""
@@ -42,46 +47,53 @@ class Rates:
         return max(self.input, self.cache_read, self.cache_write)
 
 
-NOTHING = Rates(0.0, 0.0, 0.0, 0.0)
+class LongRates(Rates):
+    """The rates of a question that is longer than so many tokens."""
+
+    tokens: int
 
 
-@dataclass(frozen=True)
-class Price:
-    """A model's rates from a day on, and those of questions longer than a limit."""
+class Price(Rates):
+    """A model's rates from a day on."""
 
-    since: date
-    rates: Rates
-    long_above: int | None = None
-    """Tokens of a question above which `long` holds for all of the call."""
-    long: Rates = NOTHING
+    since: date = Field(alias="from")
+    above: LongRates | None = None
 
     def at(self, question: int) -> Rates:
-        """The rates for a question of so many tokens."""
-        if self.long_above is not None and question > self.long_above:
-            return self.long
-        return self.rates
+        """The rates for a question of so many tokens, which hold for all of its call."""
+        return self.above if self.above is not None and question > self.above.tokens else self
 
 
-@dataclass(frozen=True)
-class Prices:
-    """A price table."""
+NOTHING = Price.model_validate(
+    {"from": date.min, "input": 0, "output": 0, "cache_read": 0, "cache_write": 0}
+)
 
-    rows: Mapping[tuple[str, str], tuple[Price, ...]]
-    """By provider (or preset) and model, the oldest first."""
-    free: frozenset[str]
+
+class Prices(BaseModel):
+    """A price table, as it stands in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read: date | None = None
+    """The day on which its figures were read."""
+    models: Mapping[str, Mapping[str, tuple[Price, ...]]]
+    """By provider and model."""
+    free: frozenset[str] = frozenset()
+    """Providers that cost nothing, beside those whose rows say so."""
 
     def price(self, provider: str, model: str, today: date) -> Price | None:
         """What holds today; `None` is unknown, which is not free. A model's name may end in its
         date, as `claude-haiku-4-5-20251001` does."""
         row = PROVIDERS.get(provider)
         if provider in self.free or provider == MOCK or (row is not None and row.free):
-            return Price(date.min, NOTHING)
+            return NOTHING
         stem = model
         head, _, tail = model.rpartition("-")
         if head and tail.isdecimal() and len(tail) == 8:
             stem = head
-        known = self.rows.get((provider, model)) or self.rows.get((provider, stem)) or ()
-        return next((row for row in reversed(known) if row.since <= today), None)
+        listed = self.models.get(provider, {})
+        known = [one for one in listed.get(model) or listed.get(stem) or () if one.since <= today]
+        return max(known, key=lambda one: one.since, default=None)
 
     def cost(self, provider: str, model: str, usage: Usage, today: date) -> float | None:
         """Dollars of a call; `None` is unknown."""
@@ -102,7 +114,11 @@ class Prices:
 
     def before(self, other: Prices) -> Prices:
         """This table, and the other for what it does not list."""
-        return Prices({**other.rows, **self.rows}, self.free | other.free)
+        models = {
+            name: {**other.models.get(name, {}), **self.models.get(name, {})}
+            for name in {**other.models, **self.models}
+        }
+        return self.model_copy(update={"models": models, "free": self.free | other.free})
 
 
 @cache
@@ -120,12 +136,9 @@ def read_prices(path: Path) -> Prices:
     """The table in a YAML file; raises `BadPrices`."""
     import yaml
 
-    from llm.price_file import Table
-
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Table.model_validate(content).prices
+        return Prices.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadPrices(f"The price table {path} cannot be read: {error}") from error
-    except ValueError as error:
+    except ValidationError as error:
         raise BadPrices(f"The price table {path} cannot be used: {error}") from error

@@ -24,15 +24,15 @@ from llm.errors import (
     WrongKey,
 )
 from llm.plan import Choice, Plan
-from llm.prices import Price, Prices, Rates
+from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
 from llm.room import THINKING, TURN
 from llm.router import Breaker, Router
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
-PRICES = Prices(
-    {("scripted", "m"): (Price(date(2026, 1, 1), Rates(1.0, 10.0, 0.1, 2.0)),)}, frozenset({"free"})
-)
+PRICES = Prices.model_validate({"free": ["free"], "models": {"scripted": {"m": [{
+    "from": date(2026, 1, 1), "input": 1, "output": 10, "cache_read": 0.1, "cache_write": 2,
+}]}}})
 QUESTION = len("system") + len("user") + 2 * TURN
 SOON = replace(REQUEST, deadline_s=5.0)
 

@@ -25,7 +25,7 @@ PROVIDERS = {
     "openai": (openai.MODEL, openai.CHAT, "/v1"),
     "ollama": (ollama.MODEL, ollama.CHAT, ""),
 }
-RATES = Rates(2.0, 10.0, 0.2, 2.5)
+RATES = Rates(input=2, output=10, cache_read=0.2, cache_write=2.5)
 ABSURD: list[Any] = [-5, -10**9, 10**400, 1.5, float("nan"), "many", True, [1], {}, None, 0]
 
 
