@@ -107,8 +107,8 @@ class Settings(BaseSettings):
     options: Mapping[str, Option] = Field(default_factory=dict)
     """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
     budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
-    budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens")
-    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls")
+    budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
+    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models a run may make")
     role_budgets: Annotated[Mapping[str, Caps], NoDecode, BeforeValidator(_role_caps)] = _set(
         "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
         "generator.seconds=90`",
