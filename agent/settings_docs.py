@@ -26,6 +26,7 @@ PAGE = (
 HEAD = """\
 # Copy to .env. It is read at start from the working directory; the real environment wins.
 # Everything is optional: with nothing set, memory and search repair without a model.
+# A line that stands as a comment changes who answers by being set, or is secret.
 # Written by `python -m agent.settings_docs` from the table in agent/settings.py.
 """
 ELSEWHERE = """
@@ -94,7 +95,8 @@ def _remark(about: str) -> str:
     """Markdown as a comment."""
     plain = re.sub(r"\[([^]]*)\]\(#[^)]*\)", r"\1 in README.md", about)
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", plain).replace("`", "")
-    plain = f"{plain[0].upper()}{plain[1:]}."
+    first = plain[0] if about.startswith("`") else plain[0].upper()
+    plain = f"{first}{plain[1:]}."
     return "\n".join(f"# {line}" for line in textwrap.wrap(plain, WIDTH))
 
 
