@@ -277,7 +277,6 @@ class Variable:
     """A row of the table of settings."""
 
     name: str
-    default: object
     shown: str
     """The default, as an environment would say it; empty where nothing is set."""
     about: str
@@ -298,15 +297,13 @@ def table() -> tuple[Variable, ...]:
     for name, field in Settings.model_fields.items():
         if name == "options":
             found += [
-                Variable(one.variable, one.default, _shown(one.default), one.about)
+                Variable(one.variable, _shown(one.default), one.about)
                 for one in provider_settings()
             ]
         elif field.description:
             extra = field.json_schema_extra
             shown = str(extra["shown"]) if isinstance(extra, dict) else _shown(field.default)
-            found.append(
-                Variable(str(field.validation_alias), field.default, shown, field.description)
-            )
+            found.append(Variable(str(field.validation_alias), shown, field.description))
     return tuple(found)
 
 
