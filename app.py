@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -52,7 +51,7 @@ def address() -> tuple[str, int]:
 def served(settings: Settings, *, public: bool) -> Settings:
     """The settings of a page: on one that others can reach the host's own keys serve no visitor,
     unless ALLOW_HOST_KEYS says so."""
-    return replace(settings, host_keys=settings.allow_host_keys or not public)
+    return settings.model_copy(update={"host_keys": settings.allow_host_keys or not public})
 
 
 def main() -> int:

@@ -123,7 +123,7 @@ def run(
         drafts=by_words(read_drafts()) if inputs.words else None,
     )
     if settings.ask and not _attended(face):
-        settings = replace(settings, ask=False)
+        settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
     async def begin(session: Session) -> str:

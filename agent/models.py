@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from agent.domain import Value
-from agent.settings import Settings
+from agent.settings import GENERATOR, ROLES, Settings
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
 from llm.cache import Answers, Cached
 from llm.errors import NeedsKey
-from llm.plan import ROLES, Choice, Wishes, connection
+from llm.plan import Choice, connection
 from llm.prices import Prices, prices_with
-from llm.provider import PROVIDERS
-from llm.providers.presets import PRESETS
+from llm.provider import PROVIDERS, row_of
 from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
@@ -29,18 +28,17 @@ from llm.tracing import traced
 
 OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
-
-KEY_NAMES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (
-    *(row.key_name for row in PROVIDERS.values()),
-    *(row.key_name for row in PRESETS.values()),
-))))
-"""The variables that hold keys of models."""
-
+WITHOUT_MODEL = "no model: memory and search only"
 MOST_VISITORS = 200
 """Visitors whose keys are kept; the one who gave theirs longest ago is forgotten first. Every text
 that is logged is searched for all of them."""
 LONGEST_KEY = 1_000
 MOST_BREAKERS = 4_000
+
+
+def key_names() -> tuple[str, ...]:
+    """The variables that hold keys of models."""
+    return tuple(dict.fromkeys(row.key for row in PROVIDERS.values() if row.key))
 
 
 def replayed(path: Path) -> Plan:
@@ -50,58 +48,18 @@ def replayed(path: Path) -> Plan:
         raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
     why = f"HEAL_REPLAY: answered from the record {path.name}"
     anyone = next(iter(by_role.values()))
-    choices = [_chosen(role, by_role.get(role, anyone)[0], why) for role in ROLES]
+    choices = tuple(Choice(role, *by_role.get(role, anyone)[0], why) for role in ROLES)
     others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
-    used = dict.fromkeys(choice.label for choice in choices)
+    used = dict.fromkeys(choice.provider for choice in choices)
     return Plan(
-        " + ".join(used), why, tuple(choices), tuple(_chosen("", whom, why) for whom in others),
+        " + ".join(used), why, choices, tuple(Choice("", *whom, why) for whom in others),
         (f"HEAL_REPLAY: {notice}.",) if notice else (),
     )
-
-
-def _chosen(role: str, whom: tuple[str, str], why: str) -> Choice:
-    label, model = whom
-    preset = label if label in PRESETS else ""
-    return Choice(role, "openai" if preset else label, model, why, preset)
 
 
 def visitor_of(word: str) -> str:
     """Who is meant by a browser's random word; the owner has none."""
     return hashlib.sha256(word.encode()).hexdigest()[:32] if word else OWNER
-
-
-class ChosenModel(Value):
-    """A choice of a plan, as a run keeps it."""
-
-    role: str
-    provider: str
-    model: str
-    why: str
-    preset: str = ""
-
-
-class RunPlan(Value):
-    """The plan of one run: it stays the same when the run is taken up by another process."""
-
-    provider: str
-    why: str
-    choices: tuple[ChosenModel, ...] = ()
-    fallbacks: tuple[ChosenModel, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, plan: Plan) -> RunPlan:
-        """The plan to be kept."""
-        return cls.model_validate(asdict(plan))
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that was kept."""
-        return Plan(
-            self.provider, self.why,
-            tuple(Choice(**one.model_dump()) for one in self.choices),
-            tuple(Choice(**one.model_dump()) for one in self.fallbacks), self.notes,
-        )
 
 
 @runtime_checkable
@@ -136,7 +94,7 @@ class Models:
         self._most_visitors = most_visitors
         self._host = {
             name: Secret(settings.environment[name])
-            for name in KEY_NAMES if settings.environment.get(name, "").strip()
+            for name in key_names() if settings.environment.get(name, "").strip()
         }
         self._answers = answers
         self._given: dict[str, dict[str, Secret]] = {}
@@ -154,8 +112,8 @@ class Models:
 
         Raises `BadKey`, which never has the key in it.
         """
-        if variable not in KEY_NAMES:
-            raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(KEY_NAMES)}")
+        if variable not in key_names():
+            raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(key_names())}")
         secret = Secret(key)
         if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
                        or " " in secret.reveal() or len(secret.reveal()) > LONGEST_KEY):
@@ -191,22 +149,37 @@ class Models:
 
     # Plans.
 
-    def wishes(self, provider: str | None = None, roles: Mapping[str, str] | None = None,
-               model: str | None = None) -> Wishes:
-        """What is set, with what one run or one visitor wants otherwise."""
-        ours = self.settings.wishes
-        return replace(
-            ours, provider=provider or ours.provider,
-            model=(ours.model if provider in (None, "", ours.provider) else "")
-            if model is None else model,
-            roles={**ours.roles, **(roles or {})},
-        )
-
-    def plan(self, visitor: str = OWNER, wishes: Wishes | None = None) -> Plan:
-        """Who would answer; raises `NoProvider`, and `NeedsKey` where a key is what is missing."""
+    def plan(
+        self, visitor: str = OWNER, provider: str | None = None,
+        roles: Mapping[str, str] | None = None, model: str | None = None,
+    ) -> Plan:
+        """Who would answer: what is set, with what one run or one visitor wants otherwise. Raises
+        `NoProvider`, and `NeedsKey` where a key is what is missing."""
         if self._replayed is not None:
             return self._replayed
-        return resolve(wishes or self.settings.wishes, self.keys(visitor))
+        ours = self.settings
+        if model is None:  # ours is the model of our own provider
+            model = ours.model if provider in (None, "", ours.provider) else ""
+        plan = resolve(
+            self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
+            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks, given=ours.options,
+            without=WITHOUT_MODEL,
+        )
+        if plan.has_model and plan.of(GENERATOR) is None:
+            note = ("No model is given to the generator, so none writes a repair, and the other "
+                    "roles are not asked about code that is brought.")
+            plan = replace(plan, notes=(*plan.notes, note))
+        return plan
+
+    def lacks(self, plan: Plan, visitor: str) -> str:
+        """Which key of a plan is not at hand, in words; empty where none lacks."""
+        try:
+            for choice in plan.choices:
+                if choice.asks and self._replayed is None:
+                    self._connection(choice, visitor)
+        except NeedsKey as error:
+            return str(error)
+        return ""
 
     # Providers.
 
@@ -215,11 +188,11 @@ class Models:
         without its key."""
         redactor = self.redactor()
         if self.settings.replay is not None:
-            return Replaying(self.settings.replay, choice.label, choice.model, redactor)
-        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
-        # A model that thinks takes no temperature, nor does Claude: none of them surely gives the
-        # same answer again.
-        samples = provider.thinks or choice.provider == "anthropic"
+            return Replaying(self.settings.replay, choice.provider, choice.model, redactor)
+        provider = self._open(self._connection(choice, visitor))
+        # A model that thinks takes no temperature, and some take none at all: they may answer
+        # otherwise each time.
+        samples = provider.thinks or row_of(choice.provider).temperature == "never"
         if self._answers is not None and (self.settings.cache == "all" or not samples):
             provider = Cached(
                 provider, self._answers, everything=self.settings.cache == "all",
@@ -237,63 +210,50 @@ class Models:
             del self._breakers[next(iter(self._breakers))]
         return self._breakers.setdefault(whose, Breaker())
 
-    async def test(self, choice: Choice, visitor: str = OWNER) -> tuple[str, ...]:
-        """The models that a provider lists, which shows that it is there and that the key is
-        good; spends nothing. Raises an `LlmError`."""
-        provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
-        try:
-            return await provider.models()
-        finally:
-            await provider.close()
-
     async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
-        """As `test`, for a provider by its name, whatever the plan is."""
-        ours = self.settings.wishes
-        wishes = replace(
-            ours, provider=name, model="", roles={}, fallbacks=(),
-            openai_model=ours.openai_model or "any",
-        )
-        return await self.test(resolve(wishes, self.keys(visitor)).choices[0], visitor)
+        """The models that a provider lists, whatever the plan is, which shows that it is there and
+        that the key is good; spends nothing. Raises an `LlmError`."""
+        choice = Choice("", name, str(row_of(name).default("model")) or "any", "tested")
+        async with self._opened(choice, visitor) as provider:
+            return await provider.models()
 
     async def doing(self, plan: Plan, visitor: str) -> tuple[str, ...]:
         """How the models of a plan that run in this process are doing, for people; loads none."""
-        if self.settings.replay is not None:
-            return ()
-        here = {one.model: one for one in plan.choices if one.provider == "huggingface"}
         found = []
-        for choice in here.values():
+        for choice in self._in_process(plan):
             try:
-                provider = self._open(connection(choice, self.settings.wishes, self.keys(visitor)))
+                async with self._opened(choice, visitor) as provider:
+                    if isinstance(provider, Described):
+                        found.append(str(provider.describe()))
             except NoProvider as error:
                 found.append(str(error))
-                continue
-            try:
-                if isinstance(provider, Described):
-                    found.append(str(provider.describe()))
-            finally:
-                await provider.close()
         return tuple(found)
 
     async def warm(self) -> None:
         """Begins to load the model in this process that the settings name, so that the first to
         ask need not wait for it; what is wrong with it, its first call says."""
-        plan = self.plan()
-        for choice in plan.choices:
-            if choice.provider == "huggingface" and self.settings.replay is None:
-                wanted = connection(choice, self.settings.wishes, self.keys(OWNER))
-                provider = await asyncio.to_thread(self._open, wanted)
-                if isinstance(provider, Described):
-                    provider.warm()
-                return
+        for choice in self._in_process(self.plan())[:1]:
+            # Never closed: the model is kept for those who ask.
+            provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
+            if isinstance(provider, Described):
+                provider.warm()
 
-    def lacks(self, plan: Plan, visitor: str) -> str:
-        """Which key of a plan is not at hand, in words; empty where none lacks."""
-        if self.settings.replay is not None:
-            return ""
+    def _in_process(self, plan: Plan) -> list[Choice]:
+        """The choices of models that run in this process, each model once."""
+        if self._replayed is not None:
+            return []
+        return list({
+            one.words: one for one in plan.choices if one.asks and row_of(one.provider).in_process
+        }.values())
+
+    def _connection(self, choice: Choice, visitor: str) -> Connection:
+        return connection(choice, self.settings.options, self.keys(visitor))
+
+    @asynccontextmanager
+    async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
+        """A provider by itself, without cache, record or trace."""
+        provider = self._open(self._connection(choice, visitor))
         try:
-            for choice in plan.choices:
-                if choice.provider != "mock":
-                    connection(choice, self.settings.wishes, self.keys(visitor))
-        except NeedsKey as error:
-            return str(error)
-        return ""
+            yield provider
+        finally:
+            await provider.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.commands import Face, OpenSession, Who
@@ -41,7 +41,7 @@ def plan(opener: OpenSession, who: Who, face: Face, *, test: bool = False) -> in
     """Shows who would answer, and what holds code back; tests the keys where that is wanted."""
     settings = who.settings()
     folder, warning = data_folder(settings)
-    settings = replace(settings, data_dir=folder)
+    settings = settings.model_copy(update={"data_dir": folder})
 
     async def look() -> Look:
         async with opener(settings) as session:
@@ -71,7 +71,7 @@ async def _reached(
     told: dict[str, str] = {}
     good = True
     for choice in {one.words: one for one in (*found.choices, *found.fallbacks)}.values():
-        if choice.provider == "mock":
+        if not choice.asks:
             continue
         try:
             provider = session.models.provider(choice, OWNER)
@@ -115,7 +115,7 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
 
 
 def _price_words(choice: Choice, seen: Look) -> str:
-    if choice.provider == "mock":
+    if not choice.asks:
         return f"no model: {choice.why}"
     return f"{choice.words}, {dollars(seen.most_usd[choice.role])}: {choice.why}"
 
@@ -125,7 +125,7 @@ def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict
     return {
         "provider": found.provider, "why": found.why,
         "roles": [
-            {"role": one.role, "provider": one.label, "model": one.model, "why": one.why,
+            {"role": one.role, "provider": one.provider, "model": one.model, "why": one.why,
              "most_usd": seen.most_usd.get(one.role)}
             for one in found.choices
         ],

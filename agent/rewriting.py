@@ -8,11 +8,12 @@ from agent.domain import Report, Solution, TestCase
 from agent.events import ModelCalled, Notice, Recalled
 from agent.intake import untouched
 from agent.repair.answers import blindness
-from agent.roles import GENERATOR, ask_for_code, ask_for_edits, share_of_an_answer
+from agent.roles import ask_for_code, ask_for_edits, share_of_an_answer
+from agent.settings import GENERATOR
 from agent.wording import repair_question
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
-from llm.provider import PROVIDERS
+from llm.provider import row_of
 
 MOST_TRIES = 3
 """Answers of the generator in one iteration."""
@@ -89,7 +90,7 @@ async def _repaired(attempt: Attempt, ctx: Context, tried: list[str]) -> str:
         return await ask_for_code(ctx, "repair", question)
     share = await share_of_an_answer(ctx, attempt.solution.text)
     # A small model copies a program more surely than it quotes the lines to change.
-    small = PROVIDERS[choice.provider].local
+    small = row_of(choice.provider).small
     if share <= (MOST_WHOLE if small else MOST_REWRITTEN):
         return await ask_for_code(ctx, "repair", question)
     if small:

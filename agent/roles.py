@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from agent.context import Context
 from agent.domain import Category, Diagnosis, Value
 from agent.events import Notice
+from agent.settings import GENERATOR
 from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
 from llm.errors import NeedsKey, NotRecorded, OverBudget
@@ -154,14 +155,12 @@ CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
 PLANNER = Role("planner", "plan", Steps)
-GENERATOR = "generator"
-"""It answers with programs, by its templates `draft`, `repair` and `edit`."""
-
 ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
              | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
-ROLE_NAMES = (GENERATOR, *(role.name for role in ROLES))
+"""Those that answer in a form; the generator answers with programs, by its templates `draft`,
+`repair` and `edit`."""
 
 
 async def ask(

@@ -15,7 +15,6 @@ from agent.intake import protected_lines, tests_from_words
 from agent.roles import (
     CRITIC,
     DEBUGGER,
-    GENERATOR,
     MEMORY_SUMMARISER,
     MOST_CALLS,
     QA_ADVERSARY,
@@ -29,6 +28,7 @@ from agent.roles import (
     Summary,
     brief,
 )
+from agent.settings import GENERATOR
 from agent.trees import is_literal, nodes_of, parse, tree_of
 from llm import NoModel, Rules
 

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
@@ -42,7 +41,7 @@ from agent.events import (
 )
 from agent.graph import Surroundings, build_graph
 from agent.memory import Memory, open_memory
-from agent.models import OWNER, Models, RunPlan
+from agent.models import OWNER, WITHOUT_MODEL, Models
 from agent.nodes.finish import conclude
 from agent.promptness import prompt
 from agent.repair.question import BadAnswer, answered_test
@@ -58,7 +57,6 @@ from llm import LlmError, NoProvider, Plan, Reply, Usage, rules_provider
 from llm.budget import Caps
 from llm.cache import Answers
 from llm.errors import NeedsKey, OverBudget
-from llm.plan import Wishes, resolve
 from llm.redaction import redacted_logs
 from llm.router import Router
 from sandbox import OwnedSandbox, Sandbox, SandboxError, open_sandbox
@@ -78,7 +76,7 @@ class Options(Value):
     """Whose keys it uses."""
     pauses: bool = False
     """Wait for a person where a cap is reached, instead of ending."""
-    plan: RunPlan | None = None
+    plan: Plan | None = None
     """Who answers; `None` in runs from before there were models."""
     budget_usd: float | None = None
     budget_tokens: int | None = None
@@ -162,7 +160,7 @@ class Session:
                 self.settings.model_s if plan.has_model else 0.0
             ),
             ask=self.settings.ask if ask is None else ask,
-            answered=tuple(answered), visitor=visitor, pauses=pauses, plan=RunPlan.of(plan),
+            answered=tuple(answered), visitor=visitor, pauses=pauses, plan=plan,
             budget_usd=self.settings.budget_usd, budget_tokens=self.settings.budget_tokens,
             budget_calls=self.settings.budget_calls,
         )
@@ -184,7 +182,7 @@ class Session:
                 level=jail.level,
                 layers=jail.layers,
                 roles=tuple(
-                    RoleChoice(role=one.role, provider=one.label, model=one.model, why=one.why)
+                    RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
                     for one in plan.choices if one.provider != "mock"
                 ),
             )
@@ -271,7 +269,7 @@ class Session:
             title=row.title,
             run_id=run_id, max_iterations=options.max_iterations, budget_s=options.budget_s,
             ask=options.ask, answered=(*options.answered, test.name),
-            plan=options.plan.plan if own and options.plan is not None else None,
+            plan=options.plan if own else None,
             visitor=options.visitor if visitor is None else visitor, pauses=options.pauses,
         )
 
@@ -312,7 +310,7 @@ class Session:
     ) -> Plan:
         """Who would answer a visitor, where wanted with another provider, model or role than the
         settings have; raises `NoProvider` and `NeedsKey`."""
-        return self.models.plan(visitor, self.models.wishes(provider, roles, model))
+        return self.models.plan(visitor, provider, roles, model)
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
         """What one call of each role may come to, for a program and tests that were typed."""
@@ -342,7 +340,7 @@ class Session:
     def can_go_on(self, run: str) -> bool:
         """Whether every key that the run needs is at hand."""
         options = self._options(run)
-        return options.plan is None or not self.models.lacks(options.plan.plan, options.visitor)
+        return options.plan is None or not self.models.lacks(options.plan, options.visitor)
 
     def waiting(self, run: str) -> str | None:
         """The id of the question the run waits with, if it does."""
@@ -471,7 +469,7 @@ class Session:
 
     def _surroundings(self, run: str) -> Surroundings:
         options = self._options(run)
-        plan = resolve(Wishes(provider="mock"), {}) if options.plan is None else options.plan.plan
+        plan = options.plan or Plan("mock", WITHOUT_MODEL)
         context = Context(
             task=self._store.get(self._store.run(run).task, Task),
             plan=plan,
@@ -480,10 +478,10 @@ class Session:
             sandbox=OwnedSandbox(self.sandbox, run),
             memory=self._memory,
             store=self._store,
-            settings=replace(
-                self.settings, max_iterations=options.max_iterations, budget_s=self._seconds(run),
-                ask=options.ask,
-            ),
+            settings=self.settings.model_copy(update={
+                "max_iterations": options.max_iterations, "budget_s": self._seconds(run),
+                "ask": options.ask,
+            }),
             emit=self._voice(run),
             log=lambda: self._bus.log(run),
             deadline=time.monotonic() + self._seconds_left(run),

@@ -1,117 +1,205 @@
-"""Every setting, its default and its environment name, in one place.
+"""Every setting, its default, its environment name and what it does, in one place.
 
-`Settings.from_env` is the only reader of the environment.
+`Settings.from_env` is the only reader of the environment. The README's table and `.env.example`
+are written from the fields here: see `agent.settings_docs`.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from llm.budget import Caps, parse_role_caps
-from llm.plan import ROLES, Wishes, parse_roles
+from llm.plan import Work, parse_roles
+from llm.provider import PROVIDERS, Option, Setting
 from sandbox import BACKENDS, STRONGEST
-
-Autonomy = Literal["full_auto", "review_repairs"]
-Cache = Literal["off", "deterministic", "all"]
-
 
 ANSWERS = "answers.db"
 """The file in the data folder with the answers of models that are given again."""
+
+GENERATOR = "generator"
+ROLES: Mapping[str, Work] = {
+    GENERATOR: "write", "debugger": "think", "critic": "think", "arbiter": "think",
+    "planner": "think", "spec_tester": "list", "qa_adversary": "list", "memory_summariser": "list",
+}
+"""The roles that models answer, and what each does."""
 
 
 class BadSettings(Exception):
     """A setting has a value that cannot be used; the message names it."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a session behaves."""
+_WORDS: TypeAdapter[bool] = TypeAdapter(bool)
 
-    provider: str = "auto"
-    """`auto`, `mock`, or a provider by name; see `llm.plan`."""
-    model: str = ""
-    """The model of that provider for every role it takes; empty is the provider's own choice."""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """Role to `provider` or `provider/model`, where it differs from the plan."""
-    fallbacks: tuple[str, ...] = ()
-    """Models that stand in, in this order, where one cannot be reached; none by default."""
-    anthropic_model: str = "claude-sonnet-5-5"
-    anthropic_fast_model: str = "claude-haiku-5-5"
-    """Claude for the roles that answer with a few small facts."""
-    anthropic_base_url: str = ""
-    ollama_model: str = "llama3.2:3b"
-    ollama_base_url: str = "http://localhost:11434"
-    ollama_num_ctx: int = 8_192
-    """Tokens of context that Ollama is asked to allocate."""
-    ollama_keep_alive: str = "10m"
-    hf_model: str = "meta-llama/Llama-3.2-3B-Instruct"
-    four_bit: bool = False
-    """Load the Hugging Face model with 4-bit weights."""
-    openai_model: str = ""
-    openai_preset: str = ""
-    """An OpenAI-compatible server of `llm.providers.presets`; empty goes by whose key is set."""
-    openai_base_url: str = ""
-    budget_usd: float = 0.5
-    """Dollars a run may spend on models."""
-    budget_tokens: int = 200_000
-    budget_calls: int = 40
-    role_budgets: Mapping[str, Caps] = field(default_factory=dict)
-    """Further caps by role."""
-    prices: Path | None = None
-    """A price table of the user's own, read before ours."""
-    allow_host_keys: bool = False
-    """Let the host's keys serve visitors of a public page."""
+
+def _cache(value: object) -> object:
+    if isinstance(value, str) and value.lower() not in ("all", *get_args(Cache)):
+        try:
+            return "deterministic" if _WORDS.validate_python(value) else "off"
+        except ValidationError:
+            raise ValueError("use 0, 1 or all") from None
+    return value
+
+
+def _role_caps(value: object) -> object:
+    return parse_role_caps(value, ROLES.__contains__) if isinstance(value, str) else value
+
+
+def _sandbox(value: str) -> str:
+    if value not in (STRONGEST, *BACKENDS):
+        raise ValueError(f"choose one of {', '.join([STRONGEST, *sorted(BACKENDS)])}")
+    return value
+
+
+def _targets(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(filter(None, (piece.strip() for piece in value.split(","))))
+    return value
+
+
+Autonomy = Literal["full_auto", "review_repairs"]
+Cache = Literal["off", "deterministic", "all"]
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+File = Annotated[Path, AfterValidator(Path.expanduser)]
+Number = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+Targets = Annotated[
+    Mapping[str, str], NoDecode,
+    BeforeValidator(lambda value: parse_roles(value) if isinstance(value, str) else value),
+]
+
+
+def _set(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
+    """A field that an environment variable sets; `about` is Markdown, and `shown` stands in tables
+    for a default that is otherwise not said well."""
+    if shown:
+        more["json_schema_extra"] = {"shown": shown}
+    return Field(default, validation_alias=variable, description=about, **more)
+
+
+class Settings(BaseSettings):
+    """How a session behaves. Making one reads nothing but what is given."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    provider: str = _set("LLM_PROVIDER", "auto", "who answers: see [Models](#models)")
+    model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
+    roles: Targets = _set(
+        "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "
+        "debugger=anthropic/claude-opus-5-5`",
+    )
+    fallbacks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_targets)] = _set(
+        "LLM_FALLBACK", (), "models that stand in, in this order, where one cannot be reached"
+    )
+    options: Mapping[str, Option] = Field(default_factory=dict)
+    """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
+    budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
+    budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
+    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models a run may make")
+    role_budgets: Annotated[Mapping[str, Caps], NoDecode, BeforeValidator(_role_caps)] = _set(
+        "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
+        "generator.seconds=90`",
+    )
+    prices: File | None = _set(
+        "HEAL_PRICES", None, "a price table of your own, in the form of `llm/prices.yaml`"
+    )
+    allow_host_keys: bool = _set(
+        "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's keys for its visitors"
+    )
     host_keys: bool = True
     """The host's own keys serve whoever asks: so it is on loopback and in the terminal."""
-    record: Path | None = None
-    """A file that all conversations with models are recorded in."""
-    replay: Path | None = None
-    """A record that answers in place of models."""
-    cache: Cache = "off"
-    """Which identical questions are answered from what was answered before: none, those that
-    would get the same answer anew, or all."""
-    trace_content: bool = False
-    """Let what is asked and answered into traces, where there are any."""
-    max_iterations: int = 5
-    autonomy_level: Autonomy = "full_auto"
-    budget_s: float = 120.0
-    """Wall seconds after which a run ends with the outcome `budget`: an outer limit, several times
-    what its searches work, since a busy machine makes them slower."""
-    model_s: float = 240.0
-    """Wall seconds that a run may take beside those where it may ask a model."""
-    search_s: float = 10.0
-    """Processor seconds of search in one iteration: of the processes that screen, and of the
-    listing of edits."""
-    max_candidates: int = 60_000
-    """Candidates a search may screen in one iteration."""
-    test_wall_s: float = 5.0
-    """Wall seconds one test, or one run of the program, may take; in a run no more than a tenth of
-    its budget."""
-    proof_s: float = 2.0
-    """Wall seconds in which a repair may be proven above E2; 0 leaves that out."""
-    ask: bool = False
-    """Wait for a person's word where the tests leave several behaviours open."""
-    hold_out: bool = True
-    """Keep one test from the repair where there are four or more."""
-    sandbox: str = STRONGEST
-    """A backend of `sandbox.BACKENDS`, or `auto`: whichever local one holds back most here."""
-    allow_weak: bool = False
-    """Let a public server run code below level L2, which it then says on every page."""
-    data_dir: Path = Path()
-    """Runs, checkpoints and the fix memory; empty means the user's data folder."""
-    hf_token: str = field(default="", repr=False)
-    """The key by which lessons are shared through the Hub. A gated model there, and the preset
-    `hf-router`, are given the same one by `agent.models`."""
-    hf_lessons_repo: str = ""
-    """The dataset that lessons are shared through, `owner/name`."""
-    drafts: Mapping[str, str] = field(default_factory=dict)
+    record: File | None = _set(
+        "HEAL_RECORD", None, "a file that conversations with models are recorded in"
+    )
+    replay: File | None = _set(
+        "HEAL_REPLAY", None, "such a file, which answers in place of models"
+    )
+    cache: Annotated[Cache, BeforeValidator(_cache)] = _set(
+        "HEAL_CACHE", "off", "`1`: an identical question is answered as before, where the model "
+        "would give the same answer anew; `all`: every one", shown="0",
+    )
+    trace_content: bool = _set(
+        "HEAL_TRACE_CONTENT", False,
+        "`1`: what is asked and answered goes into traces, where there are any",
+    )
+    max_iterations: int = _set("HEAL_MAX_ITERATIONS", 5, "repairs tried in one run", ge=1)
+    autonomy_level: Autonomy = _set(
+        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for approval before a repair is kept"
+    )
+    budget_s: Seconds = _set(
+        "HEAL_BUDGET_S", 120.0,
+        "wall seconds of a run: an outer limit, since a busy machine makes a search slower",
+    )
+    model_s: Seconds = _set(
+        "HEAL_MODEL_S", 240.0, "further wall seconds of a run whose plan has a model"
+    )
+    search_s: Seconds = _set(
+        "HEAL_SEARCH_S", 10.0, "processor seconds of search in one iteration; it is cut by the "
+        "clock only after eight times as long",
+    )
+    max_candidates: int = _set(
+        "HEAL_MAX_CANDIDATES", 60_000, "candidates screened in one iteration"
+    )
+    test_wall_s: Seconds = _set(
+        "HEAL_TEST_S", 5.0, "wall seconds of one test; in a run at most a tenth of `HEAL_BUDGET_S`"
+    )
+    hold_out: bool = _set(
+        "HEAL_HOLD_OUT", True,
+        "hold one test out where there are four or more, of a pytest file too",
+    )
+    proof_s: Seconds = _set(
+        "HEAL_PROOF_S", 2.0,
+        "wall seconds in which a repair may be proven above E2; `0` leaves that out",
+    )
+    ask: bool = _set(
+        "HEAL_ASK", False, "`1`: where the tests leave several behaviours open, wait for a "
+        "person's word (terminal: `--ask`)",
+    )
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
+        "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest that this machine "
+        "grants, `jail` is refused where there is none, `subprocess` has limits only; `docker`, "
+        "`e2b` and `daytona` run code elsewhere, see [docs/backends.md](docs/backends.md)",
+    )
+    allow_weak: bool = _set(
+        "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "
+        "where no jail of level L2 or above was seen to hold, and says so on every page",
+    )
+    data_dir: File = _set(
+        "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",
+        shown="the user's data folder",
+    )
+    hf_token: str = _set(
+        "HF_TOKEN", "", "a Hugging Face token: one that may write for `memory sync`, one that may "
+        "read for a gated model; never used by being there", repr=False,
+    )
+    hf_lessons_repo: str = _set(
+        "HF_LESSONS_REPO", "",
+        "the dataset, `owner/name`, that `memory sync` shares lessons through",
+    )
+    drafts: Mapping[str, str] = Field(default_factory=dict)
     """Scripted first drafts of the plan without a model: a task's words to program text."""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = Field(default_factory=dict, repr=False)
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
@@ -119,38 +207,23 @@ class Settings:
 
         Raises `BadSettings` for a value that cannot be used.
         """
-        env = os.environ if environment is None else environment
-        values: dict[str, object] = {"environment": dict(env)}
-        for name, variable in ENVIRONMENT.items():
-            if variable in env and env[variable].strip():
-                values[name] = _parsed(name, variable, env[variable].strip())
-        if "ollama_model" not in values and env.get("OLLAMA_MODEL", "").strip():
-            values["ollama_model"] = env["OLLAMA_MODEL"].strip()
-        values.update({name: value for name, value in given.items() if value is not None})
-        settings = cls(**values)  # type: ignore[arg-type]  # each was parsed to its field's type
-        if settings.max_iterations < 1:
-            raise BadSettings("max_iterations must be at least 1")
+        env = dict(os.environ if environment is None else environment)
+        told = {name: text.strip() for name, text in env.items() if text.strip()}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        # A field is set by its variable and not by its name, of which the library would take both.
+        named = {str(field.validation_alias) for field in cls.model_fields.values()}
+        fields = _EnvironmentSource(cls, {name: told[name] for name in named & told.keys()})()
+        for name in wanted:
+            fields.pop(str(cls.model_fields[name].validation_alias), None)
+        try:
+            settings = cls.model_validate({
+                "environment": env, "options": dict(_options(told)), **fields, **wanted
+            })
+        except ValidationError as error:
+            raise _bad(error) from error
         if settings.record is not None and settings.replay is not None:
             raise BadSettings("HEAL_RECORD and HEAL_REPLAY exclude each other: unset one")
         return settings
-
-    @property
-    def wishes(self) -> Wishes:
-        """What is set about models, in the words of the plan."""
-        return Wishes(
-            provider=self.provider, model=self.model, roles=self.roles, fallbacks=self.fallbacks,
-            configured=frozenset(
-                name for name, variables in _CONFIGURES.items()
-                if any(self.environment.get(variable, "").strip() for variable in variables)
-            ),
-            anthropic_model=self.anthropic_model, anthropic_fast_model=self.anthropic_fast_model,
-            anthropic_base_url=self.anthropic_base_url,
-            ollama_model=self.ollama_model, ollama_base_url=self.ollama_base_url,
-            hf_model=self.hf_model, openai_model=self.openai_model,
-            openai_preset=self.openai_preset, openai_base_url=self.openai_base_url,
-            num_ctx=self.ollama_num_ctx, keep_alive=self.ollama_keep_alive,
-            four_bit=self.four_bit,
-        )
 
     @property
     def caps(self) -> Caps:
@@ -158,122 +231,90 @@ class Settings:
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
 
-_CONFIGURES = {
-    "ollama": ("OLLAMA_BASE_URL", "OLLAMA_GENERATOR_MODEL", "OLLAMA_MODEL"),
-    "huggingface": ("HF_MODEL",),
-}
-"""Local providers, and the variables that show that a user has one."""
+class _EnvironmentSource(EnvSettingsSource):
+    """Reads an environment that is handed to it."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        super().__init__(settings_cls, case_sensitive=True)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return self._environment
 
 
-ENVIRONMENT: dict[str, str] = {
-    "provider": "LLM_PROVIDER",
-    "model": "LLM_MODEL",
-    "roles": "LLM_ROLES",
-    "fallbacks": "LLM_FALLBACK",
-    "anthropic_model": "ANTHROPIC_MODEL",
-    "anthropic_fast_model": "ANTHROPIC_FAST_MODEL",
-    "anthropic_base_url": "ANTHROPIC_BASE_URL",
-    "ollama_model": "OLLAMA_GENERATOR_MODEL",
-    "ollama_base_url": "OLLAMA_BASE_URL",
-    "ollama_num_ctx": "OLLAMA_NUM_CTX",
-    "ollama_keep_alive": "OLLAMA_KEEP_ALIVE",
-    "hf_model": "HF_MODEL",
-    "four_bit": "USE_4BIT",
-    "openai_model": "OPENAI_MODEL",
-    "openai_preset": "OPENAI_PRESET",
-    "openai_base_url": "OPENAI_BASE_URL",
-    "budget_usd": "HEAL_BUDGET_USD",
-    "budget_tokens": "HEAL_BUDGET_TOKENS",
-    "budget_calls": "HEAL_BUDGET_CALLS",
-    "role_budgets": "HEAL_ROLE_BUDGETS",
-    "prices": "HEAL_PRICES",
-    "allow_host_keys": "ALLOW_HOST_KEYS",
-    "record": "HEAL_RECORD",
-    "replay": "HEAL_REPLAY",
-    "cache": "HEAL_CACHE",
-    "trace_content": "HEAL_TRACE_CONTENT",
-    "max_iterations": "HEAL_MAX_ITERATIONS",
-    "autonomy_level": "HEAL_AUTONOMY",
-    "budget_s": "HEAL_BUDGET_S",
-    "model_s": "HEAL_MODEL_S",
-    "search_s": "HEAL_SEARCH_S",
-    "max_candidates": "HEAL_MAX_CANDIDATES",
-    "test_wall_s": "HEAL_TEST_S",
-    "proof_s": "HEAL_PROOF_S",
-    "ask": "HEAL_ASK",
-    "hold_out": "HEAL_HOLD_OUT",
-    "sandbox": "HEAL_SANDBOX",
-    "allow_weak": "SANDBOX_ALLOW_WEAK",
-    "data_dir": "HEAL_DATA_DIR",
-    "hf_token": "HF_TOKEN",
-    "hf_lessons_repo": "HF_LESSONS_REPO",
-}
-"""Field name to the environment variable that sets it."""
-
-_WORDS = {
-    "1": True, "true": True, "yes": True, "on": True,
-    "0": False, "false": False, "no": False, "off": False,
-}
+def _options(env: Mapping[str, str]) -> Iterator[tuple[str, Option]]:
+    """What is set of the variables of providers, each in the type of its default."""
+    for setting in provider_settings():
+        for variable in filter(None, (setting.variable, setting.alias)):
+            if variable in env:
+                yield setting.variable, _option(setting, variable, env[variable])
+                break
 
 
-def _targets(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (piece.strip() for piece in text.split(","))))
-
-
-def _cache(text: str) -> Cache:
-    if text.lower() == "all":
-        return "all"
-    if text.lower() not in _WORDS:
-        raise ValueError("use 0, 1 or all")
-    return "deterministic" if _WORDS[text.lower()] else "off"
-
-
-_READ: dict[str, Callable[[str], object]] = {
-    "roles": parse_roles,
-    "fallbacks": _targets,
-    "role_budgets": lambda text: parse_role_caps(text, ROLES.__contains__),
-    "prices": lambda text: Path(text).expanduser(),
-    "record": lambda text: Path(text).expanduser(),
-    "replay": lambda text: Path(text).expanduser(),
-    "cache": _cache,
-}
-"""Fields whose text is read by a function of its own, which raises `ValueError`."""
-
-
-_LEAST = {"budget_usd": 0, "budget_tokens": 0, "budget_calls": 0, "ollama_num_ctx": 1_024}
-"""The least that a number may be, where less makes no sense."""
-
-
-def _parsed(name: str, variable: str, text: str) -> object:
-    default = next(item.default for item in fields(Settings) if item.name == name)
+def _option(setting: Setting, variable: str, text: str) -> Option:
+    kind: Any = type(setting.default)
+    bounds = Field(ge=setting.least) if kind is int else Field()
     try:
-        if name == "autonomy_level":
-            if text not in ("full_auto", "review_repairs"):
-                raise ValueError("use full_auto or review_repairs")
-            return text
-        if name == "sandbox":
-            if text not in (STRONGEST, *BACKENDS):
-                raise ValueError(f"choose one of {', '.join([STRONGEST, *sorted(BACKENDS)])}")
-            return text
-        if name in _READ:
-            return _READ[name](text)
-        if isinstance(default, bool):
-            if text.lower() not in _WORDS:
-                raise ValueError("use 1 or 0")
-            return _WORDS[text.lower()]
-        if isinstance(default, Path):
-            return Path(text).expanduser()
-        if not isinstance(default, int | float):
-            return text
-        try:
-            number = type(default)(text)
-        except ValueError:
-            raise ValueError("use a number") from None
-        if not _LEAST.get(name, float("-inf")) <= number < float("inf"):
-            raise ValueError(f"use a number from {_LEAST.get(name, 0)} on")
-        return number
-    except ValueError as error:
-        raise BadSettings(f"{variable}={text!r} cannot be used: {error}") from error
+        found: Option = TypeAdapter(Annotated[kind, bounds]).validate_python(text)
+    except ValidationError as error:
+        told = error.errors(include_url=False)[0]["msg"]
+        raise BadSettings(f"{variable}={text!r} cannot be used: {told}") from error
+    return found
+
+
+def _bad(error: ValidationError) -> BadSettings:
+    """The first fault, by the variable that would set the field."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0])
+    field = Settings.model_fields.get(name)
+    variable = str(field.validation_alias) if field is not None else name
+    told = str(first.get("ctx", {}).get("error", first["msg"]))
+    return BadSettings(f"{variable}={first['input']!r} cannot be used: {told}")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A row of the table of settings."""
+
+    name: str
+    shown: str
+    """The default, as an environment would say it; empty where nothing is set."""
+    about: str
+    """In Markdown."""
+
+
+def provider_settings() -> tuple[Setting, ...]:
+    """What rows of providers let a user set, each once."""
+    found = {
+        setting.variable: setting for row in PROVIDERS.values() for setting in row.settings.values()
+    }
+    return tuple(found.values())
+
+
+def table() -> tuple[Variable, ...]:
+    """Every setting with an environment name, in the order of the fields."""
+    found = []
+    for name, field in Settings.model_fields.items():
+        if name == "options":
+            found += [
+                Variable(one.variable, _shown(one.default), one.about)
+                for one in provider_settings()
+            ]
+        elif field.description:
+            extra = field.json_schema_extra
+            shown = str(extra["shown"]) if isinstance(extra, dict) else _shown(field.default)
+            found.append(Variable(str(field.validation_alias), shown, field.description))
+    return tuple(found)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case bool():
+            return str(int(default))
+        case int() | float():
+            return f"{default:g}" if isinstance(default, float) else str(default)
+        case _:
+            return str(default) if default else ""
 
 
 def data_folder(settings: Settings) -> tuple[Path, str]:

@@ -157,7 +157,7 @@ def preview(
     that is rather too high, and the longest answer with the longest thoughts."""
     found = []
     for choice in plan.choices:
-        if choice.provider == "mock":
+        if not choice.asks:
             continue
         prompt = load(prompts, choice.role)
         longest = max(prompt.templates.values(), key=len)
@@ -165,7 +165,7 @@ def preview(
         said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
         found.append(Foreseen(
             choice.role, choice.words, asked + said,
-            prices.most(choice.label, choice.model, asked, said, today),
+            prices.most(choice.provider, choice.model, asked, said, today),
         ))
     return tuple(found)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from agent.models import OWNER, BadKey, visitor_of
@@ -117,11 +117,7 @@ class Panel:
     ) -> Told:
         """Takes a key into memory."""
         visit = wishing(self.known(visit), provider, model, roles)
-        try:
-            said = done(await self._given(visit, whose or "", key or ""))
-        except (BadKey, Unavailable) as error:
-            said = sentence(str(error))
-        return await self._told(visit, typed, said)
+        return await self._acted(visit, typed, self._given(visit, whose or "", key or ""))
 
     async def test_key(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
@@ -129,13 +125,7 @@ class Panel:
     ) -> Told:
         """Asks a provider for its models by the visitor's key, the typed one if there is one."""
         visit = wishing(self.known(visit), provider, model, roles)
-        try:
-            if key and key.strip():
-                await self._given(visit, whose or "", key or "")
-            said = done(await self._tried(visit, whose or ""))
-        except (BadKey, Unavailable) as error:
-            said = sentence(str(error))
-        return await self._told(visit, typed, said)
+        return await self._acted(visit, typed, self._tried(visit, whose or "", key or ""))
 
     async def forget_keys(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
@@ -143,12 +133,19 @@ class Panel:
     ) -> Told:
         """Drops what the visitor gave, and what stands in the field."""
         visit = wishing(self.known(visit), provider, model, roles)
+        return await self._acted(visit, typed, self._forgotten(visit))
+
+    async def _acted(self, visit: Visit, typed: tuple[Typed, ...], action: Awaitable[str]) -> Told:
+        """What the page says once an action with keys is done, or could not be."""
         try:
-            (await self._host.session()).models.forget(self.visitor(visit))
-            said = done("The keys you gave are forgotten.")
-        except Unavailable as error:
+            said = done(await action)
+        except (BadKey, Unavailable) as error:
             said = sentence(str(error))
         return await self._told(visit, typed, said)
+
+    async def _forgotten(self, visit: Visit) -> str:
+        (await self._host.session()).models.forget(self.visitor(visit))
+        return "The keys you gave are forgotten."
 
     async def _given(self, visit: Visit, name: str, key: str) -> str:
         variable = self._variable(name)
@@ -158,7 +155,9 @@ class Panel:
         session.models.give(self.visitor(visit), variable, key)
         return f"The key for {name} is used now. It is kept in memory only, until you forget it."
 
-    async def _tried(self, visit: Visit, name: str) -> str:
+    async def _tried(self, visit: Visit, name: str, key: str) -> str:
+        if key.strip():
+            await self._given(visit, name, key)
         variable = self._variable(name)
         models = (await self._host.session()).models
         if variable not in models.has(self.visitor(visit)):

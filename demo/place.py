@@ -28,7 +28,7 @@ def planned(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
     in this process are doing."""
     roles = tuple(
-        RoleChoice(role=one.role, provider=one.label, model=one.model, why=one.why)
+        RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
         for one in plan.choices
     )
     others = tuple(one.words for one in plan.fallbacks)

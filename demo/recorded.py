@@ -64,7 +64,7 @@ class RecordedSession:
         self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
         roles: Mapping[str, str] | None = None,
     ) -> Plan:
-        return self.models.plan(visitor, self.models.wishes(provider, roles, model))
+        return self.models.plan(visitor, provider, roles, model)
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
         return preview(plan, self.models.prices, PROMPTS, typed, date(2026, 1, 1))

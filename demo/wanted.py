@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from llm.plan import key_of, parse_roles
+from llm.plan import parse_roles
 from llm.provider import PROVIDERS
-from llm.providers.presets import PRESETS
 
 NO_MODEL = "mock"
 LONGEST_NAME = 200
@@ -51,17 +50,16 @@ class Wanted:
 
 def keyed(*, public: bool) -> dict[str, str]:
     """The providers that take a key, and the variable of each."""
-    names = {name: (name, "") for name, row in PROVIDERS.items() if row.needs_key} | {
-        name: ("openai", name) for name, row in PRESETS.items()
-        if row.key_name and (row.needs_key or not public)
+    return {
+        name: row.key for name, row in PROVIDERS.items()
+        if row.key and (row.needs_key or not (public or row.local))
     }
-    return {name: key_of(*place)[0] for name, place in names.items()}
 
 
 def offered(*, public: bool) -> tuple[str, ...]:
     """The providers that a visitor may choose."""
     local = () if public else tuple(
-        name for name in (*PROVIDERS, *PRESETS) if name not in keyed(public=False)
+        name for name in PROVIDERS if name not in keyed(public=False)
     )
     return (*keyed(public=public), *local)
 

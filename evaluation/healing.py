@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
@@ -77,7 +77,7 @@ async def measured(row: Row | BadRow, settings: Settings) -> Measured:
     except (BadInput, NotFixable) as error:
         return Measured(line_of(row.id, "refused", known=row.truth.known), why=str(error))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        async with open_session(replace(settings, data_dir=Path(folder))) as session:
+        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
             run = await session.start(task, ask=False)
             async for _ in session.follow(run):
                 pass

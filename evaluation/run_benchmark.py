@@ -14,7 +14,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from agent.context import TESTS_IN_A_BUDGET
@@ -90,7 +89,7 @@ def settings_for(provider: str, budget_s: float, candidates: int | None) -> Sett
 async def surroundings(settings: Settings) -> str:
     """Who answers and what holds code back, in words; raises what would end every row."""
     with tempfile.TemporaryDirectory() as folder:
-        async with open_session(replace(settings, data_dir=Path(folder))) as session:
+        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
             jail = await session.jail()
             return f"{session.plan().why}; {jail.words}"
 

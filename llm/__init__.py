@@ -10,7 +10,9 @@ from llm.provider import (
     PROVIDERS,
     Connection,
     Provider,
+    Row,
     Rules,
+    Setting,
     open_provider,
     rules_provider,
 )
@@ -18,6 +20,6 @@ from llm.types import Code, Json, Message, Reply, Request, Stream, Text, Usage
 
 __all__ = [
     "BadPrompt", "BadReply", "Code", "Connection", "Json", "LlmError", "Message", "NoModel",
-    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Rules", "Secret", "Stream",
-    "Text", "Usage", "open_provider", "resolve", "rules_provider",
+    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Row", "Rules",
+    "Secret", "Setting", "Stream", "Text", "Usage", "open_provider", "resolve", "rules_provider",
 ]

@@ -95,7 +95,7 @@ class Ledger:
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
-                    "cap in tokens too, or list its price in HEAL_PRICES.", f"{whose} usd",
+                    "cap in tokens too, or list its price.", f"{whose} usd",
                 )
             for name, cap, need, say in (
                 ("calls", caps.calls, used.calls + wanted.calls, _count),

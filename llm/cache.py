@@ -7,10 +7,8 @@ Only whole answers are kept (`stop`), without a key in them. Which questions are
   have answered anew, and to take its first answer again is a choice. Claude always samples, also
   where it is asked with temperature 0: so who opens this cache around it keeps everything or
   leaves it out.
-- First questions only. One that objects to an answer, which it quotes and goes on from, or which
-  repeats a question with words added, goes to the model, and the answer that was refused is
-  forgotten: so no malformed answer is served twice. Whoever refuses an answer without asking again
-  calls `forget`.
+- First questions only. One that objects to an answer (`Request.objects_to`) goes to the model, and
+  the answer that was refused is forgotten: so no malformed answer is served twice.
 
 The same question is what `llm.questions` says, of the same version of this package: a change in
 how a question is sent may change its answer.
@@ -23,7 +21,6 @@ import os
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, replace
@@ -40,8 +37,6 @@ from llm.wrapped import Wrapped
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_S = 30 * 24 * 3600.0
-_RECENT = 64
-"""Questions among which one is looked for that a next one objects to the answer of."""
 
 _SCHEMA = """
 create table if not exists answers(
@@ -158,16 +153,14 @@ class Cached(Wrapped):
         self._answers = answers
         self._everything = everything
         self._redactor = redactor or Redactor()
-        self._recent: deque[Request] = deque(maxlen=_RECENT)
 
     async def stream(self, request: Request) -> Stream:
-        refused = self._refused(request)
+        refused = request.objects_to
         if refused is not None:
             self._answers.forget(self._question(refused))
         keeps = refused is None and self._keeps(request)
         known = self._answers.get(self._question(request)) if keeps else None
         if known is not None:
-            self._recent.append(request)
             yield known.text
             yield replace(
                 known, cached=True, cost_usd=0.0, usage=Usage(), wall_s=0.0, first_s=0.0,
@@ -185,12 +178,7 @@ class Cached(Wrapped):
             raise AssertionError(f"{self.name} ended a stream without its reply")
         if keeps and self._is_whole(reply):
             self._answers.put(self._question(request), reply)
-            self._recent.append(request)
         yield reply
-
-    def forget(self, request: Request) -> bool:
-        """Lets go of the answer to a request, which turned out to be of no use."""
-        return self._answers.forget(self._question(request))
 
     def _keeps(self, request: Request) -> bool:
         """Whether a request may be answered by what is kept: one that has one answer."""
@@ -203,23 +191,6 @@ class Cached(Wrapped):
             and self._redactor.text(reply.text) == reply.text
         )
 
-    def _refused(self, request: Request) -> Request | None:
-        """The question whose answer this one objects to: it quotes the answer and goes on, or it is
-        a question of just now with words added."""
-        *before, last = request.messages
-        if len(before) > 1 and before[-1].speaker == "assistant":
-            return replace(request, messages=tuple(before[:-1]))
-        for earlier in self._recent:
-            *others, shorter = earlier.messages
-            if (
-                others == before and last.text.startswith(f"{shorter.text}\n")
-                and earlier == replace(
-                    request, messages=earlier.messages, deadline_s=earlier.deadline_s
-                )
-            ):
-                return earlier
-        return None
-
     def _question(self, request: Request) -> str:
         asked_for = question(self.name, self.model, request)
         return sha256(f"{code_version()}\n{fingerprint(asked_for)}".encode()).hexdigest()
@@ -227,10 +198,10 @@ class Cached(Wrapped):
 
 @cache
 def code_version() -> str:
-    """A hash of this package's source."""
+    """A hash of this package's source and of its table of providers."""
     whole = sha256()
     folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted((*folder.rglob("*.py"), *folder.glob("*.toml"))):
         whole.update(path.relative_to(folder).as_posix().encode("utf-8"))
         whole.update(path.read_bytes())
     return whole.hexdigest()

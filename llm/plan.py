@@ -1,59 +1,30 @@
 """The plan: which model answers each role, and why; chosen once, before anything runs.
 
-The routing: with a local provider the generator alone runs on it, and the roles that think run on
-Claude where there is a key, else on the same local model, which the plan says. `anthropic` and
-`openai` take every role. `auto` is the best of what is configured. Nothing configured is `mock`:
-no model. `mock` never stands in for a provider that was asked for.
+The routing: a small model on the user's machine writes, and the roles that think run on Claude
+where there is a key, else on the same small model, which the plan says. Every other provider takes
+every role. `auto` is the best of what is set up. Nothing set up is `mock`: no model. `mock` never
+stands in for a provider that was asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from llm.errors import NeedsKey, NoProvider
 from llm.keys import NO_KEY, Secret
-from llm.provider import PROVIDERS, Connection, thinks_unasked
-from llm.providers.presets import PRESETS
+from llm.provider import MOCK, PROVIDERS, Connection, Option, Row, missing, row_of
 
-GENERATOR = "generator"
-FAST = ("spec_tester", "qa_adversary", "memory_summariser")
-"""Roles that answer with a few small facts: a provider's cheaper model takes them."""
-ROLES = (GENERATOR, "debugger", "critic", "arbiter", "planner", *FAST)
-LOCAL = tuple(name for name, row in PROVIDERS.items() if row.local)
-NOTHING = "no model: memory and search only"
-_KEYED_PRESETS = ("openai", "groq", "gemini", "qwen")
-"""Presets that `auto` takes for their key alone, in this order. A Hugging Face token is no such
-key: it never sends anything by being there."""
-CUSTOM = "custom"
+Work = Literal["write", "think", "list"]
+"""What a role does: it writes programs, it thinks, or it answers with a few small facts, for which
+a provider's cheaper model will do."""
+Roles = Mapping[str, Work]
 
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a user has set about models."""
-
-    provider: str = "auto"
-    """`auto`, `mock`, a row of `PROVIDERS` or a preset of `openai`."""
-    model: str = ""
-    """The model of that provider for every role it takes; empty leaves it to the next fields."""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """Role to `provider` or `provider/model`."""
-    fallbacks: tuple[str, ...] = ()
-    """`provider` or `provider/model`, in the order in which they stand in; none by default."""
-    configured: frozenset[str] = frozenset()
-    """Providers that need no key and were named in the settings, so that `auto` may take them."""
-    anthropic_model: str = "claude-sonnet-5-5"
-    anthropic_fast_model: str = "claude-haiku-5-5"
-    anthropic_base_url: str = ""
-    ollama_model: str = "llama3.2:3b"
-    ollama_base_url: str = "http://localhost:11434"
-    hf_model: str = "meta-llama/Llama-3.2-3B-Instruct"
-    openai_model: str = ""
-    openai_preset: str = ""
-    openai_base_url: str = ""
-    num_ctx: int = 8_192
-    keep_alive: str = "10m"
-    four_bit: bool = False
+BESIDE = "anthropic"
+"""It thinks where a small model writes."""
+FAMILY, CUSTOM = "openai", "custom"
+"""The row that may stand for any that is like it, and the one of an address that the user names."""
 
 
 @dataclass(frozen=True)
@@ -65,23 +36,20 @@ class Choice:
     """A row of `PROVIDERS`, or `mock`."""
     model: str
     why: str
-    preset: str = ""
 
     @property
-    def label(self) -> str:
-        """The provider as users and price tables name it."""
-        return self.preset or self.provider
+    def asks(self) -> bool:
+        """Whether a model is asked."""
+        return self.provider != MOCK
 
     @property
     def thinks(self) -> bool:
         """Whether the model thinks before it answers, as far as its name tells."""
-        if self.preset:
-            return PRESETS[self.preset].thinks(self.model)
-        return self.provider != "mock" and thinks_unasked(self.provider, self.model)
+        return self.asks and row_of(self.provider).thinking(self.model)
 
     @property
     def words(self) -> str:
-        return "no model" if self.provider == "mock" else f"{self.label}/{self.model}"
+        return f"{self.provider}/{self.model}" if self.asks else "no model"
 
 
 @dataclass(frozen=True)
@@ -99,260 +67,230 @@ class Plan:
 
     @property
     def has_model(self) -> bool:
-        return any(choice.provider != "mock" for choice in self.choices)
+        return any(choice.asks for choice in self.choices)
 
     def of(self, role: str) -> Choice | None:
         """Who answers a role; `None` where no model does."""
-        return next(
-            (one for one in self.choices if one.role == role and one.provider != "mock"), None
-        )
+        return next((one for one in self.choices if one.role == role and one.asks), None)
 
 
-def resolve(wishes: Wishes, keys: Mapping[str, Secret]) -> Plan:
-    """The plan for what is wished and the keys there are, by the names of their variables.
+def resolve(
+    keys: Mapping[str, Secret],
+    roles: Roles,
+    *,
+    provider: str = "auto",
+    model: str = "",
+    by_role: Mapping[str, str] | None = None,
+    fallbacks: tuple[str, ...] = (),
+    given: Mapping[str, Option] | None = None,
+    without: str = "no model",
+) -> Plan:
+    """The plan for what is set and the keys there are, by the names of their variables.
 
-    Asks nobody. Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
+    `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
+    it takes. `by_role` and `fallbacks` are `provider` or `provider/model`; `given` holds the
+    variables of rows that are set, and `without` says that no model answers. Asks nobody. Raises
+    `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
-    homes = _Homes(wishes, keys)
-    wanted = wishes.provider
-    if wishes.openai_preset and wishes.openai_preset not in PRESETS:
-        raise NoProvider(
-            f"OPENAI_PRESET={wishes.openai_preset!r} is no preset; there are {', '.join(PRESETS)}"
-        )
-    if wishes.openai_base_url and wishes.openai_preset not in ("", CUSTOM) and not (
-        PRESETS[wishes.openai_preset].local
-    ):
-        raise NoProvider(
-            f"OPENAI_BASE_URL is another server than that of OPENAI_PRESET={wishes.openai_preset}, "
-            f"whose key must not go there: leave out one of them"
-        )
-    if wishes.model and wanted in ("auto", "mock"):
-        raise NoProvider(
-            f"The model {wishes.model!r} needs its provider: set LLM_PROVIDER (or --provider)"
-        )
-    if any(name.partition("/")[0].strip() == "mock" for name in wishes.fallbacks):
+    by_role = by_role or {}
+    resolver = _Resolver(keys, roles, provider, model, given or {})
+    resolver.check()
+    if any(name.partition("/")[0].strip() == MOCK for name in fallbacks):
         raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
-    notes: tuple[str, ...] = ()
-    if wanted == "mock":
-        base, why = None, f"LLM_PROVIDER=mock: {NOTHING}"
-    elif wanted == "auto":
-        base, why = homes.best()
-    elif wanted in LOCAL:
-        base, why = homes.shared(wanted, f"LLM_PROVIDER={wanted}")
+    base: dict[str, Choice] | None = None
+    if provider == MOCK:
+        why = f"LLM_PROVIDER=mock: {without}"
+    elif provider == "auto":
+        base, why = resolver.auto(without)
+    elif row_of(provider).small:
+        base, why = resolver.beside_claude(provider, f"LLM_PROVIDER={provider}")
     else:
-        base, why = homes.all(wanted), f"LLM_PROVIDER={wanted}"
-    choices = tuple(
-        homes.named(role, wishes.roles[role], f"set for this role: {wishes.roles[role]}")
-        if role in wishes.roles
-        else replace(base[role], role=role) if base is not None
-        else Choice(role, "mock", "", why)
-        for role in ROLES
-    )
-    unknown = sorted(wishes.roles.keys() - set(ROLES))
+        base, why = resolver.everywhere(provider), f"LLM_PROVIDER={provider}"
+    unknown = sorted(by_role.keys() - roles.keys())
     if unknown:
-        raise NoProvider(
-            f"LLM_ROLES names {', '.join(unknown)}; the roles are {', '.join(ROLES)}"
-        )
-    used = list(dict.fromkeys(one.label for one in choices if one.provider != "mock"))
+        raise NoProvider(f"LLM_ROLES names {', '.join(unknown)}; the roles are {', '.join(roles)}")
+    choices = tuple(
+        resolver.choice(role, by_role[role], f"set for this role: {by_role[role]}")
+        if role in by_role
+        else base[role] if base is not None
+        else Choice(role, MOCK, "", why)
+        for role in roles
+    )
+    used = list(dict.fromkeys(one.provider for one in choices if one.asks))
     if not used:
         lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
-        return Plan("mock", why, notes=(lone,) if wishes.fallbacks else ())
-    if base is not None and homes.note:
-        notes = (homes.note,)
-    if choices[ROLES.index(GENERATOR)].provider == "mock":
-        notes += ("No model is given to the generator, so none writes a repair, and the other "
-                  "roles are not asked about code that is brought.",)
-    if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get("LLM_API_KEY"):
-        notes += ("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
-                  "LLM_API_KEY.",)
-    fallbacks = tuple(
-        homes.named("", name, "stands in where another cannot be reached")
-        for name in wishes.fallbacks
-    )
-    return Plan(" + ".join(used), why, choices, fallbacks, notes)
+        return Plan(MOCK, why, notes=(lone,) if fallbacks else ())
+    notes = [resolver.note] if base is not None and resolver.note else []
+    if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
+        notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
+                     f"{row_of(CUSTOM).key}.")
+    stand_ins = (resolver.choice("", name, "stands in where another cannot be reached")
+                 for name in fallbacks)
+    return Plan(" + ".join(used), why, choices, tuple(stand_ins), tuple(notes))
 
 
-class _Homes:
-    """Where roles can be at home, by what is configured."""
+class _Resolver:
+    """Finds who can answer a role, by what is set up."""
 
-    def __init__(self, wishes: Wishes, keys: Mapping[str, Secret]) -> None:
-        self.wishes = wishes
+    def __init__(
+        self, keys: Mapping[str, Secret], roles: Roles, provider: str, model: str,
+        given: Mapping[str, Option],
+    ) -> None:
         self.keys = keys
+        self.roles = roles
+        self.provider = provider
+        self.model = model
+        self.given = given
         self.note = ""
 
-    def best(self) -> tuple[dict[str, Choice] | None, str]:
-        """The best of what is configured, and why."""
-        absent = ""
-        for local in LOCAL:
-            if local in self.wishes.configured:
-                absent = absent or missing(local)
-                if not missing(local):
-                    return self.shared(local, f"auto: {local} is configured")
-        if self._has("ANTHROPIC_API_KEY"):
-            absent = absent or missing("anthropic")
-            if self._can_think():
-                return self.all("anthropic"), "auto: there is a key for anthropic"
-        preset = self._preset()
-        if preset and missing("openai"):
-            preset, absent = "", absent or missing("openai")
-        if preset and (self._model_of(preset) or self.wishes.openai_model):
-            why = f"auto: {preset} is configured"
-            return self.all(preset), why
-        if preset:
-            return None, (
-                f"{NOTHING} ({preset} is configured, but no model is: set OPENAI_MODEL)"
+    def check(self) -> None:
+        """Raises `NoProvider` for what is set and cannot go together."""
+        preset = _set(row_of(FAMILY), "preset", self.given)
+        if preset and (preset not in PROVIDERS or PROVIDERS[preset].like != FAMILY):
+            known = ", ".join(name for name, row in PROVIDERS.items() if row.like == FAMILY)
+            raise NoProvider(f"OPENAI_PRESET={preset!r} is no preset; there are {known}")
+        elsewhere = _set(row_of(FAMILY), "base_url", self.given)
+        if elsewhere and preset not in ("", CUSTOM) and not PROVIDERS[preset].local:
+            raise NoProvider(
+                f"OPENAI_BASE_URL is another server than that of OPENAI_PRESET={preset}, "
+                f"whose key must not go there: leave out one of them"
             )
-        return None, f"{NOTHING} ({absent or 'nothing else is configured'})"
+        if self.model and self.provider in ("auto", MOCK):
+            raise NoProvider(f"The model {self.model!r} needs its provider: set LLM_PROVIDER")
 
-    def shared(self, local: str, why: str) -> tuple[dict[str, Choice], str]:
-        """The generator on the local model, the roles that think on Claude."""
-        own = self.named(GENERATOR, local, why)
-        if self.wishes.provider == local and self.wishes.model:
-            own = replace(own, model=self.wishes.model)
-        if self._can_think():
-            thinking = {
-                role: self.named(role, "anthropic", "thinking roles run on Claude")
-                for role in ROLES if role != GENERATOR
-            }
-            return {GENERATOR: own, **thinking}, f"{why}; Claude thinks"
-        lack = "no key for Claude"
-        if self._has("ANTHROPIC_API_KEY"):
-            lack = missing("anthropic")
-        reason = f"{lack}: the same local model thinks"
+    def auto(self, without: str) -> tuple[dict[str, Choice] | None, str]:
+        """The best of what is set up, and why."""
+        small = [name for name, row in PROVIDERS.items() if row.small and self._set_up(row)]
+        keyed = [name for name, row in PROVIDERS.items()
+                 if row.auto and row.like != FAMILY and self._has(row.key)]
+        server = self._server()
+        wanted = [*small, *keyed, *([server] if server else [])]
+        for name in wanted:
+            if missing(name):
+                continue
+            if name in small:
+                return self.beside_claude(name, f"auto: {name} is configured")
+            if name in keyed:
+                return self.everywhere(name), f"auto: there is a key for {name}"
+            if self._model("", name):
+                return self.everywhere(name), f"auto: {name} is configured"
+            return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
+        absent = missing(wanted[0]) if wanted else "nothing else is configured"
+        return None, f"{without} ({absent})"
+
+    def beside_claude(self, small: str, why: str) -> tuple[dict[str, Choice], str]:
+        """A small model writes, and Claude thinks where it can be asked."""
+        writes = {role for role, work in self.roles.items() if work == "write"}
+        absent = "no key for Claude" if not self._has(row_of(BESIDE).key) else missing(BESIDE)
+        home = self.everywhere(small, why)
+        if not absent:
+            beside = self.everywhere(BESIDE, "thinking roles run on Claude")
+            split = {role: home[role] if role in writes else beside[role] for role in self.roles}
+            return split, f"{why}; Claude thinks"
+        reason = f"{absent}: the same local model thinks"
+        lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
         self.note = (
-            f"There is {lack if lack.startswith('no key') else f'no Claude ({lack})'}, so every "
-            f"role runs on {own.words}; a small model thinks less well."
+            f"There is {lack}, so every role runs on {next(iter(home.values())).words}; a small "
+            "model thinks less well."
         )
-        return {role: replace(own, role=role, why=reason) for role in ROLES} | {
-            GENERATOR: own
+        return {
+            role: one if role in writes else replace(one, why=reason) for role, one in home.items()
         }, f"{why}; {reason}"
 
-    def all(self, name: str) -> dict[str, Choice]:
+    def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:
         """Every role at one provider."""
-        wanted = self.wishes.model if self.wishes.provider == name else ""
+        wanted = self.model if self.provider == name else ""
         target = f"{name}/{wanted}" if wanted else name
-        return {role: self.named(role, target, f"every role runs on {name}") for role in ROLES}
+        return {
+            role: self.choice(role, target, why or f"every role runs on {name}")
+            for role in self.roles
+        }
 
-    def named(self, role: str, target: str, why: str) -> Choice:
+    def choice(self, role: str, target: str, why: str) -> Choice:
         """A choice from `provider` or `provider/model`."""
         name, _, model = target.strip().partition("/")
-        if name == "mock":
-            return Choice(role, "mock", "", why)
-        provider, preset = self._home(name)
-        absent = missing(provider)
+        if name == MOCK:
+            return Choice(role, MOCK, "", why)
+        if name == FAMILY:
+            name = self._server() or FAMILY
+        row, absent = row_of(name), missing(name)
         if absent:
             raise NoProvider(f"{name} cannot be asked: {absent}")
-        self._must_have_key(name, provider, preset)
-        model = model or self._default(role, provider, preset)
+        if row.needs_key and not self._has(row.key):
+            raise NeedsKey(f"{name} needs a key: set {row.key}, or enter one", row.key)
+        model = model or self._model(role, name)
         if not model:
             raise NoProvider(
-                f"{preset or provider} has no default model: name one, as OPENAI_MODEL or as "
-                f"{name}/MODEL"
+                f"{name} has no default model: name one, as {row.settings['model'].variable} or "
+                f"as {name}/MODEL"
             )
-        return Choice(role, provider, model, why, preset)
+        return Choice(role, name, model, why)
 
-    def _home(self, name: str) -> tuple[str, str]:
-        """The row of `PROVIDERS`, and the preset, that a name means."""
-        if name == "openai":
-            return "openai", self._preset() or "openai"
-        if name in PRESETS:
-            return "openai", name
-        if name in PROVIDERS:
-            return name, ""
-        known = ", ".join(["auto", "mock", *PROVIDERS, *(n for n in PRESETS if n != "openai")])
-        raise NoProvider(
-            f"There is no provider {name!r}. Set LLM_PROVIDER (or --provider) to one of: {known}."
-        )
+    def _model(self, role: str, name: str) -> str:
+        """The model of a role at a provider, where none is named with it."""
+        row = row_of(name)
+        if row.like == FAMILY and name != (self._server() or FAMILY):
+            return row.model  # the variables are those of another server
+        fast = self.roles.get(role) == "list" and "fast_model" in row.settings
+        return str(row.chosen("fast_model" if fast else "model", self.given))
 
-    def _default(self, role: str, provider: str, preset: str) -> str:
-        match provider:
-            case "anthropic":
-                fast = role in FAST
-                return self.wishes.anthropic_fast_model if fast else self.wishes.anthropic_model
-            case "ollama":
-                return self.wishes.ollama_model
-            case "huggingface":
-                return self.wishes.hf_model
-            case _:
-                own = preset == (self._preset() or "openai")
-                return (self.wishes.openai_model if own else "") or self._model_of(preset)
-
-    def _must_have_key(self, name: str, provider: str, preset: str) -> None:
-        variable, needed = key_of(provider, preset)
-        if needed and not self._has(variable):
-            raise NeedsKey(
-                f"{name} needs a key: set {variable}, or give one on the page", variable
-            )
-
-    def _preset(self) -> str:
-        """The OpenAI-compatible server that is configured; empty where none is."""
-        if self.wishes.openai_preset:
-            return self.wishes.openai_preset
-        if self.wishes.provider in PRESETS and self.wishes.provider != "openai":
-            return self.wishes.provider
-        if self.wishes.openai_base_url:
+    def _server(self) -> str:
+        """Which server like `openai` is set up; empty where none is."""
+        preset = _set(row_of(FAMILY), "preset", self.given)
+        if preset:
+            return preset
+        asked = PROVIDERS.get(self.provider)
+        if asked is not None and asked.like == FAMILY and self.provider != FAMILY:
+            return self.provider
+        if _set(row_of(FAMILY), "base_url", self.given):
             return CUSTOM
-        return next(
-            (name for name in _KEYED_PRESETS if self._has(PRESETS[name].key_name)), ""
-        )
+        return next((
+            name for name, row in PROVIDERS.items()
+            if row.like == FAMILY and row.auto and self._has(row.key)
+        ), "")
 
-    def _model_of(self, preset: str) -> str:
-        return PRESETS[preset].model if preset in PRESETS else ""
-
-    def _can_think(self) -> bool:
-        """Whether Claude can be asked."""
-        return self._has("ANTHROPIC_API_KEY") and not missing("anthropic")
+    def _set_up(self, row: Row) -> bool:
+        """Whether a user has said that there is a provider which needs no key."""
+        return any(_set(row, option, self.given) for option in ("model", "base_url"))
 
     def _has(self, variable: str) -> bool:
         return bool(self.keys.get(variable, NO_KEY))
 
 
-def missing(provider: str) -> str:
-    """Which package a provider lacks here, and how to have it; empty where it lacks none."""
-    from importlib.util import find_spec
-
-    row = PROVIDERS[provider]
-    if find_spec(row.package) is not None:
-        return ""
-    return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
+def _set(row: Row, option: str, given: Mapping[str, Option]) -> str:
+    """What a user has set for an option; empty where they have not."""
+    setting = row.settings.get(option)
+    return "" if setting is None else str(given.get(setting.variable, ""))
 
 
-def key_of(provider: str, preset: str = "") -> tuple[str, bool]:
-    """The variable of a provider's key, empty where it takes none, and whether it must be there."""
-    if preset:
-        return PRESETS[preset].key_name, PRESETS[preset].needs_key
-    row = PROVIDERS[provider]
-    return row.key_name, row.needs_key
-
-
-def connection(choice: Choice, wishes: Wishes, keys: Mapping[str, Secret]) -> Connection:
+def connection(
+    choice: Choice, given: Mapping[str, Option], keys: Mapping[str, Secret]
+) -> Connection:
     """How a choice is reached; raises `NeedsKey` where its key is gone."""
-    variable, needed = key_of(choice.provider, choice.preset)
-    key = keys.get(variable, NO_KEY)
-    if needed and not key:
+    row = row_of(choice.provider)
+    key = keys.get(row.key, NO_KEY)
+    if row.needs_key and not key:
         raise NeedsKey(
-            f"{choice.label} needs a key that is not here (any more): give {variable} again",
-            variable,
+            f"{choice.provider} needs a key that is not here (any more): set {row.key} again",
+            row.key,
         )
-    base_url = {
-        "anthropic": wishes.anthropic_base_url,
-        "ollama": wishes.ollama_base_url,
-        # Never together with the key of another server: `resolve` refuses that.
-        "openai": wishes.openai_base_url if choice.preset in (CUSTOM, wishes.openai_preset) else "",
-    }.get(choice.provider, "")
-    return Connection(
-        choice.provider, choice.model, key, base_url, choice.preset,
-        num_ctx=wishes.num_ctx, keep_alive=wishes.keep_alive, four_bit=wishes.four_bit,
-    )
+    base_url = _set(row, "base_url", given)
+    if row.like == FAMILY and choice.provider not in (CUSTOM, _set(row, "preset", given)):
+        base_url = ""  # it is another server's, and the key of this one must not go there
+    options = {
+        option: given[setting.variable] for option, setting in row.settings.items()
+        if setting.variable in given and option not in ("model", "fast_model", "base_url", "preset")
+    }
+    return Connection(choice.provider, choice.model, key, base_url, options)
 
 
 def parse_roles(text: str) -> dict[str, str]:
-    """Role to provider from words such as `debugger=anthropic, generator=ollama/qwen3:4b`; raises
+    """Role to provider from words such as `critic=anthropic, planner=ollama/qwen3:4b`; raises
     `ValueError`."""
     found: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         role, given, target = (piece.strip() for piece in part.partition("="))
         if not (role and given and target):
-            raise ValueError(f"{part!r}: write it as debugger=anthropic/claude-sonnet-5-5")
+            raise ValueError(f"{part!r}: write it as ROLE=PROVIDER or ROLE=PROVIDER/MODEL")
         found[role] = target
     return found

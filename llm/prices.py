@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from llm.errors import LlmError
+from llm.provider import MOCK, PROVIDERS
 from llm.types import Usage
 
 OURS = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
-_RATES = ("input", "output", "cache_read", "cache_write")
+
+Dollars = Annotated[float, Field(ge=0, lt=_MILLION, allow_inf_nan=False)]
 
 
 class BadPrices(LlmError):
     """A price table cannot be used; the message says where and why."""
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(BaseModel):
     """Dollars per million tokens."""
 
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars
+    cache_write: Dollars
 
     def dollars(self, usage: Usage) -> float:
         """What the tokens cost at these rates."""
@@ -42,45 +47,53 @@ class Rates:
         return max(self.input, self.cache_read, self.cache_write)
 
 
-NOTHING = Rates(0.0, 0.0, 0.0, 0.0)
+class LongRates(Rates):
+    """The rates of a question that is longer than so many tokens."""
+
+    tokens: int
 
 
-@dataclass(frozen=True)
-class Price:
-    """A model's rates from a day on, and those of questions longer than a limit."""
+class Price(Rates):
+    """A model's rates from a day on."""
 
-    since: date
-    rates: Rates
-    long_above: int | None = None
-    """Tokens of a question above which `long` holds for all of the call."""
-    long: Rates = NOTHING
+    since: date = Field(alias="from")
+    above: LongRates | None = None
 
     def at(self, question: int) -> Rates:
-        """The rates for a question of so many tokens."""
-        if self.long_above is not None and question > self.long_above:
-            return self.long
-        return self.rates
+        """The rates for a question of so many tokens, which hold for all of its call."""
+        return self.above if self.above is not None and question > self.above.tokens else self
 
 
-@dataclass(frozen=True)
-class Prices:
-    """A price table."""
+NOTHING = Price.model_validate(
+    {"from": date.min, "input": 0, "output": 0, "cache_read": 0, "cache_write": 0}
+)
 
-    rows: Mapping[tuple[str, str], tuple[Price, ...]]
-    """By provider (or preset) and model, the oldest first."""
-    free: frozenset[str]
+
+class Prices(BaseModel):
+    """A price table, as it stands in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read: date | None = None
+    """The day on which its figures were read."""
+    models: Mapping[str, Mapping[str, tuple[Price, ...]]]
+    """By provider and model."""
+    free: frozenset[str] = frozenset()
+    """Providers that cost nothing, beside those whose rows say so."""
 
     def price(self, provider: str, model: str, today: date) -> Price | None:
         """What holds today; `None` is unknown, which is not free. A model's name may end in its
         date, as `claude-haiku-4-5-20251001` does."""
-        if provider in self.free:
-            return Price(date.min, NOTHING)
+        row = PROVIDERS.get(provider)
+        if provider in self.free or provider == MOCK or (row is not None and row.free):
+            return NOTHING
         stem = model
         head, _, tail = model.rpartition("-")
         if head and tail.isdecimal() and len(tail) == 8:
             stem = head
-        known = self.rows.get((provider, model)) or self.rows.get((provider, stem)) or ()
-        return next((row for row in reversed(known) if row.since <= today), None)
+        listed = self.models.get(provider, {})
+        known = [one for one in listed.get(model) or listed.get(stem) or () if one.since <= today]
+        return max(known, key=lambda one: one.since, default=None)
 
     def cost(self, provider: str, model: str, usage: Usage, today: date) -> float | None:
         """Dollars of a call; `None` is unknown."""
@@ -101,7 +114,11 @@ class Prices:
 
     def before(self, other: Prices) -> Prices:
         """This table, and the other for what it does not list."""
-        return Prices({**other.rows, **self.rows}, self.free | other.free)
+        models = {
+            name: {**other.models.get(name, {}), **self.models.get(name, {})}
+            for name in {**other.models, **self.models}
+        }
+        return self.model_copy(update={"models": models, "free": self.free | other.free})
 
 
 @cache
@@ -120,56 +137,8 @@ def read_prices(path: Path) -> Prices:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _table(content)
+        return Prices.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadPrices(f"The price table {path} cannot be read: {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except ValidationError as error:
         raise BadPrices(f"The price table {path} cannot be used: {error}") from error
-
-
-def _table(content: object) -> Prices:
-    if not isinstance(content, dict) or not {"models"} <= content.keys() <= {
-        "read", "models", "free"
-    }:
-        raise ValueError("it has the keys `read`, `models` and `free`, and must have `models`")
-    rows = {
-        (str(provider), str(model)): tuple(
-            sorted((_price(provider, model, one) for one in listed), key=lambda row: row.since)
-        )
-        for provider, models in content["models"].items()
-        for model, listed in models.items()
-    }
-    free = content.get("free", [])
-    if not isinstance(free, list) or not all(isinstance(name, str) for name in free):
-        raise ValueError("`free` is a list of providers")
-    return Prices(rows, frozenset(free))
-
-
-def _price(provider: object, model: object, row: object) -> Price:
-    place = f"{provider}/{model}"
-    if not isinstance(row, dict) or not isinstance(row.get("from"), date):
-        raise ValueError(f"{place}: each row is a mapping with `from`, a date as 2026-11-22")
-    above = row.get("above")
-    if above is None:
-        return Price(row["from"], _rates(place, row, {"from"}))
-    if not isinstance(above, dict) or not isinstance(above.get("tokens"), int):
-        raise ValueError(f"{place}: `above` is a mapping with `tokens` and rates")
-    return Price(
-        row["from"], _rates(place, row, {"from", "above"}),
-        above["tokens"], _rates(place, above, {"tokens"}),
-    )
-
-
-def _rates(place: str, row: Mapping[object, object], beside: set[str]) -> Rates:
-    if row.keys() != {*_RATES, *beside}:
-        raise ValueError(f"{place}: a row has exactly {', '.join([*sorted(beside), *_RATES])}")
-    return Rates(*_numbers(place, [row[name] for name in _RATES]))
-
-
-def _numbers(place: str, values: Sequence[object]) -> list[float]:
-    numbers = [float(value) for value in values
-               if isinstance(value, int | float) and not isinstance(value, bool)]
-    if len(numbers) != len(values) or not all(0 <= number < _MILLION for number in numbers):
-        raise ValueError(f"{place}: rates are dollars per million tokens, 0 or more")
-    return numbers

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -215,27 +215,19 @@ def _content(text: str, role: str) -> object:
     """What the YAML says; a key that stands there twice is refused, which YAML's loader allows."""
     import yaml
 
+    class Once(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            keys = [str(key.value) for key, _ in node.value]
+            twice = next((key for key in keys if keys.count(key) > 1), None)
+            if twice is not None:
+                raise _bad(role, twice, "stands there twice")
+            return super().construct_mapping(node, deep)
+
     try:
-        for node in _nodes(yaml.compose(text, Loader=yaml.SafeLoader)):
-            if isinstance(node, yaml.MappingNode):
-                keys = [str(key.value) for key, _ in node.value]
-                for key in keys:
-                    if keys.count(key) > 1:
-                        raise _bad(role, key, "stands there twice")
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=Once)
     except yaml.YAMLError as error:
         raise BadPrompt(f"cannot read the prompt {role}.yaml: {error}") from error
 
 
-def _nodes(node: object) -> list[object]:
-    """A YAML node and all below it."""
-    value = getattr(node, "value", None)
-    found = [node]
-    for one in value if isinstance(value, list) else []:
-        for child in one if isinstance(one, tuple) else (one,):
-            found += _nodes(child)
-    return found
-
-
 def _bad(role: str, key: str, fault: str) -> BadPrompt:
-    return BadPrompt(f"prompts/{role}.yaml: {key}: {fault}. Mend the file, or restore it.")
+    return BadPrompt(f"the prompt {role}.yaml: {key}: {fault}. Mend the file, or restore it.")

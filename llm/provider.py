@@ -1,11 +1,18 @@
-"""The protocol of a provider, the connection one is made of, and the table of providers."""
+"""The protocol of a provider, the connection one is made of, and the table of providers.
+
+A provider is a file in `llm/providers` and a row in `llm/providers.toml`. Whatever differs between
+providers and is no code stands in the row, and is read from there: by plans, settings, prices,
+pages and the README.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from llm.errors import NoProvider
 from llm.keys import NO_KEY, Secret
@@ -72,9 +79,132 @@ def sayable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+Option = str | int | bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable by which a user sets an option of a provider."""
+
+    variable: str
+    default: Option
+    """Its type is that of every value of the option."""
+    about: str
+    """What it does, in a line of Markdown."""
+    alias: str = ""
+    """Another variable for the same, which counts where the first is not set."""
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a provider without importing it."""
+
+    factory: str
+    """`module:callable`, called with a `Connection`."""
+    package: str
+    """The package that shows that what it imports is installed."""
+    extra: str
+    """The optional dependency set that brings it."""
+    like: str = ""
+    """The row whose code and variables it shares; its own name where it shares none."""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """The variables by what they set: `model`, `fast_model`, `base_url`, or an option of its own
+    for `Connection.option`."""
+    needs: str = ""
+    """What must be there beside the package, for people."""
+    key: str = ""
+    """The environment variable of its key; empty where it takes none."""
+    key_when: str = ""
+    """When a key is wanted that is not always needed, for people."""
+    needs_key: bool = False
+    auto: bool = False
+    """`auto` takes it where its key is there."""
+    small: bool = False
+    """Its models are small: they write, and leave thinking to others where they can."""
+    local: bool = False
+    """It runs on the user's machine, where loading a model may take minutes."""
+    in_process: bool = False
+    """Its model is loaded into this process."""
+    free: bool = False
+    """Nothing is paid for it; else its price is looked up by its name and the model."""
+    base_url: str = ""
+    """Where it is unless that is set; empty where there is no address, or it must be set."""
+    model: str = ""
+    """The model that is asked where none is named; empty leaves it to the variable's default."""
+    thinks: str = r"(?!)"
+    """A pattern of the models that think unasked, and take an effort."""
+    temperature: Literal["always", "unless thinking", "never"] = "always"
+    """Which models take a temperature; others are sent none, and choose their own."""
+    seed: bool = True
+    """Whether it takes a seed, which is not sent otherwise."""
+    json: Literal["schema", "object", "none"] = "none"
+    """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
+    by words alone. Without the first, the schema is put into the system prompt."""
+    lengths: bool = True
+    """Whether its schemas may bound the length of strings."""
+    stream_usage: bool = True
+    """Whether it takes the wish for token counts at a stream's end."""
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What it calls the most tokens of an answer."""
+    lists_windows: bool = False
+    """Whether its list of models may tell how long a question may be: known before the first one,
+    it can be cut to that. Far servers have room for nearly every question of ours."""
+    traced_as: str = ""
+    """Its name in OpenTelemetry's convention, where that is another one."""
+
+    def thinking(self, model: str) -> bool:
+        """Whether a model thinks where nothing is said of it, as far as its name tells."""
+        return re.match(self.thinks, model) is not None
+
+    def default(self, option: str) -> Option:
+        """What an option is where nobody sets it."""
+        own = {"model": self.model, "base_url": self.base_url}.get(option, "")
+        return own or (self.settings[option].default if option in self.settings else "")
+
+    def chosen(self, option: str, given: Mapping[str, Option]) -> Option:
+        """What an option is by the variables that are set."""
+        setting = self.settings.get(option)
+        own = None if setting is None else given.get(setting.variable)
+        return self.default(option) if own is None else own
+
+
+MOCK = "mock"
+"""The plan without a model, made of rules: it is no row."""
+
+
+def read_rows(path: Path) -> dict[str, Row]:
+    """The table of providers in a TOML file, by name."""
+    with path.open("rb") as file:
+        content = tomllib.load(file)
+    return {name: _row(name, content) for name in content}
+
+
+def _row(name: str, content: dict[str, dict[str, Any]]) -> Row:  # as TOML has it
+    own = content[name]
+    kind = content[own.get("like", name)]
+    shared = {word: kind[word] for word in ("factory", "package", "extra")}
+    settings = {option: Setting(**one) for option, one in kind["settings"].items()}
+    return Row(**{**shared, "like": name, **own, "settings": settings})
+
+
+PROVIDERS = read_rows(Path(__file__).with_name("providers.toml"))
+"""Providers with a model."""
+
+
+def row_of(name: str) -> Row:
+    """The row of a provider; raises `NoProvider` where there is none."""
+    if name not in PROVIDERS:
+        known = ", ".join(["auto", MOCK, *PROVIDERS])
+        raise NoProvider(
+            f"There is no provider {name!r}. Set LLM_PROVIDER to one of: {known}."
+        )
+    return PROVIDERS[name]
+
+
 @dataclass(frozen=True)
 class Connection:
-    """Whom to ask, and how it is reached. Equal connections share a provider."""
+    """Whom to ask, and how it is reached."""
 
     provider: str
     """A row of `PROVIDERS`."""
@@ -82,74 +212,30 @@ class Connection:
     key: Secret = NO_KEY
     base_url: str = ""
     """Empty is the provider's own."""
-    preset: str = ""
-    """A row of `llm.providers.presets.PRESETS`, for OpenAI-compatible servers."""
-    num_ctx: int = 8_192
-    """The context window that a local server is asked to allocate."""
-    keep_alive: str = "10m"
-    """How long a local server keeps the model in memory."""
-    four_bit: bool = False
-    """Load a local model with 4-bit weights."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """What is set of the provider's own options."""
     connect_s: float = 5.0
     stall_s: float = 60.0
     """Seconds without a byte after which a stream is given up."""
+
+    @property
+    def row(self) -> Row:
+        return row_of(self.provider)
+
+    def option(self, name: str) -> Option:
+        """An option of the provider's own, as it is set or by default."""
+        return self.options.get(name, self.row.settings[name].default)
 
 
 Rules = Mapping[str, Callable[[Mapping[str, object]], str]]
 """Role name to a function from a request's variables to an answer's text."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """What the table knows of a provider without importing it."""
-
-    factory: str
-    """`module:callable`, called with a `Connection`."""
-    key_name: str = ""
-    """The environment variable of its key; empty where it takes none."""
-    needs_key: bool = False
-    extra: str = ""
-    """The optional dependency set that brings what it imports."""
-    package: str = ""
-    """The package that shows that the set is installed."""
-    local: bool = False
-    """It runs on this machine: the default home of the generator."""
-    unthinking: str = r""
-    """A pattern of the models that do not think unless they are told to; all of them by default."""
-
-
-PROVIDERS: dict[str, Row] = {
-    "anthropic": Row(
-        ".providers.anthropic:AnthropicProvider", "ANTHROPIC_API_KEY", True, "anthropic",
-        "anthropic",
-        # Those since the fifth think unasked; some of them cannot be told not to.
-        unthinking=r"claude-(?:[a-z]+-)?[34]\b",
-    ),
-    "ollama": Row(
-        ".providers.ollama:OllamaProvider", "OLLAMA_API_KEY", extra="ollama",
-        package="ollama", local=True,
-    ),
-    "huggingface": Row(
-        ".providers.huggingface:HuggingFaceProvider", "HF_TOKEN", extra="local",
-        package="transformers", local=True,
-    ),
-    "openai": Row(
-        ".providers.openai:OpenAiProvider", "OPENAI_API_KEY", True, "openai", "openai"
-    ),
-}
-"""Providers with a model. `mock`, the plan without one, is made of rules: `rules_provider`."""
-
-
-def thinks_unasked(provider: str, model: str) -> bool:
-    """Whether a model thinks where nothing is said of it, as far as its name tells."""
-    return not re.search(PROVIDERS[provider].unthinking, model)
-
-
 def open_provider(connection: Connection) -> Provider:
     """The provider of a connection. Raises `NoProvider` where what it imports is not installed."""
     from importlib import import_module
 
-    row = PROVIDERS[connection.provider]
+    row = connection.row
     module, _, factory = row.factory.partition(":")
     try:
         found = import_module(module, __package__)
@@ -162,6 +248,16 @@ def open_provider(connection: Connection) -> Provider:
             f"The provider {connection.provider} needs {error.name}, which is not installed: "
             f'pip install -e ".[{row.extra}]"'
         ) from error
+
+
+def missing(provider: str) -> str:
+    """Which package a provider lacks here, and how to have it; empty where it lacks none."""
+    from importlib.util import find_spec
+
+    row = row_of(provider)
+    if find_spec(row.package) is not None:
+        return ""
+    return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
 
 
 def rules_provider(rules: Rules) -> Provider:

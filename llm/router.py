@@ -30,8 +30,7 @@ from llm.errors import (
 )
 from llm.plan import Choice, Plan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens
-from llm.providers.presets import PRESETS
+from llm.provider import Provider, estimated_tokens, row_of
 from llm.questions import fingerprint
 from llm.questions import question as question_of
 from llm.room import answer_tokens, question_tokens
@@ -119,7 +118,7 @@ class Router:
         two to import and the loop serves others meanwhile."""
         if choice.words not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
-            if choice.preset and PRESETS[choice.preset].lists_windows:
+            if row_of(choice.provider).lists_windows:
                 await _learn_window(opened)
             if self._opened.setdefault(choice.words, opened) is not opened:
                 await opened.close()  # another call was faster
@@ -129,7 +128,7 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        key = fingerprint(question_of(first.label, first.model, request))
+        key = fingerprint(question_of(first.provider, first.model, request))
         known = self.before.pop(key, None)
         if known is not None:
             yield known.text
@@ -163,14 +162,16 @@ class Router:
             )
         try:
             provider = await self._provider(choice)
-            request = replace(request, max_tokens=answer_tokens(
-                request.max_tokens, provider.thinks, request.effort
-            ))
+            most = answer_tokens(request.max_tokens, provider.thinks, request.effort)
+            before = request.objects_to  # which was sent with as much room
+            request = replace(
+                request, max_tokens=most, objects_to=before and replace(before, max_tokens=most)
+            )
             today = datetime.now(UTC).date()
             texts = (request.system, *(message.text for message in request.messages))
             question = question_tokens(provider.count, texts)
             usd = self.prices.most(
-                choice.label, choice.model, question, request.max_tokens, today
+                choice.provider, choice.model, question, request.max_tokens, today
             )
             left = self.ledger.seconds_left(request.role)
             charge = self.ledger.reserve(
@@ -182,7 +183,7 @@ class Router:
             raise
         number, self._next = self._next, self._next + 1
         self.tell(CallStarted(
-            number, request.role, choice.label, choice.model, request.prompt,
+            number, request.role, choice.provider, choice.model, request.prompt,
             charge.amount.tokens, usd,
         ))
         seconds = request.deadline_s if left is None else min(left, request.deadline_s)
@@ -272,11 +273,13 @@ class _Call:
         until = self.began + self.seconds
         left = until - router.clock()
         items = self.provider.stream(replace(self.request, deadline_s=max(left, 0.001)))
-        alarm = _Alarm(left)
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + max(left, 0.0)
         try:
             while True:
                 try:
-                    with alarm:
+                    # Around each piece alone: a timeout must not span a yield.
+                    async with asyncio.timeout_at(ends_at):
                         item = await anext(items)
                 except StopAsyncIteration:
                     raise ProviderDown(
@@ -299,7 +302,6 @@ class _Call:
                     )
                 yield item
         finally:
-            alarm.stop()
             await items.aclose()
 
     def _wait(self, error: CallFailed) -> float | None:
@@ -317,11 +319,11 @@ class _Call:
         """The reply with its cost, settled and told."""
         router, choice = self.router, self.choice
         usage = _counted(reply.usage)
-        cost = router.prices.cost(choice.label, choice.model, usage, self.today)
+        cost = router.prices.cost(choice.provider, choice.model, usage, self.today)
         wall_s = router.clock() - self.began
         reply = replace(
             reply, text=router.clean(reply.text), note=router.clean(reply.note), usage=usage,
-            provider=choice.label, model=choice.model, attempts=self.attempts,
+            provider=choice.provider, model=choice.model, attempts=self.attempts,
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
@@ -346,13 +348,13 @@ class _Call:
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
         # Whatever the price is, what never began costs nothing, nor does what is replayed.
         free = not usage.total or (failed is not None and failed.replayed)
-        paid = router.prices.cost(choice.label, choice.model, usage, self.today)
+        paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
         router.tell(CallBroke(
-            self.number, self.request.role, choice.label, choice.model,
+            self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
         ))
@@ -373,38 +375,3 @@ async def _learn_window(provider: Provider) -> None:
     with suppress(LlmError, TimeoutError):
         async with asyncio.timeout(LEARNING_S):
             await provider.models()
-
-
-class _Alarm:
-    """One timer for many awaits: as `asyncio.timeout`, which must not span a yield and is too dear
-    for each piece of an answer. It rings within a `with` block only, else at the next one's door.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._rung = seconds <= 0
-        self._task: asyncio.Task[object] | None = None
-        self._handle = asyncio.get_running_loop().call_later(max(seconds, 0.0), self._ring)
-
-    def _ring(self) -> None:
-        self._rung = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def __enter__(self) -> None:
-        if self._rung:
-            raise TimeoutError
-        self._task = asyncio.current_task()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        task, self._task = self._task, None
-        if self._rung and task is not None and task.uncancel() == 0 and (
-            kind is asyncio.CancelledError
-        ):
-            raise TimeoutError from error
-
-    def stop(self) -> None:
-        """It rings no more."""
-        self._handle.cancel()
-

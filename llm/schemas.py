@@ -41,18 +41,32 @@ def _inlined(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, obj
     return found
 
 
+_WORDS = {
+    "object": {"properties", "required", "additionalProperties"},
+    "array": {"items", "minItems", "maxItems"},
+    "string": {"minLength", "maxLength"},
+    "integer": {"minimum", "maximum"},
+    "boolean": set[str](),
+}
+"""The types that answers have, and the words that bound them; each is enforced while an answer is
+written under a grammar."""
+
+
 def unbounded(schema: Schema, place: str = "") -> Iterator[str]:
-    """Places of an inlined schema that have no bound, as `calls/each/why`."""
+    """Places of an inlined schema that have no bound, or a word that nothing enforces, as
+    `calls/each/why`."""
     here = place or "the answer"
+    kind = schema.get("type")
+    if "enum" in schema:
+        return
+    if not isinstance(kind, str) or schema.keys() - {"type", "default"} - _WORDS.get(kind, set()):
+        yield here
+        return
     match schema:
-        case {"enum": _} | {"type": "boolean"}:
+        case {"type": "boolean"} | {"type": "string", "maxLength": int()}:
             return
-        case {"type": "string"}:
-            if "maxLength" not in schema:
-                yield here
-        case {"type": "integer"}:
-            if "minimum" not in schema or "maximum" not in schema:
-                yield here
+        case {"type": "integer", "minimum": int(), "maximum": int()}:
+            return
         case {"type": "array", "items": Mapping() as items}:
             if "maxItems" not in schema:
                 yield here
@@ -68,11 +82,17 @@ def unbounded(schema: Schema, place: str = "") -> Iterator[str]:
             yield here
 
 
-def in_words(schema: Schema) -> str:
-    """An inlined schema as a line that a model reads; raises `BadPrompt` where it is not bounded,
-    or is of a form that answers do not have."""
+def bounded(schema: Schema) -> None:
+    """Raises `BadPrompt` where an inlined schema is not bounded, or is of a form that answers do
+    not have."""
     for place in unbounded(schema):
         raise BadPrompt(f"the type of an answer has no bound at {place}: give it one")
+
+
+def in_words(schema: Schema) -> str:
+    """An inlined schema as a line that a model reads; raises `BadPrompt` where it is not bounded.
+    """
+    bounded(schema)
     return _in_words(schema)
 
 
@@ -94,6 +114,49 @@ def _in_words(schema: Schema) -> str:
             return f"{{{inside}}}"
         case _:
             raise AssertionError("a bounded schema has one of the forms above")
+
+
+CHARACTER = 12
+"""The most bytes of one character in JSON: two escapes of a surrogate pair."""
+
+
+def closing_room(schema: Schema) -> int:
+    """The most tokens it takes to close an answer, wherever it was left; a token is at least one
+    byte. Raises `BadPrompt` where the schema is not bounded: a grammar cures no truncation, since
+    a model that may write on can write until its tokens are spent."""
+    whole = inlined(schema)
+    bounded(whole)
+    return _closing(whole)[1]
+
+
+def _closing(schema: Schema) -> tuple[int, int]:
+    """Bytes that closing an answer takes: of a value not begun, and of one left anywhere inside."""
+    match schema:
+        case {"enum": [*values]}:
+            longest = max(len(json.dumps(value)) for value in values)
+            return longest, longest
+        case {"type": "string"}:
+            begun = 2 + _number(schema, "minLength") * CHARACTER
+            return begun, begun + CHARACTER
+        case {"type": "integer"}:
+            digits = max(len(str(schema[end])) for end in ("minimum", "maximum"))
+            return digits, digits
+        case {"type": "array", "items": Mapping() as items}:
+            fresh, inside = _closing(items)
+            begun = 2 + _number(schema, "minItems") * (fresh + 2)
+            return begun, begun + inside
+        case {"type": "object", "properties": Mapping() as properties}:
+            rooms = {name: _closing(one) for name, one in properties.items()}
+            begun = 2 + sum(len(json.dumps(name)) + 4 + room[0] for name, room in rooms.items())
+            return begun, begun + max((room[1] for room in rooms.values()), default=0)
+        case _:
+            return len("false"), len("false")
+
+
+def _number(schema: Schema, name: str) -> int:
+    value = schema.get(name, 0)
+    assert isinstance(value, int)
+    return value
 
 
 def _required(schema: Schema) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from llm.provider import Provider
+from llm.provider import PROVIDERS, Provider
 from llm.redaction import Redactor
 from llm.types import Json, Reply, Request, Stream, Usage
 from llm.wrapped import Wrapped
@@ -20,8 +20,6 @@ from llm.wrapped import Wrapped
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-PROVIDER_NAMES = {"gemini": "gcp.gemini"}
-"""Where the convention has another name than ours."""
 _FINISH = {"stop": "stop", "length": "length", "refusal": "content_filter", "cut": "error"}
 """Our word for an answer's end to the convention's."""
 
@@ -31,13 +29,15 @@ _Attribute = str | int | float | bool | list[str]
 def traced(
     provider: Provider, *, content: bool = False, redactor: Redactor | None = None
 ) -> Provider:
-    """The provider with a span around each answer; as it was where OpenTelemetry is not there."""
+    """The provider with a span around each answer; as it was where nobody collects spans."""
     try:
-        from opentelemetry.trace import get_tracer
+        from opentelemetry.trace import ProxyTracerProvider, get_tracer, get_tracer_provider
     except ModuleNotFoundError:
         return provider
+    if isinstance(get_tracer_provider(), ProxyTracerProvider):
+        return provider
     return Traced(
-        provider, get_tracer("self-healing-code-agent.llm"), content, redactor or Redactor()
+        provider, get_tracer("llm"), content, redactor or Redactor()
     )
 
 
@@ -88,7 +88,7 @@ class Traced(Wrapped):
     def _asked(self, request: Request) -> dict[str, _Attribute]:
         attributes: dict[str, _Attribute] = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": PROVIDER_NAMES.get(self.name, self.name),
+            "gen_ai.provider.name": _known_as(self.name),
             "gen_ai.request.max_tokens": request.max_tokens,
             "gen_ai.request.stream": True,
             "gen_ai.output.type": "json" if isinstance(request.output, Json) else "text",
@@ -110,9 +110,7 @@ class Traced(Wrapped):
     def _answered(self, span: Span, reply: Reply) -> None:
         span.set_attributes(_counted(reply.usage))
         # Behind a router, or after a fallback, it is only now known who answers.
-        span.set_attribute(
-            "gen_ai.provider.name", PROVIDER_NAMES.get(reply.provider, reply.provider)
-        )
+        span.set_attribute("gen_ai.provider.name", _known_as(reply.provider))
         span.set_attribute("gen_ai.response.model", reply.model)
         span.set_attribute("gen_ai.response.finish_reasons", [_FINISH[reply.finish]])
         if reply.first_s is not None:
@@ -125,6 +123,12 @@ class Traced(Wrapped):
 
     def _written(self, value: object) -> str:
         return json.dumps(self._redactor.value(value), ensure_ascii=False)
+
+
+def _known_as(name: str) -> str:
+    """A provider's name in the convention; what is no row keeps its own."""
+    row = PROVIDERS.get(name)
+    return row.traced_as if row is not None and row.traced_as else name
 
 
 def _part(text: str) -> dict[str, str]:

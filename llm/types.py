@@ -68,6 +68,8 @@ class Request:
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""
     """The hash of the prompt's template."""
+    objects_to: Request | None = field(default=None, compare=False, repr=False)
+    """The question whose answer was refused, where this one asks for another."""
 
 
 MOST_TOKENS = 10**9

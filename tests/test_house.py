@@ -32,7 +32,7 @@ INSIDE_AGENT = [
      "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
-    {"rivalry"},
+    {"rivalry", "settings_docs"},
     {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
     {"flakiness", "recollection", "roles"},
     {"rewriting"},

@@ -8,16 +8,15 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
+from dotenv import dotenv_values
 
-from agent.settings import ENVIRONMENT, Settings
-from llm.plan import Wishes
-from llm.provider import PROVIDERS
-from llm.providers.presets import PRESETS
+from agent import settings_docs
+from agent.models import key_names
+from agent.settings import Settings, provider_settings, table
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -85,52 +84,29 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
     )
 
 
-def test_the_readmes_table_of_settings_is_the_programs() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_0-9]+)` \| `?([^`|]+?)`? \|", README, re.MULTILINE))
-    defaults = {field.name: field.default for field in fields(Settings)}
-    assert rows.keys() == set(ENVIRONMENT.values())
-    for name, variable in ENVIRONMENT.items():
-        shown, default = rows[variable], defaults[name]
-        if variable == "HEAL_CACHE":
-            assert (shown, default) == ("0", "off")
-        elif isinstance(default, bool):
-            assert shown == str(int(default)), variable
-        elif isinstance(default, int | float):
-            assert float(shown) == float(default), variable
-        elif isinstance(default, str):
-            assert shown == (default or "none"), variable
+def test_the_documents_tables_are_what_the_program_reads() -> None:
+    """On a difference: `python -m agent.settings_docs`."""
+    assert settings_docs.readme(README) == README
+    assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
 
 
-def test_the_readmes_table_of_providers_is_the_programs() -> None:
-    rows = {
-        row[0]: row for row in re.findall(
-            r"^\| `([a-z-]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", README, re.MULTILINE
-        )
-    }
-    keys = {name: row.key_name for name, row in PROVIDERS.items()} | {
-        name: preset.key_name for name, preset in PRESETS.items()
-    }
-    assert rows.keys() == keys.keys()
-    for name, (_, needs, key, model) in rows.items():
-        assert f"`{keys[name]}`" in key if keys[name] else key == "none", name
-        extra = PROVIDERS[name].extra if name in PROVIDERS else ""
-        assert f'".[{extra}]"' in needs if extra else "the same" in needs, name
-        if name in PRESETS:
-            assert model.startswith(PRESETS[name].model or "none"), name
-    wishes = Wishes()
-    assert rows["anthropic"][3].startswith(wishes.anthropic_model)
-    assert wishes.anthropic_fast_model in rows["anthropic"][3]
-    assert (rows["ollama"][3], rows["huggingface"][3]) == (wishes.ollama_model, wishes.hf_model)
-
-
-def test_the_plans_own_defaults_are_those_of_the_settings() -> None:
-    assert Settings().wishes == Wishes()
-
-
-def test_the_example_environment_names_known_variables_only() -> None:
+def test_the_example_environment_changes_nothing_as_it_stands() -> None:
+    values = dotenv_values(ROOT / ".env.example")
     text = (ROOT / ".env.example").read_text(encoding="utf-8")
-    names = set(re.findall(r"^#? ?([A-Z][A-Z0-9_]+)=", text, re.MULTILINE))
-    assert set(ENVIRONMENT.values()) <= names
+    # Setting one of these changes the plan, so they stand as comments; and no line that is
+    # uncommented may make a value of a remark.
+    commented = {"OLLAMA_GENERATOR_MODEL", "OLLAMA_BASE_URL", "HF_MODEL"}
+    assert all(f"\n# {name}=" in text for name in commented)
+    keys = re.findall(r"^# (\w+_API_KEY)=(.*)$", text, re.MULTILINE)
+    assert {value for _, value in keys} == {""}
+    assert {name for name, _ in keys} >= {*key_names()} - {"HF_TOKEN"}
+    assert values.keys() | commented == {row.name for row in table()}
+
+    shown = Settings.from_env({key: value or "" for key, value in values.items()})
+    defaults = {row.variable: row.default for row in provider_settings()}
+    assert {name: value for name, value in shown.options.items() if value != defaults[name]} == {}
+    unset = {"options": {}, "environment": {}}
+    assert shown.model_copy(update=unset) == Settings()
 
 
 def test_no_path_of_a_machine_stands_in_the_project() -> None:

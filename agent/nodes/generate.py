@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent.context import Context
 from agent.domain import File, Solution
 from agent.events import CodeWritten
-from agent.roles import GENERATOR, ask_for_code
+from agent.roles import ask_for_code
+from agent.settings import GENERATOR
 from agent.state import State
 
 

@@ -15,7 +15,7 @@ from agent.events import (
 )
 from agent.recollection import Recollection, taken
 from agent.repair.question import question
-from agent.roles import GENERATOR
+from agent.settings import GENERATOR
 from agent.state import State, Suite
 from agent.strategies import STRATEGIES
 from llm.errors import OverBudget

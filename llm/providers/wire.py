@@ -1,17 +1,22 @@
-"""What providers behind HTTP have in common: the key before it is sent, and what faults mean.
+"""What providers behind HTTP have in common: an answer as it comes, and what faults mean.
 
-Nothing here knows an SDK: each provider says which exceptions its own makes of a broken transport.
+Nothing here knows an SDK: each provider says what is sent, what a piece of its stream holds, and
+which exceptions its SDK makes of a broken transport.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from llm.errors import (
@@ -28,14 +33,19 @@ from llm.errors import (
     WrongKey,
 )
 from llm.keys import Secret
-from llm.provider import sayable
+from llm.provider import Connection, estimated_tokens, sayable
 from llm.redaction import MARK, Redactor
-from llm.types import MOST_TOKENS, Usage
+from llm.types import MOST_TOKENS, Finish, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
-Faults = tuple[type[BaseException], ...]
+Faults = tuple[type[Exception], ...]
 
-TOLD = 300
+LOADING_S = 300.0
+"""The longest wait for the first piece of a server that may be loading its model; the request's
+deadline is another bound."""
+CLOSING_S = 3.0
+"""The longest wait for what comes behind an answer's end, as its count of tokens."""
+MOST_SHOWN = 300
 """Characters of a provider's own words that reach a message."""
 
 BY_STATUS: dict[int, type[CallFailed]] = {
@@ -61,7 +71,7 @@ AWAY = "cannot be reached"
 
 
 @dataclass(frozen=True)
-class Attempted:
+class FailedCall:
     """A call that failed: by whom, and how far it had come."""
 
     place: str
@@ -70,7 +80,7 @@ class Attempted:
     """The head of an answer had come: whatever came of it may be paid for."""
     usage: Usage | None
 
-    def refused(
+    def server_error(
         self, kind: type[CallFailed], what: str, *, step: str = "",
         retry_after_s: float | None = None,
     ) -> CallFailed:
@@ -82,7 +92,7 @@ class Attempted:
             )
         return kind(message, started=self.started, usage=self.usage)
 
-    def broken(
+    def transport_error(
         self, fault: BaseException, *, unreachable: Faults, silent: Faults, away: str = AWAY
     ) -> CallFailed:
         """The error for a fault of the transport, by what the SDK's exceptions for it are; `away`
@@ -101,6 +111,271 @@ class Attempted:
         return ProviderDown(
             f"{self.place} {words} ({what})", started=self.started, usage=self.usage
         )
+
+
+@dataclass(frozen=True)
+class ErrorReply:
+    """An error as a server told it."""
+
+    status: int
+    """Of HTTP; not positive where only the words of a stream that had begun well tell."""
+    words: str
+    names: tuple[str, ...] = ()
+    """Its codes and types."""
+    retry_after_s: float | None = None
+
+    @property
+    def line(self) -> str:
+        """All of it in short."""
+        number = str(self.status) if self.status > 0 else ""
+        name = " ".join(filter(None, (number, *self.names[:1])))
+        return ": ".join(filter(None, (name, self.words or "no more was said")))
+
+
+def kind_by_status(status: int) -> type[CallFailed]:
+    """What a status means where nothing else tells."""
+    if status in BY_STATUS:
+        return BY_STATUS[status]
+    return Rejected if 300 <= status < 500 else ProviderDown
+
+
+PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
+"""Ends of which nothing more is told than that they came."""
+
+
+NOTHING = Usage()
+
+
+@dataclass
+class Answer:
+    """What has come of an answer so far."""
+
+    finishes: Mapping[str, Finish]
+    """The server's words for an answer's end; every other one is of an answer that is not whole."""
+    begun: float = field(default_factory=time.perf_counter)
+    accepted: bool = False
+    """The server has said 200: whatever comes now, the call may be paid for."""
+    started: bool = False
+    """A piece of the stream has come."""
+    end: str = ""
+    """The server's word for why it stopped; empty until it has."""
+    why: str = ""
+    """What it said of that."""
+    refusal: str = ""
+    counts: Usage = NOTHING
+    """As the server has counted."""
+    pieces: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    """They are paid for, and are no text."""
+    first_s: float | None = None
+
+    def add(self, text: str) -> str:
+        """Takes a piece of the answer's text in."""
+        text = sayable(text)
+        self.started = True
+        if text:
+            self.pieces.append(text)
+            if self.first_s is None:
+                self.first_s = time.perf_counter() - self.begun
+        return text
+
+    @property
+    def finish(self) -> Finish:
+        return "refusal" if self.refusal else self.finishes.get(self.end.lower(), "cut")
+
+    def usage(self, sent: str) -> Usage:
+        """The server's count; our own estimate where it has not counted, or not to the end, or
+        says that there was nothing to count."""
+        asked, output = replace(self.counts, output=0), self.counts.output
+        said = estimated_tokens("".join((*self.pieces, *self.thoughts, self.refusal)))
+        if asked.total and self.end and (output or not said):
+            return self.counts
+        if not asked.total:
+            asked = Usage(estimated_tokens(sent))
+        return replace(asked, output=max(said, output), estimated=True)
+
+
+Pieces = AsyncIterator[Any]
+"""What an SDK makes of a stream; each has types of its own, or none."""
+
+
+class HttpProvider(ABC):
+    """A model behind a server, asked by its SDK. See `Provider`."""
+
+    finishes: ClassVar[Mapping[str, Finish]]
+    sdk_faults: ClassVar[Faults]
+    """What the SDK lets through: its own exceptions, and its transport's."""
+    wrapping: ClassVar[Faults] = ()
+    """Those of them that stand around one of the transport."""
+    unreachable: ClassVar[Faults]
+    silent: ClassVar[Faults]
+    listing_s: ClassVar[float] = 20.0
+    """The most seconds for a question that spends nothing, as for the models."""
+
+    exact = False
+    window: int | None = None
+
+    def __init__(self, connection: Connection) -> None:
+        self.name = connection.provider
+        self.connection = connection
+        self.row = connection.row
+        self.model = connection.model or self.row.model
+        self.thinks = self.row.thinking(self.model)
+        self.away = AWAY
+        """What is said of a server that cannot be reached."""
+        self.steps: Mapping[type[CallFailed], str] = {}
+        """What is told of a refusal in other words than `NEXT_STEP`."""
+        self.key = connection.key
+        if self.key or self.row.needs_key:
+            sendable_key(self.key, self.name, self.row.key)
+        self.url = checked_url(connection.base_url or self.row.base_url, self.name)
+        self.place = f"{self.name} at {place(self.url)}"
+        self._faults: Faults = (*self.sdk_faults, TimeoutError, Unreadable)
+
+    @abstractmethod
+    async def opened(
+        self, request: Request, answer: Answer
+    ) -> AbstractAsyncContextManager[Pieces]:
+        """Sends a question; notes on the answer that it is accepted once the server says so."""
+
+    @abstractmethod
+    def read(self, piece: Any, answer: Answer) -> str:
+        """The text that a piece of the stream adds; all else that it tells goes to the answer."""
+
+    @abstractmethod
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
+        """What the server said by an exception; `None` for a fault of the transport."""
+
+    @abstractmethod
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
+        """What the server means by that."""
+
+    @abstractmethod
+    async def listed(self) -> tuple[str, ...]:
+        """The models, as `Provider.models` gives them."""
+
+    def ended(self, request: Request, answer: Answer, usage: Usage) -> None:  # noqa: B027 - a hook
+        """Looks at an answer's end; raises for one that is none."""
+
+    async def next_of(self, pieces: Pieces, answer: Answer) -> Any:
+        """The next piece; `None` at the end."""
+        return await readable(anext(pieces, None))
+
+    async def stream(self, request: Request) -> Stream:
+        answer = Answer(self.finishes)
+        fault: CallFailed | None = None
+        try:
+            async with await self.opened(request, answer) as pieces:
+                while True:
+                    async with asyncio.timeout(self._silence_s(request, answer)):
+                        piece = await self.next_of(pieces, answer)
+                    if piece is None:
+                        break
+                    if text := self._text_of(piece, answer):
+                        yield text
+        except self._faults as error:
+            if not answer.end:
+                fault = self._fault(error, answer, sent_text(request))
+            # Else the answer is whole, and what was lost is the count of its tokens.
+        if fault is not None:
+            raise fault  # out here, where no fault of the SDK, which may quote a key, hangs on it
+        usage = answer.usage(sent_text(request))
+        self.ended(request, answer, usage)
+        told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
+        yield Reply(
+            "".join(answer.pieces), answer.finish, self.name, self.model, usage,
+            note="; ".join(filter(None, (scrubbed(told, self.key), self._unsent(request)))),
+            wall_s=time.perf_counter() - answer.begun, first_s=answer.first_s,
+        )
+
+    def _text_of(self, piece: Any, answer: Answer) -> str:
+        """The text that a piece adds. SDKs make their types of whatever comes, so that one of the
+        wrong form is found out here."""
+        try:
+            return answer.add(self.read(piece, answer))
+        except (AttributeError, TypeError) as error:
+            raise Unreadable(f"a piece of the wrong form: {error}") from None
+
+    async def models(self) -> tuple[str, ...]:
+        return await self.unbilled(self.listed())
+
+    async def unbilled(self, answer: Awaitable[T]) -> T:
+        """The answer to a question that spends nothing."""
+        try:
+            async with asyncio.timeout(self.listing_s):
+                return await readable(answer)
+        except self._faults as error:
+            fault = self._fault(error, Answer(self.finishes))
+        raise fault
+
+    def count(self, text: str) -> int:
+        return estimated_tokens(text)
+
+    def sampling(self, request: Request) -> dict[str, float]:
+        """The temperature and the seed, as far as the model takes them."""
+        sent: dict[str, float] = {}
+        takes = self.row.temperature
+        calm = takes == "always" or (
+            takes == "unless thinking" and not self.row.thinking(self.model)
+        )
+        if request.temperature is not None and calm:
+            sent["temperature"] = request.temperature
+        if request.seed is not None and self.row.seed:
+            sent["seed"] = request.seed
+        return sent
+
+    def _unsent(self, request: Request) -> str:
+        """Words for what was wished and is not taken there: no wish is dropped in silence. An
+        effort may be: it is for models that think, whichever they are."""
+        sent = self.sampling(request)
+        names = [
+            name for name in ("temperature", "seed")
+            if getattr(request, name) is not None and name not in sent
+        ]
+        return f"asked without {' and '.join(names)}, which it does not take" if names else ""
+
+    def loading_s(self, request: Request) -> float:
+        """The longest wait for a first piece."""
+        return min(max(LOADING_S, self.connection.stall_s), request.deadline_s)
+
+    def _silence_s(self, request: Request, answer: Answer) -> float | None:
+        """Seconds to wait for a piece. A far server's signs of life are no pieces, so there bytes
+        are waited for, by the client's own patience."""
+        if answer.end:
+            return CLOSING_S
+        if not self.row.local:
+            return None
+        return self.connection.stall_s if answer.started else self.loading_s(request)
+
+    def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
+        """Our own error for one of the SDK or its transport."""
+        usage = answer.usage(sent) if answer.started else None
+        call = FailedCall(self.place, self.key, answer.accepted, usage)
+        said = self.error_reply(error)
+        if said is None:
+            cause = error.__cause__ if isinstance(error, self.wrapping) else None
+            return call.transport_error(
+                cause or error,
+                unreachable=self.unreachable, silent=(*self.silent, TimeoutError), away=self.away,
+            )
+        kind = self.kind(said)
+        return call.server_error(
+            kind, said.line, step=self.steps.get(kind, ""), retry_after_s=said.retry_after_s
+        )
+
+
+def turns(request: Request) -> list[dict[str, str]]:
+    """The messages as most servers take them."""
+    return [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
+
+
+def sent_texts(request: Request) -> tuple[str, ...]:
+    """All texts of a question."""
+    return (request.system, *(turn.text for turn in request.messages))
+
+
+def sent_text(request: Request) -> str:
+    return "\n".join(sent_texts(request))
 
 
 class Unreadable(Exception):
@@ -154,6 +429,12 @@ def place(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
+def on_this_machine(url: str) -> bool:
+    """Whether an address leads to loopback, where no proxy of the environment has a place."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 def scrubbed(text: str, key: Secret) -> str:
     """A provider's words, on one line and of bounded length, with this key, however short, and
     whatever looks like a key as stars."""
@@ -161,7 +442,7 @@ def scrubbed(text: str, key: Secret) -> str:
     if key:
         text = text.replace(key.reveal(), MARK)
     line = " ".join(sayable(text).split())
-    return line if len(line) <= TOLD else f"{line[:TOLD]}…"
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from os.path import commonprefix
 from pathlib import Path
 
 from llm.errors import CallFailed, NotRecorded
 from llm.provider import estimated_tokens
 from llm.questions import Question, clean_question, fingerprint, text_address
 from llm.records.calls import VERSION, Call, read_call
-from llm.records.differences import nearest
 from llm.records.file import BadRecord, read
 from llm.redaction import Redactor
 from llm.types import Request, Stream
@@ -111,6 +112,56 @@ class Replaying:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+MOST_COMPARED, LONGEST, SHOWN = 200, 600, 40
+"""Questions that are looked at, the last ones; characters of what is said, and of a part of it."""
+
+
+def nearest(wanted: Question, known: Sequence[Question]) -> str:
+    """The recorded question of the same role that `wanted` is most like, and what differs."""
+    alike = [one for one in known if one["role"] == wanted["role"]]
+    if not alike:
+        roles = sorted({str(one["role"]) for one in known})
+        return (
+            f"it holds no question of that role, only of {', '.join(roles)}"[:LONGEST] if roles
+            else "it holds no question"
+        )
+
+    def differing(one: Question) -> list[str]:
+        return [name for name in wanted if wanted[name] != one.get(name)]
+
+    def same(one: Question) -> int:
+        """How many characters of what differs begin and end alike."""
+        pairs = [(_text(wanted[name]), _text(one.get(name))) for name in differing(one)]
+        return sum(_common(*pair) + _common(*(text[::-1] for text in pair)) for pair in pairs)
+
+    best = min(alike[-MOST_COMPARED:], key=lambda one: (len(differing(one)), -same(one)))
+    told = []
+    for name in differing(best):
+        asked, recorded = _text(wanted[name]), _text(best.get(name))
+        place = max(0, _common(asked, recorded) - 12)
+        told.append(f"{name}: asked {_part(asked, place)}, recorded {_part(recorded, place)}")
+    return f"the nearest of {len(alike)} recorded differs in {'; '.join(told)}"[:LONGEST]
+
+
+def _common(one: str, other: str) -> int:
+    return len(commonprefix([one, other]))  # noqa: RUF071 - of texts, in C
+
+
+def _part(text: str, place: int) -> str:
+    end = place + SHOWN
+    return f"{'…' if place else ''}{text[place:end]!r}{'…' if len(text) > end else ''}"
+
+
+def _text(value: object) -> str:
+    """A part as it is compared; messages one after the other."""
+    if isinstance(value, list):
+        return "\n".join(
+            f"{one['speaker']}: {one['text']}" if isinstance(one, dict) else str(one)
+            for one in value
+        )
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 Whom = tuple[str, str]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.context import PROMPTS
-from agent.settings import Settings
-from llm.plan import ROLES
+from agent.settings import ROLES, Settings
 from llm.prompts import load
 from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
 from tests.llm.fakes.server import Exchange, FakeServer, Handler

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 import threading
@@ -29,7 +28,6 @@ from agent.events import (
 )
 from agent.intake import BadInput, paste
 from agent.library import RunFault
-from agent.models import KEY_NAMES
 from llm import NoProvider, Plan
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -294,29 +292,6 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
     agent(session).run(code=BROKEN, tests=TEST)
 
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
-
-
-def test_the_example_of_an_environment_file_names_every_setting(tmp_path: Path) -> None:
-    from dotenv import dotenv_values
-
-    from agent.settings import ENVIRONMENT, Settings
-
-    values = dotenv_values(Path(__file__).parents[2] / ".env.example")
-
-    text = (Path(__file__).parents[2] / ".env.example").read_text(encoding="utf-8")
-    # Setting one of these changes the plan, so they stand as comments.
-    commented = {"OLLAMA_GENERATOR_MODEL", "OLLAMA_BASE_URL", "HF_MODEL"}
-    assert all(f"# {name}=" in text for name in commented)
-    # A line that is uncommented must not make a value of a remark.
-    keys = re.findall(r"^# (\w+_API_KEY)=(.*)$", text, re.MULTILINE)
-    assert {value for _, value in keys} == {""}
-    assert {name for name, _ in keys} >= {name for name in KEY_NAMES if name != "HF_TOKEN"}
-    assert values.keys() | commented == set(ENVIRONMENT.values())
-    defaults = Settings.from_env({})
-    shown = Settings.from_env({key: value or "" for key, value in values.items()})
-    assert {name: getattr(shown, name) for name in ENVIRONMENT} == {
-        name: getattr(defaults, name) for name in ENVIRONMENT
-    }
 
 
 @pytest.mark.parametrize("module", ["agent", "agent.cli", "agent.library", "agent.commands"])

@@ -134,12 +134,9 @@ async def test_a_fallback_that_was_allowed_heals_the_run_and_is_told(tmp_path: P
         async with an_ollama() as local:
             env = {
                 "ANTHROPIC_API_KEY": "sk-ant-some-key-0123456789", "ANTHROPIC_BASE_URL": nowhere,
-                "OLLAMA_MODEL": ollama.MODEL,
+                "OLLAMA_MODEL": ollama.MODEL, "OLLAMA_BASE_URL": local.server.url,
             }
-            ours = settings(
-                tmp_path, env, provider="anthropic", fallbacks=("ollama",),
-                ollama_base_url=local.server.url,
-            )
+            ours = settings(tmp_path, env, provider="anthropic", fallbacks=("ollama",))
             result, told = await healed(ours)
     assert (result.outcome, result.code) == ("healed", SOLVED)
     fell = [one for one in told if one.kind == "fell_back"]

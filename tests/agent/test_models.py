@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from agent.context import PROMPTS
-from agent.models import BadKey, Models, RunPlan, replayed, visitor_of
-from agent.roles import ROLE_NAMES
-from agent.settings import Settings
-from llm import Connection, NoProvider, Reply, Usage
+from agent.domain import Value
+from agent.models import MOST_BREAKERS, OWNER, BadKey, Models, replayed, visitor_of
+from agent.roles import ROLES as FORMS
+from agent.settings import GENERATOR, ROLES, Settings
+from llm import Connection, NoProvider, Plan, Reply, Usage
 from llm.errors import NeedsKey
-from llm.plan import ROLES
+from llm.plan import Choice
 from llm.records import BadRecord, Recording
 from tests.llm.scripted import REQUEST, Scripted
 
@@ -43,19 +44,41 @@ def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> N
         found.give(ANNA, "GROQ_API_KEY", "hers")
         assert found.has(ANNA) == expected
         assert found.has(BEN) == expected[:-1]
-        assert "ANTHROPIC_API_KEY" in found.has("")
+        assert "ANTHROPIC_API_KEY" in found.has(OWNER)
 
 
-@pytest.mark.parametrize("text", ["two words", "line\nbreak", "ключ", "tab\there"])
+@pytest.mark.parametrize("text", [
+    "two words", "line\nbreak", "ключ", "tab\there", "sk-änt", "k" * 1_001,
+])
 def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(BadKey) as caught:
         models().give(ANNA, "GROQ_API_KEY", text)
     assert text not in str(caught.value)
-
-
-def test_only_keys_of_models_are_kept() -> None:
     with pytest.raises(BadKey, match="PATH is no key of a model"):
         models().give(ANNA, "PATH", "x")
+
+
+def test_the_keys_of_the_visitor_who_came_longest_ago_are_forgotten_first() -> None:
+    held = Models(Settings.from_env({}), most_visitors=4)
+    for visitor in (OWNER, "one", "two", "three", "one", "the last"):
+        held.give(visitor, "GROQ_API_KEY", f"key-of-{visitor}".replace(" ", "-"))
+    assert held.has("two") == ()
+    assert [held.has(one) for one in (OWNER, "one", "three", "the last")] == (
+        [("GROQ_API_KEY",)] * 4
+    )
+    held.give("one", "GROQ_API_KEY", " ")
+    assert held.has("one") == ()
+
+
+def test_breakers_of_visitors_do_not_pile_up() -> None:
+    held = models()
+    choices = [Choice("critic", "anthropic", f"model-{n}", "") for n in range(MOST_BREAKERS + 5)]
+    for choice in choices:
+        held.breaker(choice, ANNA)
+    assert len(held._breakers) == MOST_BREAKERS
+    oldest = held.breaker(choices[5], ANNA)
+    assert held.breaker(choices[5], ANNA) is oldest
+    assert len(held._breakers) == MOST_BREAKERS
 
 
 def test_a_key_that_is_gone_is_named() -> None:
@@ -70,16 +93,23 @@ def test_a_key_that_is_gone_is_named() -> None:
 
 
 def test_a_runs_plan_is_kept_as_it_was() -> None:
+    class Kept(Value):
+        plan: Plan
+
     plan = models(ANTHROPIC_API_KEY="k", OLLAMA_MODEL="m", LLM_FALLBACK="ollama/n").plan()
-    kept = RunPlan.of(plan)
-    assert RunPlan.from_json(kept.to_json()).plan == plan
+    assert Kept.from_json(Kept(plan=plan).to_json()).plan == plan
+
+
+def test_a_plan_without_a_generator_says_what_that_means() -> None:
+    (note,) = models(LLM_ROLES="debugger=ollama/a").plan().notes
+    assert "No model is given to the generator" in note
 
 
 async def test_a_key_is_tested_by_listing_models() -> None:
     opened: list[Connection] = []
     assert await models(opened, GROQ_API_KEY="k").test_key("", "groq") == ("any",)
-    assert [(one.provider, one.preset) for one in opened] == [("openai", "groq")]
-    with pytest.raises(NoProvider, match="set GEMINI_API_KEY"):
+    assert [one.provider for one in opened] == ["groq"]
+    with pytest.raises(NoProvider, match="GEMINI_API_KEY"):
         await models().test_key("", "gemini")
 
 
@@ -121,7 +151,7 @@ async def test_what_a_kill_left_of_a_record_is_told_with_the_plan(tmp_path: Path
 
 
 def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
-    assert sorted(ROLES) == sorted(ROLE_NAMES)
+    assert sorted(ROLES) == sorted([GENERATOR, *(role.name for role in FORMS)])
     assert sorted(ROLES) == sorted(prompt.stem for prompt in PROMPTS.glob("*.yaml"))
 
 

@@ -12,7 +12,9 @@ from typing import Any, cast
 import pytest
 from jsonschema import Draft202012Validator
 
+from agent import settings
 from agent.context import PROMPTS, Context
+from agent.domain import Value
 from agent.events import Event, Notice
 from agent.roles import (
     ARBITER,
@@ -21,9 +23,9 @@ from agent.roles import (
     GENERATOR,
     PLANNER,
     QA_ADVERSARY,
-    ROLE_NAMES,
     ROLES,
     SPEC_TESTER,
+    Role,
     ask,
     ask_for_code,
     ask_for_edits,
@@ -34,7 +36,9 @@ from llm import BadPrompt, BadReply, Code, Json, Reply, Request, Usage
 from llm.errors import ContextOverflow
 from llm.prompts import load
 from llm.provider import estimated_tokens
-from llm.schemas import in_words, unbounded
+from llm.providers.anthropic import wire_schema
+from llm.providers.openai import strict_schema
+from llm.schemas import closing_room, in_words, unbounded
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "prompts"
 VALUES = {
@@ -70,7 +74,8 @@ def rendering(role: str, template: str) -> str:
 
 
 TEMPLATES = [
-    (role, template) for role in ROLE_NAMES for template in sorted(load(PROMPTS, role).templates)
+    (role, template)
+    for role in settings.ROLES for template in sorted(load(PROMPTS, role).templates)
 ]
 
 
@@ -88,7 +93,7 @@ def test_a_prompt_reads_as_it_was_last_looked_at(role: str, template: str) -> No
 
 
 def test_every_file_of_prompts_is_a_role_and_every_golden_one_a_template() -> None:
-    assert {path.stem for path in PROMPTS.glob("*.yaml")} == {*ROLE_NAMES}
+    assert {path.stem for path in PROMPTS.glob("*.yaml")} == {*settings.ROLES}
     assert {path.name for path in GOLDEN.iterdir()} == {
         f"{role}.{template}.txt" for role, template in TEMPLATES
     }
@@ -340,3 +345,20 @@ async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut
     (request,) = model.asked
     assert request.variables["code"] == "x\n" * 2_000
     assert "left out here" in request.messages[0].text
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_the_form_of_each_role_can_be_said_to_every_provider(role: Role[Value]) -> None:
+    """With its objects closed, without the bounds that a server's grammar does not know, and short
+    enough to be closed in time by one that does."""
+    schema = schema_of(role.answer)
+    for wired, unknown in (
+        (wire_schema(schema), ("minimum", "maximum", "maxLength", "maxItems")),
+        (strict_schema(schema), ("maxLength", "default")),
+    ):
+        Draft202012Validator.check_schema(wired)
+        text = json.dumps(wired)
+        assert not [word for word in unknown if f'"{word}":' in text]
+        assert text.count('"object"') == text.count('"additionalProperties": false')
+    assert closing_room(schema) < 300
+    assert schema == schema_of(role.answer)  # ours still has its bounds

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from agent.domain import Example, File, Solution
-from agent.roles import ROLE_NAMES
 from agent.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
+from agent.settings import ROLES
 from llm import Message, NoModel, Request, rules_provider
 from llm.ask import whole
 
@@ -25,7 +25,7 @@ def example(call: str) -> Example:
 
 
 def test_every_role_has_a_rule_but_those_that_only_a_model_can_play() -> None:
-    assert rules({}).keys() == {*ROLE_NAMES} - {"arbiter", "planner"}
+    assert rules({}).keys() == {*ROLES} - {"arbiter", "planner"}
 
 
 @pytest.mark.parametrize("role", ["arbiter", "planner"])

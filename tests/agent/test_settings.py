@@ -1,48 +1,80 @@
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from agent.settings import ENVIRONMENT, BadSettings, Settings, data_folder
+from agent.settings import BadSettings, Settings, data_folder, table
 from llm.budget import Caps
+from llm.provider import Option
+
+GIVEN: dict[str, tuple[str, str, object]] = {
+    "LLM_PROVIDER": ("mock", "provider", "mock"),
+    "LLM_MODEL": ("m", "model", "m"),
+    "LLM_ROLES": (
+        "critic=anthropic/x, debugger=ollama", "roles",
+        {"critic": "anthropic/x", "debugger": "ollama"},
+    ),
+    "LLM_FALLBACK": ("ollama, groq/y", "fallbacks", ("ollama", "groq/y")),
+    "HEAL_BUDGET_USD": ("1.5", "budget_usd", 1.5),
+    "HEAL_BUDGET_TOKENS": ("10", "budget_tokens", 10),
+    "HEAL_BUDGET_CALLS": ("3", "budget_calls", 3),
+    "HEAL_ROLE_BUDGETS": (
+        "critic.calls=2, critic.usd=0.1", "role_budgets", {"critic": Caps(usd=0.1, calls=2)},
+    ),
+    "HEAL_PRICES": ("/p.yaml", "prices", Path("/p.yaml")),
+    "ALLOW_HOST_KEYS": ("1", "allow_host_keys", True),
+    "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
+    "HEAL_CACHE": ("1", "cache", "deterministic"),
+    "HEAL_TRACE_CONTENT": ("1", "trace_content", True),
+    "HEAL_MAX_ITERATIONS": ("7", "max_iterations", 7),
+    "HEAL_AUTONOMY": ("review_repairs", "autonomy_level", "review_repairs"),
+    "HEAL_BUDGET_S": ("9.5", "budget_s", 9.5),
+    "HEAL_MODEL_S": ("7", "model_s", 7.0),
+    "HEAL_SEARCH_S": ("3", "search_s", 3.0),
+    "HEAL_MAX_CANDIDATES": ("11", "max_candidates", 11),
+    "HEAL_TEST_S": ("2", "test_wall_s", 2.0),
+    "HEAL_HOLD_OUT": ("0", "hold_out", False),
+    "HEAL_PROOF_S": ("1.5", "proof_s", 1.5),
+    "HEAL_ASK": ("on", "ask", True),
+    "HEAL_SANDBOX": ("jail", "sandbox", "jail"),
+    "SANDBOX_ALLOW_WEAK": ("yes", "allow_weak", True),
+    "HEAL_DATA_DIR": ("/somewhere", "data_dir", Path("/somewhere")),
+    "HF_TOKEN": ("t", "hf_token", "t"),
+    "HF_LESSONS_REPO": ("anna/lessons", "hf_lessons_repo", "anna/lessons"),
+}
+"""A variable's text, the field that it sets, and to what."""
+
+OPTIONS: dict[str, Option] = {
+    "ANTHROPIC_MODEL": "a", "ANTHROPIC_FAST_MODEL": "b", "ANTHROPIC_BASE_URL": "http://c",
+    "OLLAMA_GENERATOR_MODEL": "d", "OLLAMA_BASE_URL": "http://e", "OLLAMA_NUM_CTX": 4_096,
+    "OLLAMA_KEEP_ALIVE": "1m", "HF_MODEL": "f", "USE_4BIT": True, "OPENAI_MODEL": "g",
+    "OPENAI_PRESET": "groq", "OPENAI_BASE_URL": "http://h",
+}
 
 
 def test_every_environment_name_sets_its_field() -> None:
-    values = {
-        "LLM_PROVIDER": "mock", "HEAL_MAX_ITERATIONS": "7", "HEAL_AUTONOMY": "review_repairs",
-        "HEAL_BUDGET_S": "9.5", "HEAL_SEARCH_S": "3", "HEAL_MAX_CANDIDATES": "11",
-        "HEAL_TEST_S": "2", "HEAL_HOLD_OUT": "0", "HEAL_SANDBOX": "jail",
-        "SANDBOX_ALLOW_WEAK": "1", "HEAL_PROOF_S": "1.5", "HEAL_ASK": "1",
-        "HEAL_DATA_DIR": "/somewhere", "HF_TOKEN": "t", "HF_LESSONS_REPO": "anna/lessons",
-        "LLM_MODEL": "m", "LLM_ROLES": "critic=anthropic/x, debugger=ollama",
-        "LLM_FALLBACK": "ollama, groq/y", "ANTHROPIC_MODEL": "a", "ANTHROPIC_FAST_MODEL": "b",
-        "ANTHROPIC_BASE_URL": "http://c", "OLLAMA_GENERATOR_MODEL": "d",
-        "OLLAMA_BASE_URL": "http://e", "OLLAMA_NUM_CTX": "4096", "OLLAMA_KEEP_ALIVE": "1m",
-        "HF_MODEL": "f", "USE_4BIT": "1", "OPENAI_MODEL": "g", "OPENAI_PRESET": "groq",
-        "OPENAI_BASE_URL": "http://h", "HEAL_BUDGET_USD": "1.5", "HEAL_BUDGET_TOKENS": "10",
-        "HEAL_BUDGET_CALLS": "3", "HEAL_ROLE_BUDGETS": "critic.calls=2, critic.usd=0.1",
-        "HEAL_PRICES": "/p.yaml", "ALLOW_HOST_KEYS": "1", "HEAL_RECORD": "/r.jsonl",
-        "HEAL_CACHE": "1", "HEAL_MODEL_S": "7", "HEAL_TRACE_CONTENT": "1",
-    }
-    settings = Settings.from_env(values)
-    assert {*values, "HEAL_REPLAY"} == set(ENVIRONMENT.values())
-    assert {name: getattr(settings, name) for name in ENVIRONMENT} == {
-        "provider": "mock", "max_iterations": 7, "autonomy_level": "review_repairs",
-        "budget_s": 9.5, "search_s": 3.0, "max_candidates": 11, "test_wall_s": 2.0,
-        "hold_out": False, "sandbox": "jail", "allow_weak": True, "data_dir": Path("/somewhere"),
-        "hf_token": "t", "hf_lessons_repo": "anna/lessons", "proof_s": 1.5, "ask": True,
-        "model": "m", "roles": {"critic": "anthropic/x", "debugger": "ollama"},
-        "fallbacks": ("ollama", "groq/y"), "anthropic_model": "a", "anthropic_fast_model": "b",
-        "anthropic_base_url": "http://c", "ollama_model": "d", "ollama_base_url": "http://e",
-        "ollama_num_ctx": 4096, "ollama_keep_alive": "1m", "hf_model": "f", "four_bit": True,
-        "openai_model": "g", "openai_preset": "groq", "openai_base_url": "http://h",
-        "budget_usd": 1.5, "budget_tokens": 10, "budget_calls": 3,
-        "role_budgets": {"critic": Caps(usd=0.1, calls=2)}, "prices": Path("/p.yaml"),
-        "allow_host_keys": True, "record": Path("/r.jsonl"), "replay": None,
-        "cache": "deterministic", "trace_content": True, "model_s": 7.0,
-    }
+    told = {name: f" {text} " for name, (text, *_) in GIVEN.items()}
+    settings = Settings.from_env(told | {name: str(value) for name, value in OPTIONS.items()})
+    assert {row.name for row in table()} == {*GIVEN, *OPTIONS, "HEAL_REPLAY"}
+    for field, expected in [(field, value) for _, field, value in GIVEN.values()]:
+        assert getattr(settings, field) == expected, field
+    assert settings.options == OPTIONS
+
+
+def test_what_is_empty_is_not_set() -> None:
+    blank = {row.name: " " for row in table()}
+    assert Settings.from_env(blank) == Settings(environment=blank)
+
+
+def test_a_setting_has_no_name_but_its_variables() -> None:
+    stray = {"provider": "mock", "ask": "1", "host_keys": "0", "drafts": "{}", "options": "{}"}
+    assert Settings.from_env(stray) == Settings(environment=stray)
+
+
+def test_nothing_is_read_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_PROVIDER", "anthropic")
+    assert Settings().provider == Settings.from_env({}).provider == "auto"
 
 
 def test_a_run_cannot_be_recorded_and_replayed_at_once() -> None:
@@ -52,14 +84,14 @@ def test_a_run_cannot_be_recorded_and_replayed_at_once() -> None:
 
 
 def test_ollamas_other_variable_is_an_alias() -> None:
-    assert Settings.from_env({"OLLAMA_MODEL": "x"}).ollama_model == "x"
+    assert Settings.from_env({"OLLAMA_MODEL": "x"}).options == {"OLLAMA_GENERATOR_MODEL": "x"}
     both = {"OLLAMA_MODEL": "x", "OLLAMA_GENERATOR_MODEL": "y"}
-    assert Settings.from_env(both).ollama_model == "y"
+    assert Settings.from_env(both).options == {"OLLAMA_GENERATOR_MODEL": "y"}
 
 
 @pytest.mark.parametrize("word", ["0", "false", "no", "off"])
 def test_four_bit_off_means_off(word: str) -> None:
-    assert Settings.from_env({"USE_4BIT": word}).four_bit is False
+    assert Settings.from_env({"USE_4BIT": word}).options == {"USE_4BIT": False}
 
 
 def test_a_key_is_not_shown_with_the_settings() -> None:
@@ -67,9 +99,8 @@ def test_a_key_is_not_shown_with_the_settings() -> None:
 
 
 def test_every_plain_setting_has_an_environment_name() -> None:
-    assert {field.name for field in fields(Settings)} - ENVIRONMENT.keys() == {
-        "drafts", "environment", "host_keys"
-    }
+    named = {field for _, field, _ in GIVEN.values()} | {"replay"}
+    assert Settings.model_fields.keys() - named == {"drafts", "environment", "host_keys", "options"}
 
 
 def test_what_is_given_wins_over_the_environment() -> None:
@@ -96,8 +127,13 @@ def test_what_is_given_wins_over_the_environment() -> None:
     ],
 )
 def test_a_bad_value_is_named(variable: str, value: str) -> None:
-    with pytest.raises(BadSettings, match=variable.removeprefix("HEAL_").split("_")[0] + "|max_it"):
+    with pytest.raises(BadSettings, match=f"{variable}='{value}' cannot be used: "):
         Settings.from_env({variable: value})
+
+
+def test_a_bad_value_that_is_given_is_named_by_its_variable() -> None:
+    with pytest.raises(BadSettings, match="HEAL_MAX_ITERATIONS=0 cannot be used"):
+        Settings.from_env({}, max_iterations=0)
 
 
 def test_an_unknown_sandbox_is_answered_with_the_known_ones() -> None:

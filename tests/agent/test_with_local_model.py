@@ -11,8 +11,8 @@ from agent.events import ModelCalled, ModelFailed, RunStarted
 from agent.intake import paste
 from agent.result import fold
 from agent.session import Settings, open_session
+from agent.settings import ROLES
 from llm.budget import Caps
-from llm.plan import ROLES
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from agent.events import Notice, RunStarted, from_jsonl, to_jsonl
 from agent.intake import paste
 from agent.result import document
 from agent.session import open_session
-from llm.plan import ROLES
+from agent.settings import ROLES
+from llm.providers.anthropic import AnthropicProvider
 from tests.agent.claude import KEY, claude, fenced
 from tests.agent.model_runs import (
     HARD,
@@ -23,6 +28,8 @@ from tests.agent.model_runs import (
     settings,
 )
 from tests.llm.fakes import ollama, openai
+
+ROOT = Path(__file__).parents[2]
 
 EASY = "def area(width, height):\n    return width + height\n"
 EASY_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
@@ -253,3 +260,27 @@ async def test_the_log_of_a_run_with_models_goes_to_lines_and_back(tmp_path: Pat
         await followed(session, run)
         log = session.log(run)
     assert from_jsonl(to_jsonl(log)) == log
+
+
+async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    opened = AnthropicProvider.opened
+
+    async def watched(self: AnthropicProvider, *given: Any) -> Any:
+        ours = [Path(frame.filename).relative_to(ROOT).as_posix() for frame in inspect.stack(0)
+                if Path(frame.filename).is_relative_to(ROOT)]
+        seen.append(list(dict.fromkeys(ours[::-1])))
+        return await opened(self, *given)
+
+    monkeypatch.setattr(AnthropicProvider, "opened", watched)
+    async with claude(generator=fenced(SOLVED)) as model:
+        await healed(model.settings(tmp_path, max_candidates=50))
+
+    assert len(seen) > 2
+    for walk in seen:
+        below = walk[walk.index("agent/roles.py"):]
+        assert [name for name in below if not name.startswith("tests/")] == [
+            "agent/roles.py", "llm/ask.py", "llm/router.py", "llm/providers/wire.py",
+        ]  # and the provider's own

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from opentelemetry.trace import NoOpTracer
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
 from llm.cache import Answers, Cached
@@ -26,7 +27,8 @@ from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
 from llm.records import Recording
-from llm.tracing import traced
+from llm.redaction import Redactor
+from llm.tracing import Traced
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -65,12 +67,10 @@ class Case:
         return [seen for seen in server.seen if seen.path == self.path]
 
 
-def connected(provider: str, model: str, **more: object) -> Callable[[str, Secret], Provider]:
+def connected(provider: str, model: str) -> Callable[[str, Secret], Provider]:
     """Opens a row of the table of providers on a server."""
     def opened(url: str, key: Secret) -> Provider:
-        return open_provider(
-            Connection(provider, model, key, url, stall_s=STALL_S, **more)  # type: ignore[arg-type]
-        )
+        return open_provider(Connection(provider, model, key, url, stall_s=STALL_S))
 
     return opened
 
@@ -88,7 +88,7 @@ def _claude_knows_no_such_key(server: FakeServer) -> None:
 
 def _compatible(preset: str, needs_key: bool) -> Case:
     """A server that speaks OpenAI's chat completions."""
-    opened = connected("openai", openai.MODEL, preset=preset)
+    opened = connected(preset, openai.MODEL)
 
     def hello(server: FakeServer) -> None:
         server.on("POST", openai.CHAT, openai.answers())
@@ -200,7 +200,7 @@ atexit.register(shutil.rmtree, FOLDER)
 CASES += [
     _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
     _wrapped("cached", lambda inner: Cached(inner, Answers(FOLDER / "answers.db"))),
-    _wrapped("traced", traced),
+    _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
 ]
 
 

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 
 from agent.context import PROMPTS
 from agent.domain import Jail
+from agent.models import WITHOUT_MODEL
+from agent.settings import ROLES
 from agent.spending import Foreseen, preview
 from demo.place import keys_at_hand, planned, spending, unplanned
 from llm import Plan, Secret, resolve
 from llm.budget import Caps
-from llm.plan import ROLES, Wishes
 from llm.prices import our_prices
 
 JAIL = Jail(words="a jail")
 CAPS = Caps(usd=0.5, tokens=200_000, calls=40)
 
 
-def plan(*keys: str, **wishes: object) -> Plan:
-    return resolve(Wishes(**wishes), {key: Secret("k") for key in keys})  # type: ignore[arg-type]
+def plan(*keys: str, **wanted: Any) -> Plan:
+    return resolve({key: Secret("k") for key in keys}, ROLES, without=WITHOUT_MODEL, **wanted)
 
 
 def test_every_role_has_a_row_with_its_model_and_why() -> None:
-    shown = planned(plan("ANTHROPIC_API_KEY", roles={"critic": "mock"}), JAIL)
+    shown = planned(plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"}), JAIL)
     assert shown.count("<li>") == len(ROLES)
     assert "<b>qa adversary</b> <code>anthropic/claude-haiku-5-5</code>" in shown
     assert "<b>critic</b> <code>no model</code> <span>set for this role: mock</span>" in shown
@@ -69,7 +71,7 @@ DAY = date(2026, 11, 1)
 
 
 def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> None:
-    found = plan("ANTHROPIC_API_KEY", roles={"critic": "mock"})
+    found = plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"})
     short = preview(found, our_prices(), PROMPTS, "x = 1", DAY)
     long = preview(found, our_prices(), PROMPTS, "x = 1\n" * 1_000, DAY)
     assert [one.role for one in short] == [role for role in ROLES if role != "critic"]
@@ -84,7 +86,8 @@ def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> 
 def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
     provider: str, usd: float | None
 ) -> None:
-    found = plan(provider=provider, openai_base_url="http://127.0.0.1:1/v1", openai_model="m")
+    found = plan(provider=provider, given=
+        {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
     foreseen = preview(found, our_prices(), PROMPTS, "x = 1", DAY)
     assert {one.usd for one in foreseen} == {usd}
 

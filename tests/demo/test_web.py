@@ -579,7 +579,7 @@ async def test_a_run_is_started_with_the_plan_that_the_fields_say(
 
 
 @pytest.mark.parametrize(("provider", "roles", "said"), [
-    ("anthropic", "", "anthropic needs a key: set ANTHROPIC_API_KEY, or give one on the page"),
+    ("anthropic", "", "anthropic needs a key: set ANTHROPIC_API_KEY, or enter one"),
     ("", "critic", "The roles cannot be read"),
 ])
 async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(

@@ -27,6 +27,25 @@ class Answer:
 Step = Answer | Exception
 
 
+class Double:
+    """What a provider of a test has beside its answers."""
+
+    name = "scripted"
+    model = "small"
+    thinks = False
+    exact = False
+    window: int | None = None
+
+    async def models(self) -> tuple[str, ...]:
+        return (self.model,)
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
 @dataclass
 class Scripted:
     """Answers by a list of steps; the last is repeated."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -26,12 +27,11 @@ from llm import (
     Usage,
     open_provider,
 )
-from llm.errors import NeedsKey, Rejected, TimedOut, WrongKey
-from llm.providers.anthropic import AnthropicProvider
-from llm.providers.anthropic.schema import wire_schema
+from llm.errors import NeedsKey, Rejected, TimedOut
+from llm.providers.anthropic import AnthropicProvider, wire_schema
 from llm.tracing import traced
 from tests.llm.fakes import anthropic as fake
-from tests.llm.fakes.server import FakeServer, collected, refusing, says
+from tests.llm.fakes.server import FakeServer, collected, says
 
 KEY = "sk-ant-canary-77f0"
 SCHEMA: dict[str, object] = {
@@ -106,19 +106,6 @@ async def test_what_was_not_asked_for_is_not_sent(
     assert server.seen[0].json["output_config"] == {"effort": "medium"}
 
 
-@pytest.mark.parametrize(
-    ("model", "thinks"),
-    [
-        ("claude-sonnet-5-5", True), ("claude-haiku-5-5", True), ("claude-opus-5", True),
-        ("claude-mythos-preview", True), ("claude-newest-6", True), ("claude-sonnet-6-4", True),
-        ("claude-opus-4-8", False), ("claude-sonnet-4-20250514", False),
-        ("claude-3-5-haiku-latest", False), ("anthropic/claude-opus-4.8", False),
-    ],
-)
-async def test_which_models_think_unasked(model: str, thinks: bool) -> None:
-    assert AnthropicProvider(Connection("anthropic", model, Secret(KEY))).thinks == thinks
-
-
 async def test_an_effort_is_not_told_to_a_model_that_would_refuse_it(server: FakeServer) -> None:
     provider = AnthropicProvider(
         Connection("anthropic", "claude-opus-4-8", Secret(KEY), server.url)
@@ -135,7 +122,7 @@ async def test_what_claude_does_not_take_is_said_in_the_reply(
 ) -> None:
     reply = await reply_to(provider, question(temperature=0.7, seed=3))
 
-    assert reply.note == "asked without temperature and seed, which Claude does not take"
+    assert reply.note == "asked without temperature and seed, which it does not take"
     assert not {"temperature", "seed"} & set(server.seen[0].json)
 
 
@@ -204,11 +191,14 @@ async def test_an_alias_of_a_dated_model_is_listed(server: FakeServer) -> None:
         await provider.close()
 
 
-async def test_pages_without_end_are_left(server: FakeServer) -> None:
-    provider = opened(server.url, stall_s=0.3)
+async def test_pages_without_end_are_left(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = opened(server.url)
+    monkeypatch.setattr(AnthropicProvider, "listing_s", 0.3)
     server.on("GET", fake.MODELS, says(fake.page([fake.model_info("claude-again")], more=True)))
 
-    with pytest.raises(TimedOut, match=r"did not list its models in 0\.3 s"):
+    with pytest.raises(TimedOut, match="sent nothing for too long"):
         await provider.models()
     await provider.close()
 
@@ -247,47 +237,6 @@ async def test_nothing_of_the_environment_is_used(
     await usual.close()
 
 
-async def test_a_server_on_loopback_is_reached_without_the_environments_proxy(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with refusing() as proxy:
-        monkeypatch.setenv("http_proxy", proxy)
-        monkeypatch.setenv("ALL_PROXY", proxy)
-        monkeypatch.delenv("no_proxy", raising=False)
-        provider = opened(server.url)
-        await reply_to(provider, question())
-        await provider.close()
-
-    assert len(server.seen) == 1
-
-
-async def test_a_redirect_is_told_and_not_followed(
-    server: FakeServer, provider: AnthropicProvider
-) -> None:
-    async with FakeServer() as elsewhere:
-        there = {"Location": f"{elsewhere.url}{fake.MESSAGES}"}
-        server.on("POST", fake.MESSAGES, says(b"", 307, there))
-        with pytest.raises(Rejected, match="check the base URL") as caught:
-            await reply_to(provider, question())
-
-    assert not caught.value.started
-    assert (len(server.seen), elsewhere.seen) == (1, [])
-
-
-@pytest.mark.parametrize("key", ["sk-two words", "sk-new\nline", "sk-“quoted”", "sk-\x00"])
-async def test_a_key_that_no_header_can_carry_is_not_quoted(server: FakeServer, key: str) -> None:
-    with pytest.raises(WrongKey) as caught:
-        opened(server.url, key)
-
-    assert key not in str(caught.value)
-
-
-@pytest.mark.parametrize("url", ["localhost:80", "ftp://x", "http://", "http://x:99999", "http://["])
-async def test_an_address_that_is_none_is_said_before_anything_is_sent(url: str) -> None:
-    with pytest.raises(NoProvider):
-        opened(url)
-
-
 async def test_the_sdk_writes_no_spans_beside_ours(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,3 +265,76 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(NoProvider, match=r'pip install -e "\.\[anthropic\]"'):
         open_provider(Connection("anthropic", fake.MODEL, Secret(KEY)))
+
+
+async def test_events_that_are_not_known_are_passed_over(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    strange = [
+        {"type": "newly_made"}, fake.delta(0, "x", "newly"),
+        {"type": "content_block_start", "index": 7, "content_block": {"type": "newly_made"}},
+    ]
+    server.on("POST", fake.MESSAGES, fake.answers([*fake.opening(), *strange, *fake.whole()[-3:]]))
+
+    reply = (await collected(provider.stream(question())))[-1]
+
+    assert (reply.text, reply.finish) == ("hello world", "stop")
+
+
+async def test_an_end_is_known_by_its_reason_whatever_comes_after_it(
+    provider: AnthropicProvider, server: FakeServer
+) -> None:
+    ends_twice = [*fake.whole()[:-1], fake.message_delta(None)]
+    server.on("POST", fake.MESSAGES, fake.answers(ends_twice))
+
+    reply = (await collected(provider.stream(question())))[-1]
+
+    assert (reply.finish, reply.usage.estimated) == ("stop", False)
+
+
+# Schemas.
+
+BOUNDED: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "verdict": {"enum": ["test", "code"]},
+        "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
+        "why": {"anyOf": [{"type": "string", "maxLength": 300}, {"type": "null"}]},
+    },
+    "required": ["verdict", "confidence"],
+}
+
+
+def test_bounds_become_words() -> None:
+    assert wire_schema(BOUNDED) == {
+        "type": "object",
+        "properties": {
+            "verdict": {"enum": ["test", "code"]},
+            "confidence": {"type": "integer", "description": "{minimum: 0, maximum: 100}"},
+            "why": {"anyOf": [
+                {"type": "string", "description": "{maxLength: 300}"}, {"type": "null"},
+            ]},
+        },
+        "required": ["verdict", "confidence"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"verdict": "code", "confidence": 5}, {"verdict": "test", "confidence": 500, "why": None},
+        {"verdict": "no", "confidence": 1}, {"verdict": "code"}, {"verdict": "code", "why": 3}, [],
+    ],
+)
+def test_what_is_valid_is_valid_on_the_wire(answer: object) -> None:
+    def valid(schema: dict[str, object]) -> bool:
+        return bool(Draft202012Validator(schema).is_valid(answer))
+
+    assert valid(wire_schema(BOUNDED)) or not valid(BOUNDED)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "tuple"}, {"type": ["string", "null"]}])
+def test_a_schema_that_cannot_be_said_is_our_fault(schema: dict[str, object]) -> None:
+    with pytest.raises(Rejected):
+        wire_schema(schema)

@@ -16,19 +16,13 @@ from llm.ask import whole
 from llm.cache import Answers, BadCache, Cached, code_version
 from llm.errors import ProviderDown
 from llm.types import Finish
-from tests.llm.scripted import ask_any
+from tests.llm.scripted import Double, ask_any
 
 SCHEMA = {"type": "object", "required": ["a"]}
 
 
-class Counting:
+class Counting(Double):
     """Answers from a list, and counts how often it is asked."""
-
-    name = "counting"
-    model = "small"
-    exact = False
-    window = None
-    thinks = False
 
     def __init__(self, *answers: str, finish: Finish = "stop") -> None:
         self.answers = list(answers)
@@ -44,15 +38,6 @@ class Counting:
         yield Reply(
             text, self.finish, self.name, self.model, Usage(10, 5), "", 0.5, 2.0, 1.0
         )
-
-    async def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 class Clock:
@@ -198,7 +183,7 @@ async def test_an_objection_without_the_answer_is_one_as_well(opened: Opening) -
     counting = Counting("one", "two", "three", "four")
     cached = Cached(counting, opened())
     await whole(cached, asks())
-    objection = asks("why?\nYour last answer was refused: not JSON", deadline_s=7.0)
+    objection = asks("why?\nYour last answer was refused: not JSON", objects_to=asks())
     assert (await whole(cached, objection)).text == "two"
     assert (await whole(cached, asks())).text == "three"
     assert (await whole(cached, objection)).text == "four"
@@ -207,13 +192,6 @@ async def test_an_objection_without_the_answer_is_one_as_well(opened: Opening) -
 async def test_a_blank_answer_is_not_kept(opened: Opening) -> None:
     cached = Cached(Counting(" \n", "two"), opened())
     await whole(cached, asks())
-    assert (await whole(cached, asks())).text == "two"
-
-
-async def test_what_turns_out_to_be_of_no_use_can_be_forgotten(opened: Opening) -> None:
-    cached = Cached(Counting("one", "two"), opened())
-    await whole(cached, asks())
-    assert (cached.forget(asks()), cached.forget(asks())) == (True, False)
     assert (await whole(cached, asks())).text == "two"
 
 

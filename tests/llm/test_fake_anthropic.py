@@ -11,7 +11,7 @@ from anthropic.types import ModelInfo, RawMessageStreamEvent
 from anthropic.types.shared.error_response import ErrorResponse
 from pydantic import BaseModel, TypeAdapter
 
-from llm.providers.anthropic.faults import BY_TYPE
+from llm.providers.anthropic import BY_TYPE
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.server import FakeServer
 

@@ -6,7 +6,6 @@ The claims that every provider shares are in `tests/contract/test_provider_contr
 from __future__ import annotations
 
 import asyncio
-import logging
 import traceback
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,21 +15,15 @@ from openai.types import Model
 from openai.types.chat import ChatCompletionChunk
 from openai.types.shared import ErrorObject
 
-from llm import Connection, Json, Message, NoProvider, Reply, Request, Secret
+from llm import Connection, Json, Message, Reply, Request, Secret
 from llm.errors import (
     CallFailed,
-    ContextOverflow,
-    NeedsKey,
-    Overloaded,
     ProviderDown,
-    RateLimited,
-    Rejected,
     TimedOut,
     UnknownModel,
-    WrongKey,
 )
+from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.providers.presets import PRESETS
 from llm.types import Usage
 from tests.llm.fakes.openai import (
     CHAT,
@@ -41,7 +34,6 @@ from tests.llm.fakes.openai import (
     answers,
     chunk,
     error,
-    fails,
     listed,
     opening,
     sse,
@@ -51,9 +43,7 @@ from tests.llm.fakes.server import (
     FakeServer,
     Handler,
     collected,
-    drips,
     hangs_up,
-    refusing,
     resets,
     says,
     stalls,
@@ -69,12 +59,7 @@ SCHEMA = {
 STALL_S = 0.4
 """Of tests in which a server falls silent; in the others a slow machine must not pass for that."""
 Opened = Callable[..., OpenAiProvider]
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
-    async with FakeServer() as server:
-        yield server
+ROWS = {name: row for name, row in PROVIDERS.items() if row.like == "openai"}
 
 
 @pytest.fixture
@@ -82,10 +67,10 @@ async def opened(server: FakeServer) -> AsyncIterator[Opened]:
     """Makes providers on the server, and closes them."""
     made: list[OpenAiProvider] = []
 
-    def opened(preset: str = "openai", url: str = "", **more: Any) -> OpenAiProvider:
+    def opened(name: str = "openai", url: str = "", **more: Any) -> OpenAiProvider:
         settings = {"model": MODEL, "key": Secret(KEY), "stall_s": 10.0} | more
         made.append(OpenAiProvider(Connection(
-            "openai", preset=preset, base_url=url or f"{server.url}/v1", **settings
+            name, base_url=url or f"{server.url}/v1", **settings
         )))
         return made[-1]
 
@@ -173,49 +158,19 @@ async def test_the_default_address_is_the_presets_whatever_the_environment_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/stray")
-    for name, preset in PRESETS.items():
-        if preset.base_url:
-            provider = OpenAiProvider(Connection("openai", "m", Secret("k"), preset=name))
-            assert str(provider._client.base_url).rstrip("/") == preset.base_url.rstrip("/")
+    for name, row in ROWS.items():
+        if row.base_url:
+            provider = OpenAiProvider(Connection(name, "m", Secret("k")))
+            assert str(provider._client.base_url).rstrip("/") == row.base_url.rstrip("/")
             await provider.close()
 
 
-@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.needs_key])
-def test_a_preset_that_needs_a_key_is_not_opened_without(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(PRESETS[name].key_name, "stray-key")
-    with pytest.raises(NeedsKey, match=PRESETS[name].key_name) as caught:
-        OpenAiProvider(Connection("openai", MODEL, preset=name))
-    assert caught.value.variable == PRESETS[name].key_name
-
-
-@pytest.mark.parametrize(
-    ("connection", "words"),
-    [
-        (Connection("openai", "m", preset="nothing"), "no preset 'nothing'"),
-        (Connection("openai", "m", preset="custom"), "base URL of custom"),
-        (Connection("openai", "m", base_url="localhost:8000"), "base URL of custom"),
-    ],
-)
-def test_a_connection_to_nowhere_is_not_opened(connection: Connection, words: str) -> None:
-    with pytest.raises(NoProvider, match=words):
-        OpenAiProvider(connection)
-
-
-@pytest.mark.parametrize("key", ["two words", "line\nbreak", "caf\u00e9"])
-def test_a_key_that_no_header_holds_is_wrong_and_is_not_shown(key: str) -> None:
-    with pytest.raises(WrongKey) as caught:
-        OpenAiProvider(Connection("openai", MODEL, Secret(key), preset="vllm"))
-    assert key not in "".join(traceback.format_exception(caught.value))
-
-
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_each_preset_is_sent_what_it_takes(
     name: str, server: FakeServer, opened: Opened
 ) -> None:
     server.on("POST", CHAT, answers())
-    preset = PRESETS[name]
+    row = ROWS[name]
 
     reply = await reply_of(
         opened(name), question(output=Json(SCHEMA), temperature=0.5, seed=7, effort="low")
@@ -224,20 +179,20 @@ async def test_each_preset_is_sent_what_it_takes(
     body = server.seen[0].json
     system = body["messages"][0]["content"]
     assert (reply.provider, reply.text, reply.finish) == (name, "hello world", "stop")
-    assert body[preset.limit] == 64
-    assert ("seed" in body) is preset.seed
-    assert ("stream_options" in body) is preset.stream_usage
+    assert body[row.limit] == 64
+    assert ("seed" in body) is row.seed
+    assert ("stream_options" in body) is row.stream_usage
     assert body["temperature"] == 0.5
     assert "reasoning_effort" not in body  # the model is none that thinks
-    assert reply.note == ("" if preset.seed else "asked without seed, which it does not take")
-    if preset.json == "schema":
+    assert reply.note == ("" if row.seed else "asked without seed, which it does not take")
+    if row.json == "schema":
         wanted = body["response_format"]["json_schema"]
         assert wanted["strict"] is True
-        assert (wanted["schema"] == SCHEMA) is preset.lengths
+        assert (wanted["schema"] == SCHEMA) is row.lengths
         assert system == "Be brief."
     else:
         assert body.get("response_format") == (
-            {"type": "json_object"} if preset.json == "object" else None
+            {"type": "json_object"} if row.json == "object" else None
         )
         assert system.startswith("Be brief.")
         assert '"maxLength": 300' in system
@@ -353,109 +308,13 @@ async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
 async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     then: Handler, server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm.providers.openai.provider.CLOSING_S", 0.2)
+    monkeypatch.setattr("llm.providers.wire.CLOSING_S", 0.2)
     server.on("POST", CHAT, answers(whole(usage=None), then=then))
 
     reply = await reply_of(opened(stall_s=30.0), question())
 
     assert (reply.text, reply.finish) == ("hello world", "stop")
     assert reply.usage.estimated
-
-
-@pytest.mark.parametrize(
-    ("handler", "kind", "started"),
-    [
-        (fails(401, "invalid_request_error", "invalid_api_key"), WrongKey, False),
-        (fails(403, "forbidden"), WrongKey, False),
-        (fails(400, "x", message="API key not valid. Please pass one."), WrongKey, False),
-        (fails(402, "x", message="no credits left"), WrongKey, False),
-        (fails(429, "insufficient_quota", "insufficient_quota"), WrongKey, False),
-        (fails(429, "requests", "rate_limit_exceeded"), RateLimited, False),
-        (fails(404, "x", "model_not_found", "no such thing"), UnknownModel, False),
-        (fails(404, "NotFoundError", message="The model `m` does not exist."), UnknownModel, False),
-        (says({"detail": "Not Found"}, 404), Rejected, False),
-        (fails(400, "x", "context_length_exceeded"), ContextOverflow, False),
-        (fails(400, "x", message="This model's maximum context length is 9"), ContextOverflow,
-         False),
-        (fails(413, "x"), ContextOverflow, False),
-        (fails(400, "invalid_request_error", message="unknown parameter"), Rejected, False),
-        (says({"detail": [{"loc": ["seed"]}]}, 422), Rejected, False),
-        (says(b"", 307, {"Location": "http://127.0.0.1:9/"}), Rejected, False),
-        (fails(500, "server_error"), ProviderDown, False),
-        (says(b"<html>bad gateway</html>", 502), ProviderDown, False),
-        (fails(503, "unavailable_error", message="Loading model"), Overloaded, False),
-        (fails(529, "x"), Overloaded, False),
-        (fails(504, "x"), TimedOut, False),
-        (answers([error("server_error")]), ProviderDown, "head"),
-        (answers([*opening(), error("server_error", 503)]), Overloaded, True),
-        (answers([*opening(), error("overloaded_error")]), Overloaded, True),
-        (answers([*opening(), error("x", "rate_limit_exceeded")]), RateLimited, True),
-        (answers([*opening(), error("x", 400, "context size exceeded")]), ContextOverflow, True),
-        (answers([*opening(), {"error": f"plain words, {KEY}"}]), ProviderDown, True),
-        (streams([*sse(opening()), b"data: {not json\n\n"]), ProviderDown, True),
-        (streams([*sse(opening()), b"data: \xff\xfe\n\n"]), ProviderDown, True),
-        (stalls, TimedOut, False),
-        (streams([], then=stalls), TimedOut, "head"),
-        (streams([], then=hangs_up), ProviderDown, "head"),
-        (streams([], then=resets), ProviderDown, "head"),
-        (streams([b": ping\n\n"], then=hangs_up), ProviderDown, "head"),
-        (streams([b"data: \xff\n\n"]), ProviderDown, "head"),
-        (streams([b"data: " + b"[" * 100_000 + b"\n\n"]), ProviderDown, "head"),
-        (streams([b"data: " + b"9" * 5_000 + b"\n\n"]), ProviderDown, "head"),
-        (answers(opening(), then=stalls), TimedOut, True),
-        (streams([], then=stalls, status=500), TimedOut, False),
-        (hangs_up, ProviderDown, False),
-        (resets, ProviderDown, False),
-        (answers(opening(), then=hangs_up), ProviderDown, True),
-        (answers(opening(), then=resets), ProviderDown, True),
-    ],
-)
-async def test_every_fault_is_told_as_one_of_ours_and_asked_once(
-    handler: Handler, kind: type[CallFailed], started: object, server: FakeServer, opened: Opened
-) -> None:
-    """Where only the head of an answer came it may be paid for, and nothing tells how much."""
-    server.on("POST", CHAT, handler)
-    patience = {"stall_s": STALL_S} if kind is TimedOut else {}
-
-    fault = await fault_of(opened(**patience))
-
-    assert type(fault) is kind, fault
-    assert fault.started is bool(started)
-    assert (fault.usage is not None) is (started is True)
-    assert len(server.seen) == 1
-
-
-@pytest.mark.parametrize("kind", ["text/html", "application/json"])
-async def test_a_page_in_place_of_a_stream_says_so_and_is_not_asked_for_again(
-    kind: str, server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, says(b"<html>a page</html>", 200, {"Content-Type": kind}))
-
-    fault = await fault_of(opened())
-
-    assert type(fault) is Rejected
-    assert f"answered with {kind}" in str(fault)
-    assert fault.started
-
-
-@pytest.mark.parametrize("status", [429, 503])
-async def test_the_servers_wish_for_a_pause_is_passed_on(
-    status: int, server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(status, "x", Retry_After="7"))
-
-    fault = await fault_of(opened())
-
-    assert isinstance(fault, RateLimited)
-    assert fault.retry_after_s == 7.0
-
-
-async def test_a_refused_connection_tells_where_and_what_to_do(opened: Opened) -> None:
-    with refusing() as url:
-        fault = await fault_of(opened("llama-server", url=f"{url}/v1"))
-    assert type(fault) is ProviderDown
-    assert f"{url}/v1" in str(fault)
-    assert "is it running?" in str(fault)
 
 
 async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
@@ -470,24 +329,6 @@ async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
 
     assert (await reply_of(provider, question(deadline_s=30.0))).finish == "stop"
     assert isinstance(await fault_of(provider, deadline_s=0.3), TimedOut)
-
-
-@pytest.mark.parametrize(
-    "handler",
-    [drips(b"", 0.02), answers(opening(), then=drips(b": alive\n\n", 0.02))],
-    ids=["in the head", "in the body"],
-)
-async def test_a_server_that_drips_is_left_by_the_callers_deadline(
-    handler: Handler, server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, handler)
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await collected(opened().stream(question()))
-
-    assert await server.seen[0].was_dropped()
-    assert len(server.seen) == 1
 
 
 async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Opened) -> None:
@@ -547,20 +388,6 @@ async def test_a_text_in_parts_is_read_and_what_is_no_text_is_not(
     reply = await reply_of(opened(), question())
 
     assert (reply.text, reply.finish) == ("hello", "stop")
-
-
-async def test_no_log_holds_the_key(
-    server: FakeServer, opened: Opened, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    server.on("POST", CHAT, fails(401, "x", message=f"no such key: {KEY}"))
-
-    fault = await fault_of(opened())
-
-    assert "no such key: ***" in str(fault)
-    told = [f"{it.getMessage()} {it.args} {it.exc_text}" for it in caplog.records]
-    assert told
-    assert not [text for text in told if KEY in text]
 
 
 def test_the_fakes_usage_adds_up() -> None:

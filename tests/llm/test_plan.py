@@ -8,18 +8,25 @@ import pytest
 
 from llm import NoProvider, Plan, Secret, resolve
 from llm.errors import NeedsKey
-from llm.plan import FAST, ROLES, Choice, Wishes, connection, parse_roles
+from llm.plan import Choice, Roles, connection, parse_roles
+from llm.provider import MOCK, PROVIDERS
+from llm.providers.wire import on_this_machine
 
 CLAUDE, FASTER = "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5-5"
+ROLES: Roles = {
+    "generator": "write", "debugger": "think", "critic": "think", "spec_tester": "list",
+}
 THINKING = tuple(role for role in ROLES if role != "generator")
+OLLAMA, HF = {"OLLAMA_GENERATOR_MODEL": "llama3.2:3b"}, {"HF_MODEL": "h"}
+ELSEWHERE = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "m"}
 
 
 def keys(*names: str) -> dict[str, Secret]:
     return {name: Secret(f"key-of-{name}") for name in names}
 
 
-def plan(*key_names: str, **wishes: Any) -> Plan:
-    return resolve(Wishes(**wishes), keys(*key_names))
+def plan(*key_names: str, **wanted: Any) -> Plan:
+    return resolve(keys(*key_names), ROLES, **wanted)
 
 
 def by_role(found: Plan) -> dict[str, str]:
@@ -27,13 +34,13 @@ def by_role(found: Plan) -> dict[str, str]:
 
 
 def claude(*roles: str) -> dict[str, str]:
-    return {role: FASTER if role in FAST else CLAUDE for role in roles}
+    return {role: FASTER if ROLES[role] == "list" else CLAUDE for role in roles}
 
 
 def test_nothing_configured_is_the_plan_without_a_model() -> None:
     found = plan()
     assert (found.provider, found.has_model, found.choices) == ("mock", False, ())
-    assert found.why == "no model: memory and search only (nothing else is configured)"
+    assert found.why == "no model (nothing else is configured)"
 
 
 @pytest.mark.parametrize("local", ["ollama", "huggingface"])
@@ -59,26 +66,27 @@ def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() 
 
 
 def test_anthropic_takes_every_role() -> None:
-    found = plan("ANTHROPIC_API_KEY", provider="anthropic", configured=frozenset({"ollama"}))
+    found = plan("ANTHROPIC_API_KEY", provider="anthropic", given=OLLAMA)
     assert by_role(found) == claude(*ROLES)
 
 
 @pytest.mark.parametrize(
-    ("configured", "key_names", "provider"),
+    ("given", "key_names", "provider"),
     [
-        ({"ollama"}, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
-        ({"huggingface"}, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
-        ({"ollama", "huggingface"}, [], "ollama"),
-        ({"huggingface"}, [], "huggingface"),
-        (set(), ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
-        (set(), ["OPENAI_API_KEY"], "openai"),
-        (set(), ["HF_TOKEN"], "mock"),
+        (OLLAMA, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
+        (HF, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
+        (OLLAMA | HF, [], "ollama"),
+        (HF, [], "huggingface"),
+        ({}, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
+        ({}, ["OPENAI_API_KEY"], "openai"),
+        ({}, ["HF_TOKEN"], "mock"),
+        ({"OLLAMA_NUM_CTX": 4_096}, [], "mock"),
     ],
 )
 def test_auto_is_the_best_of_what_is_configured(
-    configured: set[str], key_names: list[str], provider: str
+    given: dict[str, Any], key_names: list[str], provider: str
 ) -> None:
-    found = plan(*key_names, configured=frozenset(configured))
+    found = plan(*key_names, given=given)
     assert found.provider == provider
     assert "auto" in found.why or not found.has_model
 
@@ -87,30 +95,34 @@ def test_auto_says_so_when_a_server_is_configured_without_a_model() -> None:
     found = plan("GROQ_API_KEY")
     assert not found.has_model
     assert "groq is configured, but no model is: set OPENAI_MODEL" in found.why
-    assert by_role(plan("GROQ_API_KEY", openai_model="m"))["critic"] == "groq/m"
+    assert by_role(plan("GROQ_API_KEY", given={"OPENAI_MODEL": "m"}))["critic"] == "groq/m"
 
 
 def test_any_address_that_speaks_like_openai_is_a_provider() -> None:
-    found = plan(openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
-    assert by_role(found)["debugger"] == "custom/m"
+    assert by_role(plan(given=ELSEWHERE))["debugger"] == "custom/m"
 
 
 def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:
-    wishes = Wishes(openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
-    found = connection(resolve(wishes, {}).choices[0], wishes, keys("OPENAI_API_KEY"))
+    found = connection(plan(given=ELSEWHERE).choices[0], ELSEWHERE, keys("OPENAI_API_KEY"))
     assert (found.base_url, bool(found.key)) == ("http://127.0.0.1:9/v1", False)
 
-    wishes = Wishes(openai_base_url="http://127.0.0.1:9/v1", fallbacks=("groq/m",),
-                    openai_model="m")
     given = keys("GROQ_API_KEY", "LLM_API_KEY")
-    stand_in = connection(resolve(wishes, given).fallbacks[0], wishes, given)
-    assert (stand_in.base_url, stand_in.key) == ("", given["GROQ_API_KEY"])
+    (stand_in,) = plan(*given, given=ELSEWHERE, fallbacks=("groq/m",)).fallbacks
+    reached = connection(stand_in, ELSEWHERE, given)
+    assert (reached.base_url, reached.key) == ("", given["GROQ_API_KEY"])
+
+
+def test_what_is_set_of_a_provider_reaches_it_and_no_other() -> None:
+    given = {"OLLAMA_NUM_CTX": 4_096, "OLLAMA_BASE_URL": "http://there", "USE_4BIT": True}
+    found = connection(Choice("r", "ollama", "m", ""), given, {})
+    assert (found.base_url, found.options) == ("http://there", {"num_ctx": 4_096})
+    assert (found.option("num_ctx"), found.option("keep_alive")) == (4_096, "10m")
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai", "groq", "gemini", "qwen"])
 def test_a_provider_asked_for_by_name_is_never_replaced(name: str) -> None:
     with pytest.raises(NeedsKey, match=f"{name} needs a key: set [A-Z]+_API_KEY"):
-        plan(provider=name, configured=frozenset({"ollama"}), openai_model="m")
+        plan(provider=name, given=OLLAMA | {"OPENAI_MODEL": "m"})
 
 
 def test_an_unknown_provider_is_answered_with_the_known_ones() -> None:
@@ -121,7 +133,7 @@ def test_an_unknown_provider_is_answered_with_the_known_ones() -> None:
 def test_a_role_can_be_given_to_another_model_or_to_none() -> None:
     found = plan(
         "ANTHROPIC_API_KEY", provider="anthropic",
-        roles={"generator": "ollama/qwen3:4b", "debugger": "anthropic/claude-opus-5-5",
+        by_role={"generator": "ollama/qwen3:4b", "debugger": "anthropic/claude-opus-5-5",
                "critic": "mock"},
     )
     assert by_role(found) == claude(*ROLES) | {
@@ -130,15 +142,14 @@ def test_a_role_can_be_given_to_another_model_or_to_none() -> None:
     }
     assert found.of("critic") is None
     with pytest.raises(NoProvider, match="LLM_ROLES names tester; the roles are generator"):
-        plan(roles={"tester": "mock"})
+        plan(by_role={"tester": "mock"})
 
 
 def test_one_role_may_have_a_model_where_the_plan_has_none() -> None:
-    found = plan(roles={"debugger": "ollama/a"})
+    found = plan(by_role={"debugger": "ollama/a"})
     assert found.has_model
     assert found.of("debugger") is not None
     assert found.of("generator") is None
-    assert "No model is given to the generator" in found.notes[0]
 
 
 def test_a_named_model_is_for_every_role_of_the_wanted_provider() -> None:
@@ -155,7 +166,7 @@ def test_fallbacks_are_named_by_the_user_or_there_are_none() -> None:
 
 
 def test_a_plan_shows_no_key() -> None:
-    assert "key-of" not in repr(plan("ANTHROPIC_API_KEY", configured=frozenset({"ollama"})))
+    assert "key-of" not in repr(plan("ANTHROPIC_API_KEY", given=OLLAMA))
 
 
 def test_roles_are_read_from_words() -> None:
@@ -164,16 +175,16 @@ def test_roles_are_read_from_words() -> None:
         parse_roles("a")
 
 
-@pytest.mark.parametrize(("wishes", "words"), [
-    ({"openai_preset": "nope"}, "OPENAI_PRESET='nope' is no preset"),
-    ({"openai_preset": "nope", "provider": "openai"}, "OPENAI_PRESET='nope' is no preset"),
+@pytest.mark.parametrize(("wanted", "words"), [
+    ({"given": {"OPENAI_PRESET": "nope"}}, "OPENAI_PRESET='nope' is no preset; there are openai"),
+    ({"given": {"OPENAI_PRESET": "ollama"}, "provider": "openai"}, "'ollama' is no preset"),
     ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
     ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
     ({"model": "m", "provider": "mock"}, "needs its provider"),
 ])
-def test_what_is_set_and_could_not_be_done_is_refused(wishes: Any, words: str) -> None:
+def test_what_is_set_and_could_not_be_done_is_refused(wanted: Any, words: str) -> None:
     with pytest.raises(NoProvider, match=words):
-        plan("ANTHROPIC_API_KEY", **{"configured": frozenset(), **wishes})
+        plan("ANTHROPIC_API_KEY", **wanted)
 
 
 def test_a_fallback_without_a_model_is_told() -> None:
@@ -192,7 +203,7 @@ def test_auto_goes_on_without_a_model_where_no_sdk_is_installed_and_says_how_to_
         found = plan(names)
         assert not found.has_model
         assert f'{package} is not installed: pip install -e ".[{package}]"' in found.why
-    assert "ollama is not installed" in plan(configured=frozenset({"ollama"})).why
+    assert "ollama is not installed" in plan(given=OLLAMA).why
 
 
 @pytest.mark.usefixtures("bare")
@@ -203,23 +214,60 @@ def test_a_provider_asked_for_by_name_without_its_sdk_is_refused() -> None:
 
 def test_a_servers_key_never_goes_to_another_address() -> None:
     with pytest.raises(NoProvider, match="whose key must not go there"):
-        plan("GROQ_API_KEY", openai_preset="groq", openai_base_url="http://127.0.0.1:9/v1")
-    wishes = Wishes(openai_preset="vllm", openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
-    assert connection(resolve(wishes, {}).choices[0], wishes, {}).base_url.endswith(":9/v1")
+        plan("GROQ_API_KEY", given=ELSEWHERE | {"OPENAI_PRESET": "groq"})
+    given = ELSEWHERE | {"OPENAI_PRESET": "vllm"}
+    assert connection(plan(given=given).choices[0], given, {}).base_url.endswith(":9/v1")
 
 
 def test_a_key_of_openai_that_is_not_sent_is_told() -> None:
-    found = plan("OPENAI_API_KEY", openai_base_url="http://127.0.0.1:9/v1", openai_model="m")
-    assert "OPENAI_API_KEY is not sent" in found.notes[0]
+    assert "OPENAI_API_KEY is not sent" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
 
 
-@pytest.mark.parametrize(("choice", "thinks"), [
-    (Choice("critic", "anthropic", "claude-sonnet-5-5", "why"), True),
-    (Choice("critic", "anthropic", "claude-sonnet-4-5", "why"), False),
-    (Choice("critic", "openai", "gpt-5.4-mini", "why", "openai"), True),
-    (Choice("critic", "openai", "gpt-5.4-mini", "why", "custom"), False),
-    (Choice("critic", "ollama", "qwen3", "why"), False),
-    (Choice("critic", "mock", "", "why"), False),
+@pytest.mark.parametrize(("provider", "model", "thinks"), [
+    ("anthropic", "claude-sonnet-5-5", True), ("anthropic", "claude-mythos-preview", True),
+    ("anthropic", "claude-newest-6", True), ("anthropic", "claude-sonnet-6-4", True),
+    ("anthropic", "claude-opus-4-8", False), ("anthropic", "claude-sonnet-4-20250514", False),
+    ("anthropic", "claude-3-5-haiku-latest", False), ("anthropic", "a/claude-opus-4.8", False),
+    ("openai", "gpt-5.4-mini", True), ("openai", "o4-mini", True), ("openai", "gpt-4.1", False),
+    ("openai", "gpt-5-chat-latest", False), ("gemini", "gemini-2.5-flash", True),
+    ("vllm", "gpt-5.4-mini", False), ("custom", "gpt-5.4-mini", False),
+    ("ollama", "qwen3", False), (MOCK, "", False),
 ])
-def test_whether_a_model_thinks_is_known_by_its_name(choice: Choice, thinks: bool) -> None:
-    assert choice.thinks is thinks
+def test_whether_a_model_thinks_is_known_by_its_name(
+    provider: str, model: str, thinks: bool
+) -> None:
+    assert Choice("critic", provider, model, "why").thinks is thinks
+
+
+def test_a_name_without_a_row_is_nobodys_case() -> None:
+    for asked in (
+        lambda: Choice("critic", "nobody", "m", "").thinks,
+        lambda: connection(Choice("critic", "nobody", "m", ""), {}, {}),
+        lambda: plan(fallbacks=("nobody/m",), by_role={"critic": "ollama/m"}),
+    ):
+        with pytest.raises(NoProvider, match="There is no provider 'nobody'"):
+            asked()
+
+
+# The table.
+
+
+def test_servers_on_this_machine_need_no_key_and_all_others_do() -> None:
+    for name, row in PROVIDERS.items():
+        if row.base_url:
+            assert on_this_machine(row.base_url) == row.local == (not row.needs_key), name
+        assert row.key or not row.needs_key, name
+
+
+def test_no_key_goes_to_two_servers() -> None:
+    named = [row.key for name, row in PROVIDERS.items() if row.key and name != "huggingface"]
+    assert len(set(named)) == len(named)
+
+
+def test_no_variable_has_two_meanings() -> None:
+    settings = {id(row.settings): row.settings for row in PROVIDERS.values()}
+    found = [one for kind in settings.values() for one in kind.values()]
+    by_name: dict[str, set[Any]] = {}
+    for one in found:
+        by_name.setdefault(one.variable, set()).add(one)
+    assert {name for name, ones in by_name.items() if len(ones) > 1} == set()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from llm import Usage
-from llm.plan import Wishes
 from llm.prices import BadPrices, our_prices, prices_with, read_prices
+from llm.provider import PROVIDERS
 
 ROW = "{from: 2026-01-01, input: 1, output: 2, cache_read: 3, cache_write: 4}"
 TODAY = date(2026, 11, 22)
@@ -64,8 +64,8 @@ def test_what_runs_on_the_users_machine_is_free(provider: str) -> None:
 
 
 def test_the_default_models_of_claude_have_a_price() -> None:
-    wishes = Wishes()
-    for model in (wishes.anthropic_model, wishes.anthropic_fast_model):
+    for option in ("model", "fast_model"):
+        model = str(PROVIDERS["anthropic"].default(option))
         assert our_prices().price("anthropic", model, TODAY) is not None
 
 

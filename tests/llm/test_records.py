@@ -32,7 +32,7 @@ from llm.errors import (
 from llm.provider import estimated_tokens
 from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import Redactor
-from tests.llm.scripted import ask_any
+from tests.llm.scripted import Double, ask_any
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -42,11 +42,9 @@ REPLIED = asdict(Reply("x", "stop", "p", "m", USAGE))
 Answer = str | LlmError | Sequence[str | LlmError]
 
 
-class Scripted:
+class Scripted(Double):
     """Answers from a list: a text, an error, or pieces of a text with perhaps an error behind."""
 
-    name = "scripted"
-    model = "small"
     exact = True
     window = 4_096
     thinks = True
@@ -72,14 +70,8 @@ class Scripted:
             "".join(said), "stop", self.name, self.model, USAGE, "a note", self.cost_usd, 1.5, 0.5
         )
 
-    async def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
     def count(self, text: str) -> int:
         return len(text.split())
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def asks(text: str = "why?", **changes: object) -> Request:

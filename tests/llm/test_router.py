@@ -24,14 +24,15 @@ from llm.errors import (
     WrongKey,
 )
 from llm.plan import Choice, Plan
-from llm.prices import Price, Prices, Rates
+from llm.prices import Prices
+from llm.provider import PROVIDERS, Row
 from llm.room import THINKING, TURN
 from llm.router import Breaker, Router
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
-PRICES = Prices(
-    {("scripted", "m"): (Price(date(2026, 1, 1), Rates(1.0, 10.0, 0.1, 2.0)),)}, frozenset({"free"})
-)
+PRICES = Prices.model_validate({"free": ["free"], "models": {"scripted": {"m": [{
+    "from": date(2026, 1, 1), "input": 1, "output": 10, "cache_read": 0.1, "cache_write": 2,
+}]}}})
 QUESTION = len("system") + len("user") + 2 * TURN
 SOON = replace(REQUEST, deadline_s=5.0)
 
@@ -77,8 +78,10 @@ class House:
 
 
 @pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm.router.FIRST_WAIT_S", 0.001)
+    for name in ("scripted", "other", "free"):
+        monkeypatch.setitem(PROVIDERS, name, Row("", "json", ""))
 
 
 async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:
@@ -383,23 +386,23 @@ class Listing(Scripted):
         return ("m",)
 
 
-@pytest.mark.parametrize(("preset", "fault", "window"), [
+@pytest.mark.parametrize(("provider", "fault", "window"), [
     ("vllm", None, 4_096),
     ("custom", None, 4_096),
     ("vllm", ProviderDown("no list"), None),
     ("openai", None, None),
 ])
 async def test_the_window_of_a_server_that_lists_it_is_known_before_the_first_question(
-    preset: str, fault: Exception | None, window: int | None
+    provider: str, fault: Exception | None, window: int | None
 ) -> None:
     house = House()
     listing = Listing()
     listing.fault = fault
     house.router.open = lambda choice: listing
-    house.router.plan = Plan("p", "why", (Choice("critic", "openai", "m", "why", preset),))
+    house.router.plan = Plan("p", "why", (Choice("critic", provider, "m", "why"),))
 
-    provider = await house.router.at("critic")
+    asked = await house.router.at("critic")
 
-    assert provider is not None
-    assert provider.window == window
+    assert asked is not None
+    assert asked.window == window
     assert (await house.ask())[1].text == "hello world"

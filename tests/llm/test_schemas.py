@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from llm import BadPrompt
-from llm.schemas import in_words, inlined, unbounded
+from llm.schemas import closing_room, in_words, inlined, unbounded
 
 STEP = {
     "type": "object",
@@ -18,6 +18,7 @@ STEP = {
     "required": ["what", "kind", "sure", "last"],
     "additionalProperties": False,
 }
+TEXT = {"type": "string", "maxLength": 20}
 STEPS = {
     "$defs": {"Step": STEP},
     "type": "object",
@@ -61,6 +62,9 @@ def test_a_prompt_shows_the_form_in_one_line() -> None:
         ("what", {"type": "array", "items": {"type": "boolean"}}, "steps/each/what"),
         ("sure", {"type": "integer", "minimum": 0}, "steps/each/sure"),
         ("more", {"type": "boolean"}, "steps/each/more"),  # it is not required
+        ("what", {"type": "string", "maxLength": 3, "pattern": "a"}, "steps/each/what"),
+        ("what", {"type": ["string", "null"], "maxLength": 3}, "steps/each/what"),
+        ("what", {"type": "array", "maxItems": 3}, "steps/each/what"),
     ],
 )
 def test_a_place_without_a_bound_is_found_and_refused(
@@ -69,9 +73,36 @@ def test_a_place_without_a_bound_is_found_and_refused(
     step = {**STEP, "properties": {**STEP["properties"], name: loose}}  # type: ignore[dict-item]
     schema = inlined({**STEPS, "$defs": {"Step": step}})
     assert list(unbounded(schema)) == [place]
-    with pytest.raises(BadPrompt, match=f"no bound at {place}"):
-        in_words(schema)
+    for reading in (in_words, closing_room):
+        with pytest.raises(BadPrompt, match=f"no bound at {place}"):
+            reading(schema)
 
 
 def test_an_open_object_is_unbounded() -> None:
     assert list(unbounded({"type": "object", "properties": {}})) == ["the answer"]
+
+
+def an_object(**properties: object) -> dict[str, object]:
+    return {
+        "type": "object", "properties": properties, "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "least", "most"),
+    [
+        ({"type": "boolean"}, len("false"), 5),
+        ({"enum": ["yes", "no"]}, len('"yes"'), 5),
+        (TEXT, len('"'), 14),
+        ({"type": "integer", "minimum": -10, "maximum": 5}, len("-10"), 3),
+        ({"type": "array", "items": TEXT, "maxItems": 9}, len('"]'), 16),
+        (an_object(note=TEXT, sure={"type": "boolean"}), len('", "sure": false}'), 50),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"enum": [12]}}}, len("12"), 2),
+        ({"type": "array", "items": TEXT, "minItems": 1, "maxItems": 9}, len('""]'), 20),
+    ],
+)
+def test_the_room_is_what_closing_can_take(
+    schema: dict[str, object], least: int, most: int
+) -> None:
+    assert least <= closing_room(schema) <= most

@@ -25,7 +25,7 @@ PROVIDERS = {
     "openai": (openai.MODEL, openai.CHAT, "/v1"),
     "ollama": (ollama.MODEL, ollama.CHAT, ""),
 }
-RATES = Rates(2.0, 10.0, 0.2, 2.5)
+RATES = Rates(input=2, output=10, cache_read=0.2, cache_write=2.5)
 ABSURD: list[Any] = [-5, -10**9, 10**400, 1.5, float("nan"), "many", True, [1], {}, None, 0]
 
 
@@ -59,10 +59,7 @@ def opened(provider: str, server: FakeServer, *handlers: Handler) -> Provider:
     model, path, base = PROVIDERS[provider]
     ollama.healthy(server)
     server.on("POST", path, *handlers)
-    preset = "openai" if provider == "openai" else ""
-    return open_provider(
-        Connection(provider, model, Secret("sk-canary-0"), server.url + base, preset)
-    )
+    return open_provider(Connection(provider, model, Secret("sk-canary-0"), server.url + base))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -18,6 +18,7 @@ from llm.ask import whole
 from llm.errors import Overloaded
 from llm.redaction import Redactor
 from llm.tracing import Traced, traced
+from tests.llm.scripted import Double
 
 REQUEST = Request(
     "critic", "You judge.", (Message("user", "why? the key is canary-key"),), Json({}),
@@ -25,12 +26,8 @@ REQUEST = Request(
 )
 
 
-class Answering:
+class Answering(Double):
     name = "gemini"
-    model = "small"
-    exact = False
-    window = None
-    thinks = False
 
     def __init__(self, error: LlmError | None = None) -> None:
         self.error = error
@@ -47,15 +44,6 @@ class Answering:
             )
         finally:
             self.ended = True
-
-    async def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 @pytest.fixture

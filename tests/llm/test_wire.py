@@ -1,20 +1,44 @@
 """What all providers behind HTTP do with keys, addresses and the words of a fault."""
 
+import traceback
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from llm import Secret, Usage
-from llm.errors import CallFailed, Overloaded, ProviderDown, TimedOut
+from llm import (
+    Connection,
+    Message,
+    NoProvider,
+    Provider,
+    Request,
+    Secret,
+    Usage,
+    open_provider,
+)
+from llm.ask import whole
+from llm.errors import (
+    CallFailed,
+    NeedsKey,
+    Overloaded,
+    ProviderDown,
+    Rejected,
+    TimedOut,
+    WrongKey,
+)
+from llm.provider import PROVIDERS
 from llm.providers.wire import (
     BY_STATUS,
+    MOST_SHOWN,
     NEXT_STEP,
-    TOLD,
-    Attempted,
+    FailedCall,
+    HttpProvider,
     place,
     retry_after_s,
     scrubbed,
 )
+from tests.llm.fakes import anthropic, ollama, openai
+from tests.llm.fakes.server import FakeServer, refusing, says
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
@@ -45,8 +69,8 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     key = Secret("sk-1")
 
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
-    assert scrubbed("x" * 5_000, key) == "x" * TOLD + "…"
-    assert scrubbed("x" * (TOLD - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
+    assert scrubbed("x" * 5_000, key) == "x" * MOST_SHOWN + "…"
+    assert scrubbed("x" * (MOST_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
     other = "gsk_" + "a1" * 10
     assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"
@@ -60,10 +84,10 @@ def test_an_address_is_told_without_its_secrets() -> None:
 @pytest.mark.parametrize("started", [False, True])
 def test_what_a_broken_transport_means_depends_on_how_far_the_call_had_come(started: bool) -> None:
     usage = Usage(5, 1) if started else None
-    call = Attempted("http://there", Secret("sk-1"), started, usage)
+    call = FailedCall("http://there", Secret("sk-1"), started, usage)
 
     faults = [
-        call.broken(fault, unreachable=(ConnectionError,), silent=(TimeoutError,))
+        call.transport_error(fault, unreachable=(ConnectionError,), silent=(TimeoutError,))
         for fault in (ConnectionError("no sk-1"), TimeoutError(), ValueError("odd"))
     ]
 
@@ -80,3 +104,86 @@ def test_what_a_broken_transport_means_depends_on_how_far_the_call_had_come(star
 def test_every_fault_that_can_be_told_has_a_next_step() -> None:
     assert set(NEXT_STEP) == set(CallFailed.__subclasses__()) | {Overloaded}
     assert set(BY_STATUS.values()) <= set(NEXT_STEP)
+
+
+# What every provider behind a server does.
+
+KEYED = [name for name, row in PROVIDERS.items() if row.needs_key]
+SERVERS = [name for name, row in PROVIDERS.items() if not row.in_process]
+ONE_OF_EACH = ["anthropic", "openai", "vllm", "ollama"]
+
+
+def opened(name: str, key: str = "k", url: str = "") -> Provider:
+    return open_provider(Connection(name, "m", Secret(key), url))
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_a_provider_that_needs_a_key_is_not_opened_without(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PROVIDERS[name].key, "stray-key")
+    with pytest.raises(NeedsKey, match=PROVIDERS[name].key) as caught:
+        opened(name, key=" ")
+    assert caught.value.variable == PROVIDERS[name].key
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "caf\u00e9", "“quoted”", "sk-\x00"])
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_a_key_that_no_header_holds_is_wrong_and_is_not_shown(name: str, key: str) -> None:
+    with pytest.raises(WrongKey) as caught:
+        opened(name, key)
+    assert key not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("url", [
+    "localhost:80", "ftp://x", "http://", "http://x:99999", "http://[", "http://host:x",
+])
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_an_address_that_is_none_is_said_before_anything_is_sent(name: str, url: str) -> None:
+    with pytest.raises(NoProvider, match=f"base URL of {name}"):
+        opened(name, url=url)
+
+
+def test_what_has_no_address_or_no_row_is_not_opened() -> None:
+    with pytest.raises(NoProvider, match="base URL of custom"):
+        opened("custom")
+    with pytest.raises(NoProvider, match="no provider 'nobody'"):
+        opened("nobody")
+
+
+@pytest.mark.parametrize("name", [name for name in SERVERS if name != "custom"])
+async def test_the_usual_address_is_the_rows_whatever_the_environment_says(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
+        monkeypatch.setenv(variable, "http://192.0.2.1:9")
+    provider = opened(name)
+    assert isinstance(provider, HttpProvider)
+    client: Any = provider._client  # type: ignore[attr-defined]  # each provider's own
+    url = str(getattr(client, "base_url", "") or client._client.base_url)
+    assert url.rstrip("/") == PROVIDERS[name].base_url.rstrip("/")
+    await provider.close()
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai", "ollama"])
+async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_is_followed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = Request("critic", "", (Message("user", "Well?"),), max_tokens=9)
+    async with FakeServer() as server, FakeServer() as elsewhere:
+        away = says(b"", 307, {"Location": f"{elsewhere.url}/there"})
+        for path in (anthropic.MESSAGES, openai.CHAT, ollama.CHAT):
+            server.on("POST", path, away)
+        server.on("GET", ollama.TAGS, says(ollama.tags("m")))
+        server.on("POST", ollama.SHOW, says(ollama.shown()))
+        with refusing() as proxy:
+            monkeypatch.setenv("http_proxy", proxy)
+            monkeypatch.setenv("ALL_PROXY", proxy)
+            monkeypatch.delenv("no_proxy", raising=False)
+            provider = opened(name, url=server.url + ("/v1" if name == "openai" else ""))
+            with pytest.raises(Rejected, match="check the base URL") as caught:
+                await whole(provider, question)
+            await provider.close()
+
+    assert not caught.value.started
+    assert (bool(server.seen), elsewhere.seen) == (True, [])

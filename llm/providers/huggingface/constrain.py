@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from llm.errors import BadPrompt, NoProvider
-from llm.providers.huggingface.bounds import Schema, closing_room
+from llm.schemas import Schema, closing_room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -34,7 +34,7 @@ class HuggingFaceProvider:
                 raise ModuleNotFoundError(f"No module named {package!r}", name=package)
         self.model = connection.model
         self._key = connection.key
-        self._which = Which(connection.model, connection.four_bit)
+        self._which = Which(connection.model, bool(connection.option("four_bit")))
         self._host = host if host is not None else this_process()
         self._host.hold(self._which)
         self._calls: set[threading.Event] = set()
@@ -53,7 +53,7 @@ class HuggingFaceProvider:
                 cancelled.set()
 
         # The variables are for rules; they are not sent, and may be anything.
-        question = replace(request, variables={})
+        question = replace(request, variables={}, objects_to=None)
         future = self._host.ask(self._which, self._key, question, hand_over, cancelled)
         future.add_done_callback(lambda _: hand_over(None))
         self._calls.add(cancelled)

@@ -15,7 +15,7 @@ from agent.domain import Value
 from agent.roles import ROLES, Role, schema_of
 from evaluation.measures.local_model import SCHEMAS
 from llm.errors import BadPrompt, NoProvider
-from llm.providers.huggingface.bounds import closing_room
+from llm.schemas import closing_room
 from llm.types import Json, Message, Request
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_a_constraint_goes_back_where_proposed_tokens_were_given_up(model: Local
 
 
 def test_a_schema_without_bounds_is_refused_before_anything_is_written(model: LocalModel) -> None:
-    with pytest.raises(BadPrompt, match="needs maxLength"):
+    with pytest.raises(BadPrompt, match="no bound at the answer"):
         answer(model, {"type": "string"})
 
 

@@ -1,0 +1,241 @@
+"""Claude, asked through Anthropic's own SDK. Tried against a server that speaks the wire format,
+and never against the real service.
+
+The SDK reads credentials, an address and headers from the environment and from a profile on disk
+where it is not told otherwise. Here it is told: whoever has not brought a key must not spend the
+host's. Its retries are off, since the router knows the deadline and the budget.
+
+Claude takes no temperature and no seed: the SDK has no parameter for them. A request that has
+one is asked without it, and the reply's `note` says so. Answers differ by their prompts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import httpx2
+from anthropic import (
+    AnthropicError,
+    APIConnectionError,
+    APIStatusError,
+    AsyncAnthropic,
+    AsyncStream,
+    omit,
+    transform_schema,
+)
+from anthropic.types import (
+    MessageParam,
+    OutputConfigParam,
+    RawMessageStreamEvent,
+    TextBlockParam,
+)
+
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    ProviderDown,
+    RateLimited,
+    Rejected,
+    TimedOut,
+    UnknownModel,
+    WrongKey,
+)
+from llm.provider import Connection, sayable
+from llm.providers.wire import (
+    AWAY,
+    BY_STATUS,
+    Answer,
+    ErrorReply,
+    HttpProvider,
+    kind_by_status,
+    on_this_machine,
+    retry_after_s,
+    token_count,
+)
+from llm.types import Effort, Finish, Json, Request, Usage
+
+EFFORT: Effort = "medium"
+"""Said where a request says nothing: what most models then choose is `high`, and with it they may
+think until no tokens are left for the answer."""
+
+BY_TYPE: dict[str, type[CallFailed]] = {
+    "authentication_error": WrongKey,
+    "billing_error": WrongKey,
+    "permission_error": WrongKey,
+    "invalid_request_error": Rejected,
+    "not_found_error": UnknownModel,
+    "request_too_large": ContextOverflow,
+    "rate_limit_error": RateLimited,
+    "overloaded_error": Overloaded,
+    "timeout_error": TimedOut,
+    "api_error": ProviderDown,
+}
+
+# A limit of spending has the status of too many calls, and does not pass by waiting.
+SPENT = re.compile(r"spend_limit_reached$")
+
+# There is no code for this, only words; if they change, it is `Rejected`, which says them.
+TOO_LONG = re.compile(r"prompt is too long|exceeds? (the |model's )*context (limit|window)", re.I)
+
+_COUNTS = {
+    "input_tokens": "input", "output_tokens": "output", "cache_read_input_tokens": "read",
+    "cache_creation_input_tokens": "written",
+}
+
+
+class AnthropicProvider(HttpProvider):
+    """Answers by a Claude model. Its window of 200,000 tokens or more is not looked at: hardly a
+    question of ours comes near it, and the service says where one does."""
+
+    finishes: ClassVar[Mapping[str, Finish]] = {
+        "end_turn": "stop", "stop_sequence": "stop",
+        "max_tokens": "length", "model_context_window_exceeded": "length",
+        "refusal": "refusal",
+    }
+    sdk_faults = (AnthropicError, httpx2.HTTPError)
+    wrapping = (APIConnectionError,)
+    unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+    silent = (httpx2.TimeoutException,)
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.away = f"{AWAY}; is the base URL right?"
+        patience = httpx2.Timeout(connection.stall_s, connect=connection.connect_s)
+        self._client = AsyncAnthropic(
+            api_key=self.key.reveal(),
+            base_url=self.url,
+            max_retries=0,
+            timeout=patience,
+            # The SDK's own would take a proxy of the environment on loopback too, and follow a
+            # redirect with the whole question to wherever it leads.
+            http_client=httpx2.AsyncClient(
+                timeout=patience, follow_redirects=False, trust_env=not on_this_machine(self.url)
+            ),
+            # Its own spans would count each call a second time beside those of `llm.tracing`, and
+            # a variable of the environment would put what is said into them.
+            open_telemetry=False,
+        )
+        # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
+        self._client._custom_headers = {}
+
+    async def opened(
+        self, request: Request, answer: Answer
+    ) -> AsyncStream[RawMessageStreamEvent]:
+        config: OutputConfigParam = {}
+        if self.thinks:
+            config["effort"] = request.effort or EFFORT
+        if isinstance(request.output, Json):
+            config["format"] = {
+                "type": "json_schema", "schema": wire_schema(request.output.schema),
+            }
+        system: list[TextBlockParam] = [{
+            "type": "text", "text": sayable(request.system),
+            "cache_control": {"type": "ephemeral"},
+        }]
+        messages: list[MessageParam] = [
+            {"role": "user", "content": sayable(turn.text)} if turn.speaker == "user"
+            else {"role": "assistant", "content": sayable(turn.text)}
+            for turn in request.messages
+        ]
+        events = await self._client.messages.create(
+            model=self.model,
+            max_tokens=request.max_tokens,
+            system=system if request.system else omit,
+            messages=messages,
+            output_config=config or omit,
+            stream=True,
+        )
+        answer.accepted = True
+        return events
+
+    def read(self, piece: RawMessageStreamEvent, answer: Answer) -> str:
+        """Kinds that are not known add nothing."""
+        match piece.type:
+            case "message_start":
+                _count(piece.message.usage, answer)
+            case "content_block_start" if piece.content_block.type == "text":
+                return piece.content_block.text
+            case "content_block_delta" if piece.delta.type == "text_delta":
+                return piece.delta.text
+            case "content_block_delta" if piece.delta.type == "thinking_delta":
+                answer.thoughts.append(str(piece.delta.thinking))
+            case "message_delta":
+                _count(piece.usage, answer)
+                answer.end = piece.delta.stop_reason or answer.end
+                if details := piece.delta.stop_details:
+                    told = (details.category, details.explanation)
+                    answer.why = ": ".join(filter(None, told))
+        return ""
+
+    def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
+        if not answer.started:
+            raise ProviderDown(
+                f"{self.place} ended its answer before it began: is the base URL Anthropic's?",
+                started=True,
+            )
+
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
+        if not isinstance(error, APIStatusError):
+            return None
+        code = error.error_code or ""
+        return ErrorReply(
+            error.status_code, str(error.api_message or error.body or ""),
+            (" ".join(filter(None, (error.type, error.request_id))), error.type or "", code),
+            retry_after_s(error.response.headers),
+        )
+
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
+        """An `error` event amid a stream has the status of the stream, 200: there only its type
+        tells. In an answer's own status the number says more than the type, save for 400, 404 and
+        the 500s."""
+        _, name, code = said.names
+        named = BY_TYPE.get(name)
+        if SPENT.search(code):
+            return WrongKey
+        if said.status in BY_STATUS:
+            return BY_STATUS[said.status]
+        if named is Rejected and TOO_LONG.search(said.words):
+            return ContextOverflow
+        return named or kind_by_status(said.status)
+
+    async def listed(self) -> tuple[str, ...]:
+        found = [
+            str(model.id) async for model in self._client.models.list(limit=100)
+            if model.lifecycle != "retired"
+        ]
+        if self.model in found:
+            return tuple(found)
+        # The list has dated names only; a model may be asked for by its alias.
+        dated = re.compile(re.escape(self.model.removesuffix("-latest")) + r"-\d{8}")
+        full = next((name for name in found if dated.fullmatch(name)), None)
+        return tuple(self.model if name == full else name for name in found)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _count(told: object, answer: Answer) -> None:
+    """Later counts include the earlier ones; one that is not told again still holds, and what is
+    told and is no count takes away what was known."""
+    counts = answer.counts
+    for name, ours in _COUNTS.items():
+        value = getattr(told, name, None)
+        if value is not None:
+            counts = Usage(**{**vars(counts), ours: token_count(value) or 0})
+    answer.counts = counts
+
+
+def wire_schema(schema: Mapping[str, object]) -> dict[str, object]:
+    """A schema as Anthropic takes it: objects have their named keys only, and bounds that its
+    grammar does not know are words of the description. So an answer still has to be validated.
+
+    Raises `Rejected` for a schema that cannot be said, such as one with a list of types.
+    """
+    try:
+        wired: dict[str, object] = transform_schema(dict(schema))
+    except (ValueError, AssertionError) as error:  # the SDK asserts that it knows a type
+        raise Rejected(f"the answer's schema cannot be said to Anthropic: {error}") from error
+    return wired

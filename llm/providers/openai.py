@@ -1,0 +1,305 @@
+"""The provider of servers that speak OpenAI's chat completions: OpenAI, and many that do alike.
+
+Nothing is taken from the environment, where OpenAI's client would find keys, addresses,
+organisations and headers: each request is given its headers here, and no others. Each call is
+one request; who wants another makes it. Where a server has no schema mode (`Row.json`), the
+schema stands in the system prompt, and answers are checked by who asked, as everywhere.
+
+The SDK does not check chunks against its types, and compatible servers leave out what is not
+optional and add what is not known: so each value is looked at here.
+
+Not run against any of the real servers: their words and parameters are as they are described.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import httpx2
+import openai
+
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    ProviderDown,
+    RateLimited,
+    Rejected,
+    UnknownModel,
+    WrongKey,
+)
+from llm.provider import Connection, sayable
+from llm.providers.wire import (
+    AWAY,
+    BY_STATUS,
+    NEXT_STEP,
+    Answer,
+    ErrorReply,
+    HttpProvider,
+    kind_by_status,
+    on_this_machine,
+    retry_after_s,
+    token_count,
+    turns,
+)
+from llm.types import Finish, Json, Request, Usage
+
+BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
+    (WrongKey, {
+        "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
+        "insufficient_balance", "invalid_api_key", "invalid_authentication",
+        "authentication_error", "api_key_invalid", "account_deactivated",
+    }),
+    (UnknownModel, {"model_not_found", "model_not_available", "model_decommissioned"}),
+    (ContextOverflow, {"context_length_exceeded", "exceed_context_size_error"}),
+    (Overloaded, {"overloaded_error", "server_overloaded", "overloaded"}),
+    (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
+)
+"""By a code or a type, the most telling first."""
+
+# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
+TOO_LONG_WORDS = re.compile(
+    r"context[ _](length|window|size)|maximum (context|number of tokens)|too many tokens"
+    r"|prompt (is )?too long|range of input length",
+    re.IGNORECASE,
+)
+KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
+MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
+
+
+class OpenAiProvider(HttpProvider):
+    """Asks one server with one key. Its name is its row's, since prices go by that."""
+
+    finishes: ClassVar[Mapping[str, Finish]] = {
+        "stop": "stop", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop",
+        "tool_calls": "stop", "function_call": "stop",  # no tool was offered: the text is judged
+        "length": "length", "max_tokens": "length",
+        "content_filter": "refusal", "safety": "refusal",
+    }
+    sdk_faults = (openai.OpenAIError, httpx2.HTTPError)
+    wrapping = (openai.APIConnectionError,)
+    unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+    silent = (httpx2.TimeoutException,)
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.steps = {Rejected: f"{NEXT_STEP[Rejected]} and the preset"}
+        self.away = f"{AWAY}; is it running?" if self.row.local else AWAY
+        patience = self._patience(connection.stall_s)
+        self._client = openai.AsyncOpenAI(
+            api_key="not sent: see _bare",
+            base_url=self.url,
+            max_retries=0,
+            timeout=patience,
+            http_client=httpx2.AsyncClient(
+                timeout=patience,
+                event_hooks={"request": [self._bare]},
+                follow_redirects=False,
+                trust_env=not on_this_machine(self.url),
+            ),
+        )
+
+    async def opened(self, request: Request, answer: Answer) -> openai.AsyncStream[Any]:
+        if not self.model:
+            raise UnknownModel(f"no model of {self.name} is named, and it has no default: name one")
+        chunks = await self._client.chat.completions.create(**self._asked(request))
+        answer.accepted = True
+        self._must_stream(chunks.response)
+        return chunks  # type: ignore[no-any-return]  # of whatever the body asks for
+
+    def read(self, piece: object, answer: Answer) -> str:
+        answer.started = True
+        answer.counts = _usage(getattr(piece, "usage", None)) or answer.counts
+        text = ""
+        choices = getattr(piece, "choices", None)
+        for choice in choices if isinstance(choices, list) else ():
+            delta = getattr(choice, "delta", None)
+            text += _text(getattr(delta, "content", None))
+            answer.refusal += _text(getattr(delta, "refusal", None))
+            thought = "".join(
+                _text(getattr(delta, name, None)) for name in ("reasoning_content", "reasoning")
+            )
+            if thought:
+                answer.thoughts.append(thought)
+                self.thinks = True  # which nothing may have told before
+            answer.end = sayable(str(getattr(choice, "finish_reason", None) or answer.end))
+        return text
+
+    def error_reply(self, error: BaseException) -> ErrorReply | None:
+        if not isinstance(error, openai.APIError) or isinstance(error, openai.APIConnectionError):
+            return None
+        status, wait_s = 0, None  # told within a stream, if it has no status of its own
+        if isinstance(error, openai.APIStatusError):
+            status, wait_s = error.status_code, retry_after_s(error.response.headers)
+        body = error.body  # the SDK's message holds all of it where there is a status
+        words = body.get("message") if isinstance(body, dict) else body
+        code, kind = str(error.code or ""), str(error.type or "")
+        names = tuple(filter(None, (kind, code)))
+        return ErrorReply(status, str(words or error.message), names, wait_s)
+
+    def kind(self, said: ErrorReply) -> type[CallFailed]:
+        """Servers agree on the shape of an error and on little else: some say with a status what
+        others say with a code or in words alone, and in a stream that has begun there is no status
+        at all. So all of it is looked at, the most telling first.
+
+        An account without credit is a key that may not do this, though servers say 429 or 402: no
+        waiting mends it, and only the key's owner can."""
+        names = {name.lower() for name in said.names}
+        numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
+        status = said.status or next(iter(numbers), 0)
+        for kind, its_names in BY_NAME:
+            if names & its_names:
+                return kind
+        if status == 498:  # Groq's number for a lack of capacity
+            return Overloaded
+        if status in BY_STATUS:
+            return BY_STATUS[status]
+        if status == 404:  # so is a wrong address answered, by a server that speaks of no models
+            return UnknownModel if MODEL_WORDS.search(said.words) else Rejected
+        if status < 500 and TOO_LONG_WORDS.search(said.words):
+            return ContextOverflow
+        if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
+            return WrongKey
+        return kind_by_status(status) if status else ProviderDown
+
+    async def listed(self) -> tuple[str, ...]:
+        sizes = {str(model.id): _window(model) async for model in self._client.models.list()}
+        full = f"models/{self.model}"  # Gemini's way
+        if full in sizes:
+            sizes = {self.model if name == full else name: sizes[name] for name in sizes}
+        # A server of one model, as llama-server is, may take any name for it.
+        sole = next(iter(sizes.values())) if len(sizes) == 1 else None
+        self.window = sizes.get(self.model, sole)
+        return tuple(sizes)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _patience(self, first_s: float) -> httpx2.Timeout:
+        """`first_s` is the longest silence, also before the first byte."""
+        return httpx2.Timeout(
+            connect=self.connection.connect_s, read=first_s,
+            write=self.connection.stall_s, pool=self.connection.connect_s,
+        )
+
+    async def _bare(self, request: httpx2.Request) -> None:
+        """Leaves a request the headers that are meant, whatever the SDK and the environment add."""
+        headers = {
+            "Host": request.headers["host"],
+            "User-Agent": f"AsyncOpenAI/Python {openai.__version__}",
+            "Accept": "text/event-stream" if request.method == "POST" else "application/json",
+        }
+        if request.method == "POST":
+            headers["Content-Type"] = "application/json"
+            headers["Content-Length"] = request.headers["content-length"]
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key.reveal()}"
+        request.headers = httpx2.Headers(headers)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The request's body, as the server takes it."""
+        row, system = self.row, sayable(request.system)
+        asked: dict[str, Any] = {
+            "model": self.model, "stream": True, row.limit: request.max_tokens,
+            **self.sampling(request),
+        }
+        if isinstance(request.output, Json):
+            schema = request.output.schema
+            if row.json == "schema":
+                wanted = schema if row.lengths else strict_schema(schema)
+                asked["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "strict": True, "schema": wanted},
+                }
+            else:
+                if row.json == "object":
+                    asked["response_format"] = {"type": "json_object"}
+                system += (
+                    "\n\nAnswer with one JSON value, without a fence or other words, "
+                    f"valid under this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
+                )
+        # By its row, and not by `self.thinks`: others may think, and know no effort.
+        if request.effort is not None and row.thinking(self.model):
+            asked["reasoning_effort"] = request.effort
+        if row.stream_usage:
+            asked["stream_options"] = {"include_usage": True}
+        first = [{"role": "system", "content": system}] if system else []
+        asked["messages"] = [*first, *turns(request)]
+        if row.local:
+            asked["timeout"] = self._patience(self.loading_s(request))
+        return asked
+
+    def _must_stream(self, response: httpx2.Response) -> None:
+        """Raises `Rejected` where something answers with 200 that is no stream, as a web page of
+        a wrong address: it would pass for a stream that ends at once."""
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind in ("text/html", "application/json"):
+            raise Rejected(
+                f"{self.place} answered with {kind}, not with a stream; is the base URL right?",
+                started=True,
+            )
+
+
+def _usage(told: object) -> Usage | None:
+    """The last count of a stream; nothing where a server sends zeros until it knows better."""
+    asked, answered = (
+        token_count(getattr(told, name, None)) or 0
+        for name in ("prompt_tokens", "completion_tokens")
+    )
+    # Gemini leaves a model's thoughts out of the one, and has them in the total.
+    answered = max(answered, (token_count(getattr(told, "total_tokens", None)) or 0) - asked)
+    if not asked and not answered:
+        return None
+    details = getattr(told, "prompt_tokens_details", None)
+    read = min(asked, token_count(getattr(details, "cached_tokens", None)) or 0)
+    written = min(asked - read, token_count(getattr(details, "cache_write_tokens", None)) or 0)
+    return Usage(asked - read - written, answered, read, written)
+
+
+def _text(value: object) -> str:
+    """A text, or the texts among parts, as some servers send them beside a model's thoughts."""
+    if isinstance(value, list):
+        parts = [part for part in value if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(_text(part.get("text")) for part in parts)
+    return sayable(value) if isinstance(value, str) else ""
+
+
+def _window(model: object) -> int | None:
+    """A model's window, where its server tells; OpenAI itself does not."""
+    names = ("max_model_len", "context_window", "context_length")
+    told = [getattr(model, name, None) for name in names]
+    if isinstance(meta := getattr(model, "meta", None), dict):
+        told.append(meta.get("n_ctx"))  # llama-server's way
+    return next(filter(None, map(token_count, told)), None)
+
+
+_STRICT_WORDS = {
+    "type", "enum", "const", "$ref", "description", "pattern", "multipleOf", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+}
+
+
+def strict_schema(schema: Mapping[str, object]) -> dict[str, object]:
+    """A schema as OpenAI's strict mode takes it: without the words it does not know, with every
+    property required, and with no others.
+
+    What is valid under it is valid under the original but for the bounds that were left out,
+    which the asker's own check sees to.
+    """
+    kept: dict[str, object] = {}
+    for word, value in schema.items():
+        if word in ("properties", "$defs") and isinstance(value, Mapping):
+            kept[word] = {name: strict_schema(part) for name, part in value.items()}
+        elif word in ("anyOf", "oneOf") and isinstance(value, list):
+            kept["anyOf"] = [strict_schema(part) for part in value]
+        elif word == "items" and isinstance(value, Mapping):
+            kept[word] = strict_schema(value)
+        elif word in _STRICT_WORDS:
+            kept[word] = value
+    if isinstance(properties := kept.get("properties"), dict):
+        kept["required"] = list(properties)
+        kept["additionalProperties"] = False
+    return kept
