@@ -145,14 +145,15 @@ def run(
     return code or (USAGE if refusals else HEALED)
 
 
-def check(inputs: Inputs, least: Least, face: Face) -> int:
+def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
     _refuse_contradictions(inputs, Wishes())
     brought = _brought(inputs, face)
     solution = brought.task.solution
-    assert solution is not None
+    if solution is None:
+        raise Usage("There is no program to judge; give a PATH.")
     started = time.monotonic()
-    jail, report = asyncio.run(_judged(brought.task, solution, face))
+    jail, report = asyncio.run(_judged(opener, brought.task, solution, face))
     if report.astray:
         raise NotFixable("invalid_tests", report.astray)
     report = apart(report, brought.task)
@@ -385,17 +386,13 @@ def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
             return answer
 
 
-async def _judged(task: Task, solution: Solution, face: Face) -> tuple[Jail, Report]:
-    from agent.checks import check as judge
-    from agent.checks.witness import witnessed
-    from sandbox import open_sandbox
-
-    settings = Settings.from_env()
-    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
-    jail = await witnessed(sandbox, task.sites)
-    face.terminal.say(f"sandbox: {jail.words}", "dim")
-    report = await judge(solution, task.tests, task, sandbox, wall_s=settings.test_wall_s)
-    return jail, report
+async def _judged(
+    opener: OpenSession, task: Task, solution: Solution, face: Face
+) -> tuple[Jail, Report]:
+    async with opener(Settings.from_env()) as session:
+        jail = await session.jail(task)
+        face.terminal.say(f"sandbox: {jail.words}", "dim")
+        return jail, await session.judge(task, solution)
 
 
 def _kept(

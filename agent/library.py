@@ -385,13 +385,12 @@ def _outside_any_loop(work: Coroutine[object, object, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
     async def noted() -> T:
-        task = asyncio.current_task()
-        assert task is not None
+        task = asyncio.ensure_future(work)
         started.append((asyncio.get_running_loop(), task))
-        return await work
+        return await task
 
     with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
         future = pool.submit(asyncio.run, noted())

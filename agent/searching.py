@@ -14,6 +14,7 @@ from agent.checks.screening import Screener, screening
 from agent.checks.tracing import hanging, trace
 from agent.checks.work import Work
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
+from agent.events import Searched
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -48,19 +49,6 @@ Verify = Callable[[Solution], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
-class SearchProgress:
-    """How far a search has come."""
-
-    candidates: int
-    plausible: int
-    best_passed: int
-    total: int
-    wall_s: float
-    cut_after: float | None = None
-    """As a result's."""
-
-
-@dataclass(frozen=True)
 class SearchResult:
     """What a search came to; `solution` has passed the judge."""
 
@@ -80,7 +68,8 @@ class SearchResult:
     """Processor seconds it took, without the judge's."""
 
 
-Progress = Callable[[SearchProgress], Awaitable[None] | None]
+Progress = Callable[[Searched], object]
+"""Hears how far a search has come."""
 
 
 async def heal_by_search(
@@ -164,7 +153,7 @@ class _Shell:
                 await self._screens(protected, budget)
         finally:
             self.left = True  # the thread that lists edits sees it, and stops
-        await self._tell(last=True)
+        self._tell(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
@@ -214,7 +203,7 @@ class _Shell:
                 self._cut(self._spent())
                 return
             self.latest = question.so_far
-            await self._tell()
+            self._tell()
             if self._cut(self._spent()):
                 return
             try:
@@ -330,7 +319,7 @@ class _Shell:
             operators=() if partial is None else partial.operators,
         )
 
-    async def _tell(self, last: bool = False) -> None:
+    def _tell(self, last: bool = False) -> None:
         now = time.monotonic()
         seen = self.latest
         is_first = bool(seen.plausible) and not self.told_found
@@ -341,14 +330,10 @@ class _Shell:
         best = seen.total if seen.plausible else max(
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )
-        waiting = self.progress(
-            SearchProgress(
-                seen.tried, len(seen.plausible), best, seen.total,
-                now - self.started, self.cut_after,
-            )
-        )
-        if waiting is not None:
-            await waiting
+        self.progress(Searched(
+            candidates=seen.tried, plausible=len(seen.plausible), best_passed=best,
+            total=seen.total, wall_s=now - self.started, cut_after=self.cut_after,
+        ))
 
 
 async def confirmed(

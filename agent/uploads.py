@@ -119,7 +119,12 @@ class _Cleaning:
             # `NameError("...")Traceback ...`: what is quoted in it may be the program.
             found = _CLASS.match(str(part["error"]))
             return {"error": found[0] if found else "error"}
-        kept = {name: value for name, value in part.items() if not name.startswith("LANG")}
-        clean = self._redactor().value(self._own.value(kept))
-        assert isinstance(clean, dict)
-        return {**clean}
+        redactor = self._redactor()
+
+        def clean(text: str) -> str:
+            return redactor.text(self._own.text(text))
+
+        return {
+            clean(name): redactor.value(self._own.value(value))
+            for name, value in part.items() if not name.startswith("LANG")
+        }

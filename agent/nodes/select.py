@@ -13,11 +13,11 @@ from agent.events import (
     Searched,
     StepStarted,
 )
+from agent.nodes.repair import STRATEGIES
 from agent.recollection import Recollection, taken
 from agent.repair.question import question
 from agent.roles import GENERATOR
 from agent.state import State, Suite
-from agent.strategies import STRATEGIES
 from llm.errors import OverBudget
 
 LEAST_S = 1.0

@@ -207,7 +207,7 @@ async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
             break
     await session.cancel(run)
     assert last(session.log(run)).outcome == "cancelled"
-    assert not session._tasks
+    assert not session._driven
 
 
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
@@ -223,7 +223,7 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
 
     assert time.monotonic() - began < 1
     assert last(session.log(run)).outcome == "cancelled"
-    assert not session._tasks
+    assert not session._driven
 
 
 async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
@@ -313,7 +313,7 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     run = await session.start(paste(ONE_BUG, TESTS, "").task)
     async with open_session(settings(tmp_path)) as other:
         await other.cancel(run)
-    while session._running(run):
+    while run in session._driven:
         await asyncio.sleep(0.05)
     ends = [entry.event for entry in session.log(run) if entry.final]
     assert [end.outcome for end in ends if isinstance(end, RunFinished)] == ["cancelled"]
