@@ -11,9 +11,8 @@ import gc
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -44,23 +43,9 @@ YOUNG = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
 
-class Required(StrEnum):
-    """A proof level to ask for."""
-
-    E0 = "E0"
-    E1 = "E1"
-    E2 = "E2"
-    E3 = "E3"
-    E4 = "E4"
-
-
-class Believed(StrEnum):
-    """An integrity to ask for."""
-
-    IN_PROCESS = "in-process"
-    OBSERVED = "observed"
-    OUTSIDE = "outside"
-
+# As `agent.domain` has them, which takes long to import.
+ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
+Integrity = Literal["in-process", "observed", "outside"]
 
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
@@ -114,10 +99,10 @@ LogOption = Annotated[
     Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
 ]
 ProofOption = Annotated[
-    Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
+    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as healed.")
 ]
 IntegrityOption = Annotated[
-    Believed | None, typer.Option(
+    Integrity | None, typer.Option(
         "--require-integrity", help="The least integrity that counts: who could have had a word "
         "in the verdict (default: any that is believed)."
     )
@@ -172,7 +157,7 @@ def run(
     max_iterations: Annotated[
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
-    require_proof: ProofOption = Required.E1,
+    require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
     ask: Annotated[
         bool, typer.Option(
@@ -201,8 +186,8 @@ def run(
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                        args, deselect, doctests),
-            commands.Wishes(
-                out, log, apply, force, _least(require_proof, require_integrity)
+            commands.WriteOptions(
+                out, log, apply, force, Least(require_proof, require_integrity)
             ), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
@@ -236,7 +221,7 @@ def check(
             _opener(context),
             _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
                     doctests),
-            _least(Required.E0, require_integrity), face,
+            Least("E0", require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -265,7 +250,7 @@ def resume(
         str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
     ] = None,
     as_json: JsonOption = False,
-    require_proof: ProofOption = Required.E1,
+    require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -274,7 +259,7 @@ def resume(
     def work(face: Face) -> int:
         from agent import commands
 
-        least = _least(require_proof, require_integrity)
+        least = Least(require_proof, require_integrity)
         return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -329,8 +314,8 @@ def example(
         words = commands.example_words(name)
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
-            _opener(context), commands.Inputs(words=words), commands.Wishes(log=log, force=force),
-            face, commands.Who(provider), None,
+            _opener(context), commands.Inputs(words=words),
+            commands.WriteOptions(log=log, force=force), face, commands.Who(provider), None,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -345,10 +330,6 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
-
-
-def _least(proof: Required, integrity: Believed | None) -> Least:
-    return Least(proof.value, None if integrity is None else integrity.value)
 
 
 def _inputs(

@@ -78,7 +78,7 @@ class Face:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class WriteOptions:
     """What a user wants to happen with a healed program."""
 
     out: Path | None = None
@@ -98,7 +98,7 @@ class Who:
     """As `ROLE=PROVIDER/MODEL`."""
 
     def settings(self, **given: object) -> Settings:
-        """The settings of the environment with these wishes; raises `Usage` and `BadSettings`."""
+        """The settings of the environment with these; raises `Usage` and `BadSettings`."""
         try:
             roles = parse_roles(",".join(self.roles))
         except ValueError as error:
@@ -108,7 +108,7 @@ class Who:
 
 
 def run(
-    opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, who: Who,
+    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Face, who: Who,
     max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
 ) -> int:
     """Heals what was brought, shows the result, and writes where that was asked for.
@@ -116,7 +116,7 @@ def run(
     `ask` says whether a person is asked where the tests leave several behaviours open; `None`
     leaves it to the settings. Without a person at the terminal nobody is.
     """
-    _refuse_contradictions(inputs, wishes)
+    _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
     settings = who.settings(
         max_iterations=max_iterations, ask=ask, budget_usd=budget_usd,
@@ -133,11 +133,11 @@ def run(
 
     log = asyncio.run(_drive(opener, settings, begin, face))
     result = fold(log)
-    code = exit_code(result, wishes.least)
-    kept, refusals = _kept(result, code, wishes, log, brought.source)
+    code = exit_code(result, writing.least)
+    kept, refusals = _kept(result, code, writing, log, brought.source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    result = _against(result, wishes.least)
-    _show(result, face, program=inputs.words is not None and wishes.out is None)
+    result = _against(result, writing.least)
+    _show(result, face, program=inputs.words is not None and writing.out is None)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -147,7 +147,7 @@ def run(
 
 def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
-    _refuse_contradictions(inputs, Wishes())
+    _refuse_contradictions(inputs, WriteOptions())
     brought = _brought(inputs, face)
     solution = brought.task.solution
     if solution is None:
@@ -270,7 +270,7 @@ def refused(face: Face, code: int, words: str) -> int:
     return code
 
 
-def _refuse_contradictions(inputs: Inputs, wishes: Wishes) -> None:
+def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
     """Refuses, before anything runs, what cannot end well."""
     if inputs.path is not None and inputs.words is not None:
         raise Usage("Give a PATH or --task, not both.")
@@ -279,10 +279,10 @@ def _refuse_contradictions(inputs: Inputs, wishes: Wishes) -> None:
                     "with --task where that is offered.")
     if inputs.words is not None and not inputs.words.strip():
         raise Usage("The task is empty; say in words what the program must do.")
-    if wishes.apply and (inputs.path is None or inputs.path == "-"):
+    if writing.apply and (inputs.path is None or inputs.path == "-"):
         raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
-    for option, path in (("--out", wishes.out), ("--log", wishes.log)):
-        if path is not None and path.exists() and not wishes.force:
+    for option, path in (("--out", writing.out), ("--log", writing.log)):
+        if path is not None and path.exists() and not writing.force:
             raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
         if path is not None and not path.parent.is_dir():
             raise Usage(f"{option}: there is no folder {path.parent}.")
@@ -396,7 +396,8 @@ async def _judged(
 
 
 def _kept(
-    result: Result, code: int, wishes: Wishes, log: tuple[Stamped, ...], source: SourceFile | None
+    result: Result, code: int, writing: WriteOptions, log: tuple[Stamped, ...],
+    source: SourceFile | None,
 ) -> tuple[list[str], list[str]]:
     """Writes the log and the healed program where the user wants them.
 
@@ -405,7 +406,7 @@ def _kept(
     kept: list[str] = []
     refusals: list[str] = []
     writers: tuple[Callable[[], list[str]], ...] = (
-        lambda: _keep_log(wishes, log), lambda: _keep_program(result, code, wishes, source)
+        lambda: _keep_log(writing, log), lambda: _keep_program(result, code, writing, source)
     )
     for keep in writers:
         try:
@@ -415,26 +416,26 @@ def _kept(
     return kept, refusals
 
 
-def _keep_log(wishes: Wishes, log: tuple[Stamped, ...]) -> list[str]:
-    if wishes.log is None:
+def _keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> list[str]:
+    if writing.log is None:
         return []
-    write_new(wishes.log, to_jsonl(log).encode(), overwrite=wishes.force)
-    return [f"The run's log is in {wishes.log}."]
+    write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
+    return [f"The run's log is in {writing.log}."]
 
 
 def _keep_program(
-    result: Result, code: int, wishes: Wishes, source: SourceFile | None
+    result: Result, code: int, writing: WriteOptions, source: SourceFile | None
 ) -> list[str]:
-    if not (wishes.apply or wishes.out):
+    if not (writing.apply or writing.out):
         return []
     if code != HEALED:
         return ["Nothing was written."]
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
-    if wishes.out is not None:
-        write_new(wishes.out, healed, overwrite=wishes.force)
-        kept.append(f"Wrote {wishes.out}.")
-    if wishes.apply and source is not None and source.path is not None:
+    if writing.out is not None:
+        write_new(writing.out, healed, overwrite=writing.force)
+        kept.append(f"Wrote {writing.out}.")
+    if writing.apply and source is not None and source.path is not None:
         if result.diff:
             backup = write_back(source.path, source.raw, healed)
             kept.append(f"Wrote {source.path}; what it was is kept in {backup.name}.")

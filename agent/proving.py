@@ -60,11 +60,6 @@ class Gathered:
     rivals: Alternatives | None = None
 
 
-async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
-    """The evidence of `looked_into`, without the rivals."""
-    return (await looked_into(case, judge, budget_s)).evidence
-
-
 async def looked_into(
     case: Case, judge: Judge, budget_s: float, left_s: float = RIVALS_S
 ) -> Gathered:

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from agent.checks.screening import Screener, screening
@@ -95,50 +95,47 @@ async def heal_by_search(
     A base that does not compile is screened against the same tests as any other. `known` is what
     an earlier search of the run has seen.
     """
-    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
-    shell = _Shell(
-        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known or Screenings(),
-    )
-    protected = await asyncio.to_thread(_own_asserts, base.text)
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
         return SearchResult(None, None, 0, note="nothing to repair")
-    return await shell.run(protected, Budget(candidates=max_candidates, over=shell.over))
+    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
+    known = known or Screenings()
+    known.begin(base, tests)
+    driver = _Driver(
+        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
+        known, hanging(tests, report), Work(),
+    )
+    protected = await asyncio.to_thread(_own_asserts, base.text)
+    return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
 
 
-class _Shell:
-    """One search's surroundings and what came of it."""
+@dataclass
+class _Driver:
+    """One search, what it is driven with, and what came of it."""
 
-    def __init__(
-        self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
-        sandbox: Sandbox, budget_s: float, end: float, progress: Progress, verify: Verify,
-        known: Screenings,
-    ) -> None:
-        self.task = task
-        self.base = base
-        self.tests = tests
-        self.report = report
-        self.sandbox = sandbox
-        self.started = time.monotonic()
-        self.work = Work()
-        self.budget_s = budget_s
-        self.end = end
-        self.progress = progress
-        self.verify = verify
-        self.known = known
-        known.begin(base, tests)
-        self.left = False
-        """Whoever waited for the search has gone."""
-        self.told = 0.0
-        self.told_found = False
-        """Whether it was told that something passes every test."""
-        self.cut_after: float | None = None
-        self.judged: set[str] = set()
-        """Texts the judge has seen."""
-        self.found: SearchResult | None = None
-        self.latest = Findings()
-        self.hanging = hanging(tests, report)
+    task: Task
+    base: Solution
+    tests: Sequence[TestCase]
+    report: Report
+    sandbox: Sandbox
+    budget_s: float
+    end: float
+    progress: Progress
+    verify: Verify
+    known: Screenings
+    hanging: frozenset[int]
+    work: Work
+    started: float = field(default_factory=time.monotonic)
+    left: bool = False
+    """Whoever waited for the search has gone."""
+    progress_at: float = 0.0
+    plausible_shown: bool = False
+    """Whether it was told that something passes every test."""
+    cut_after: float | None = None
+    judged: set[str] = field(default_factory=set)
+    """Texts the judge has seen."""
+    found: SearchResult | None = None
+    latest: Findings = field(default_factory=Findings)
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
@@ -153,7 +150,7 @@ class _Shell:
                 await self._screens(protected, budget)
         finally:
             self.left = True  # the thread that lists edits sees it, and stops
-        self._tell(last=True)
+        self._show_progress(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
@@ -203,7 +200,7 @@ class _Shell:
                 self._cut(self._spent())
                 return
             self.latest = question.so_far
-            self._tell()
+            self._show_progress()
             if self._cut(self._spent()):
                 return
             try:
@@ -319,14 +316,14 @@ class _Shell:
             operators=() if partial is None else partial.operators,
         )
 
-    def _tell(self, last: bool = False) -> None:
+    def _show_progress(self, last: bool = False) -> None:
         now = time.monotonic()
         seen = self.latest
-        is_first = bool(seen.plausible) and not self.told_found
-        if now - self.told < PROGRESS_S and not last and not is_first:
+        is_first = bool(seen.plausible) and not self.plausible_shown
+        if now - self.progress_at < PROGRESS_S and not last and not is_first:
             return
-        self.told = now
-        self.told_found = bool(seen.plausible)
+        self.progress_at = now
+        self.plausible_shown = bool(seen.plausible)
         best = seen.total if seen.plausible else max(
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )
