@@ -9,24 +9,16 @@ import pytest
 
 from agent.context import Context
 from agent.events import RunFinished
-from agent.intake import paste
 from agent.nodes.repair import STRATEGIES
-from agent.session import Settings, open_session
 from agent.strategies import Attempt, Proposal
+from tests.agent.runs import healed, last, of_kind
 
 CODE = "def area(width, height):\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
 async def end_of(folder: Path) -> RunFinished:
-    settings = Settings.from_env({}, provider="mock", data_dir=folder)
-    async with open_session(settings) as session:
-        run = await session.start(paste(CODE, TESTS).task)
-        async for _ in session.follow(run):
-            pass
-        end = session.log(run)[-1].event
-        assert isinstance(end, RunFinished), end
-        return end
+    return last(await healed(folder, CODE, TESTS))
 
 
 async def empty(attempt: Attempt, ctx: Context) -> Proposal:
@@ -89,14 +81,9 @@ async def test_the_best_program_judged_is_shown_and_called_no_fix(
         return Proposal(attempt.solution.with_text(code, note="a try"), "")
 
     monkeypatch.setitem(STRATEGIES, "search", worse_each_time)
-    async with open_session(
-        Settings.from_env({}, provider="mock", data_dir=tmp_path)
-    ) as session:
-        run = await session.start(paste(CODE, TESTS).task)
-        async for _ in session.follow(run):
-            pass
-        events = [entry.event for entry in session.log(run)]
-    (partial,) = [event for event in events if event.kind == "partial_found"]
+    log = await healed(tmp_path, CODE, TESTS)
+
+    (partial,) = of_kind(log, "partial_found")
     assert (partial.passed, partial.total, partial.note) == (1, 2, "not a fix: a try")
     assert "+    return width * height if width > 1 else 0" in partial.diff
-    assert (events[-1].kind, getattr(events[-1], "diff", None)) == ("run_finished", "")
+    assert last(log).diff == ""

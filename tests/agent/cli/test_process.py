@@ -397,3 +397,22 @@ agent.cli.app(["run", "--help"])
 
     assert done.returncode == 0, done.stderr
     assert "Exit codes" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_what_runs_nothing_loads_no_graph(folder: Path, command: str) -> None:
+    given = [command] if command == "plan" else [command, write(folder, WRONG).name]
+    program = f"""
+import sys
+for name in ("langgraph", "langchain_core", "langsmith"):
+    sys.modules[name] = None
+import agent.cli
+agent.cli.app({given!r})
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment(folder), capture_output=True,
+        text=True, check=False, timeout=MOST_S,
+    )
+
+    assert done.returncode == 0, done.stderr
