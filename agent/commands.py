@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,12 +126,12 @@ def run(
         settings = replace(settings, ask=False)
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
-    async def begin(session: Session) -> str:
-        return await session.start(
-            brought.task, title=inputs.title, pauses=_attended(face)
-        )
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(settings) as session:
+            run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
+            return await _watched(session, run, face)
 
-    log = asyncio.run(_drive(opener, settings, begin, face))
+    log = asyncio.run(drive())
     result = fold(log)
     code = exit_code(result, writing.least)
     kept, refusals = _kept(result, code, writing, log, brought.source)
@@ -303,13 +303,6 @@ def _brought(inputs: Inputs, face: Face) -> Intake:
     return brought
 
 
-async def _drive(
-    opener: OpenSession, settings: Settings, begin: Callable[[Session], Awaitable[str]], face: Face
-) -> tuple[Stamped, ...]:
-    async with opener(settings) as session:
-        return await _watched(session, await begin(session), face)
-
-
 async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
     seen = 0
@@ -354,12 +347,7 @@ async def _answered(session: Session, run: str, face: Face) -> bool:
         raise asyncio.CancelledError from None
     finally:
         signal.signal(signal.SIGINT, handler)
-    # The question stands in the log a moment before the run's task has come to rest.
-    while session.waiting(run) == question.interrupt:
-        if await session.answer(run, question.interrupt, value):
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    return await session.answer(run, question.interrupt, value)
 
 
 def _attended(face: Face) -> bool:
@@ -405,22 +393,17 @@ def _kept(
     """
     kept: list[str] = []
     refusals: list[str] = []
-    writers: tuple[Callable[[], list[str]], ...] = (
-        lambda: _keep_log(writing, log), lambda: _keep_program(result, code, writing, source)
-    )
-    for keep in writers:
+    if writing.log is not None:
         try:
-            kept += keep()
-        except (Refused, BadInput) as error:
+            write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
+            kept.append(f"The run's log is in {writing.log}.")
+        except Refused as error:
             refusals.append(str(error))
+    try:
+        kept += _keep_program(result, code, writing, source)
+    except (Refused, BadInput) as error:
+        refusals.append(str(error))
     return kept, refusals
-
-
-def _keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> list[str]:
-    if writing.log is None:
-        return []
-    write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
-    return [f"The run's log is in {writing.log}."]
 
 
 def _keep_program(
@@ -456,9 +439,11 @@ def _unshown(report: Report) -> str:
 def _against(result: Result, least: Least) -> Result:
     """The result with its shortfall, where it has one, before its reason, and the next step
     after it."""
-    told, step = shortfall(result, least)
+    missing, step = shortfall(result, least)
+    if not missing:
+        return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""
-    return replace(result, reason=" ".join(filter(None, (told, reason, step)))) if told else result
+    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
 
 
 def _show(result: Result, face: Face, *, program: bool) -> None:

@@ -53,7 +53,7 @@ class Context:
     """Names of tests that are a person's answers to a question of an earlier run."""
     pauses: bool = False
     """The run waits for a person where a cap is reached, instead of ending."""
-    first_report: Awaitable[Report] | None = None
+    begun: Awaitable[Report] | None = None
     """The verdict on the program as it came, where that was begun before the first step."""
     prompts: Path = PROMPTS
     screenings: Screenings = field(default_factory=Screenings)
@@ -101,7 +101,7 @@ class Context:
             report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
-            first = self._first_report()
+            first = self.first_report
             report = doubted(self.task.solution, solution, tests, report)
             return report if first is None else faithful(report, first, tests)
         origins = {test.name: test.origin for test in tests}
@@ -131,7 +131,8 @@ class Context:
             }
         )
 
-    def _first_report(self) -> Report | None:
+    @property
+    def first_report(self) -> Report | None:
         """What was seen of the program as it came, once that was judged."""
         return next(
             (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None

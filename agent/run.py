@@ -248,11 +248,12 @@ class Run:
             conclude(state, self._shared.store, self.log, self.emit, outcome, reason)
 
     async def _driven(self, answer: ForStep | None) -> None:
-        context = self._context()
+        context, clock = self._context(), asyncio.timeout(None)
         try:
             engine = await self._shared.engine.get()
             with self._shared.uploads.around():
-                async with asyncio.timeout(self.seconds_left) as clock:
+                async with clock:
+                    clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
                     async for question in engine.run(self.id, context, answer):
                         self.emit(question)
         except TimeoutError as error:
@@ -314,7 +315,7 @@ class Run:
             deadline=time.monotonic() + self.seconds_left,
             answered=frozenset(options.answered),
             pauses=options.pauses,
-            first_report=self._first,
+            begun=self._first,
         )
 
     def _router(self) -> Router:

@@ -53,7 +53,6 @@ class SearchResult:
     """What a search came to; `solution` has passed the judge."""
 
     solution: Solution | None
-    report: Report | None
     candidates: int
     partial: Solution | None = None
     partial_passed: int = 0
@@ -97,7 +96,7 @@ async def heal_by_search(
     """
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
-        return SearchResult(None, None, 0, note="nothing to repair")
+        return SearchResult(None, 0, note="nothing to repair")
     outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
     known = known or Screenings()
     known.begin(base, tests)
@@ -268,7 +267,7 @@ class _Driver:
             if report.passed:
                 solution = self._solution(candidate)
                 self.found = SearchResult(
-                    solution, report, findings.tried, note=solution.note,
+                    solution, findings.tried, note=solution.note,
                     operators=candidate.operators,
                     alternatives=await self._alternatives(findings, candidate),
                 )
@@ -306,14 +305,11 @@ class _Driver:
 
     def _unfound(self) -> SearchResult:
         partial = self.latest.partial
+        if partial is None:
+            return SearchResult(None, self.latest.tried)
         return SearchResult(
-            None,
-            None,
-            self.latest.tried,
-            partial=None if partial is None else self._solution(partial),
-            partial_passed=0 if partial is None else partial.passed,
-            note="" if partial is None else partial.note,
-            operators=() if partial is None else partial.operators,
+            None, self.latest.tried, partial=self._solution(partial),
+            partial_passed=partial.passed, note=partial.note, operators=partial.operators,
         )
 
     def _show_progress(self, last: bool = False) -> None:

@@ -18,8 +18,7 @@ STRATEGIES: dict[Strategy, Callable[[Attempt, Context], Awaitable[Proposal]]] = 
     "search": by_search,
     "model": by_model,
 }
-"""Strategies in the order of their cost; of those that run side by side, the first in this order
-that brings a verified program wins."""
+"""Of those that run side by side, the cheapest that brings a verified program wins."""
 
 FREE: tuple[Strategy, ...] = ("search",)
 """Strategies that ask no model. The others run once these have found nothing."""
