@@ -39,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )
 
-YOUNG = 200_000
+COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
 
@@ -325,7 +325,7 @@ def main() -> None:
     """The console script."""
     # Looking for garbage in what modules make takes a quarter of the time it takes to load them,
     # and as much again at the end; a command's process is over soon.
-    gc.set_threshold(YOUNG)
+    gc.set_threshold(COLLECT_AFTER)
     try:
         app()
     finally:
