@@ -7,12 +7,12 @@ cheap; what a command needs is imported when it runs.
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -39,24 +39,13 @@ app = typer.Typer(
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )
 
-
-class Required(StrEnum):
-    """A proof level to ask for."""
-
-    E0 = "E0"
-    E1 = "E1"
-    E2 = "E2"
-    E3 = "E3"
-    E4 = "E4"
+COLLECT_AFTER = 200_000
+"""Objects that are made before Python looks for garbage among them."""
 
 
-class Believed(StrEnum):
-    """An integrity to ask for."""
-
-    IN_PROCESS = "in-process"
-    OBSERVED = "observed"
-    OUTSIDE = "outside"
-
+# As `agent.domain` has them, which takes long to import.
+ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
+Integrity = Literal["in-process", "observed", "outside"]
 
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
@@ -110,10 +99,10 @@ LogOption = Annotated[
     Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
 ]
 ProofOption = Annotated[
-    Required, typer.Option("--require-proof", help="The least proof that counts as healed.")
+    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as healed.")
 ]
 IntegrityOption = Annotated[
-    Believed | None, typer.Option(
+    Integrity | None, typer.Option(
         "--require-integrity", help="The least integrity that counts: who could have had a word "
         "in the verdict (default: any that is believed)."
     )
@@ -168,7 +157,7 @@ def run(
     max_iterations: Annotated[
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
-    require_proof: ProofOption = Required.E1,
+    require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
     ask: Annotated[
         bool, typer.Option(
@@ -197,8 +186,8 @@ def run(
         return commands.run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                        args, deselect, doctests),
-            commands.Wishes(
-                out, log, apply, force, _least(require_proof, require_integrity)
+            commands.WriteOptions(
+                out, log, apply, force, Least(require_proof, require_integrity)
             ), face,
             commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
@@ -209,6 +198,7 @@ def run(
 
 @app.command(epilog=EPILOG)
 def check(
+    context: typer.Context,
     path: PathArgument = None,
     args: ArgvArgument = None,
     tests: TestsOption = None,
@@ -228,9 +218,10 @@ def check(
         from agent import commands
 
         return commands.check(
+            _opener(context),
             _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
                     doctests),
-            _least(Required.E0, require_integrity), face,
+            Least("E0", require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -259,7 +250,7 @@ def resume(
         str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
     ] = None,
     as_json: JsonOption = False,
-    require_proof: ProofOption = Required.E1,
+    require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -268,7 +259,7 @@ def resume(
     def work(face: Face) -> int:
         from agent import commands
 
-        least = _least(require_proof, require_integrity)
+        least = Least(require_proof, require_integrity)
         return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -323,8 +314,8 @@ def example(
         words = commands.example_words(name)
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
-            _opener(context), commands.Inputs(words=words), commands.Wishes(log=log, force=force),
-            face, commands.Who(provider), None,
+            _opener(context), commands.Inputs(words=words),
+            commands.WriteOptions(log=log, force=force), face, commands.Who(provider), None,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -332,11 +323,13 @@ def example(
 
 def main() -> None:
     """The console script."""
-    app()
-
-
-def _least(proof: Required, integrity: Believed | None) -> Least:
-    return Least(proof.value, None if integrity is None else integrity.value)
+    # Looking for garbage in what modules make takes a quarter of the time it takes to load them,
+    # and as much again at the end; a command's process is over soon.
+    gc.set_threshold(COLLECT_AFTER)
+    try:
+        app()
+    finally:
+        gc.freeze()
 
 
 def _inputs(
@@ -358,7 +351,7 @@ def _opener(context: typer.Context) -> OpenSession:
 
 
 def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
-    # LangGraph takes a while to import: bad input is told before that.
+    # What a session needs takes a while to import: bad input is told before that.
     from agent.session import open_session
 
     return open_session(settings)

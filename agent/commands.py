@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,7 +78,7 @@ class Face:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class WriteOptions:
     """What a user wants to happen with a healed program."""
 
     out: Path | None = None
@@ -98,7 +98,7 @@ class Who:
     """As `ROLE=PROVIDER/MODEL`."""
 
     def settings(self, **given: object) -> Settings:
-        """The settings of the environment with these wishes; raises `Usage` and `BadSettings`."""
+        """The settings of the environment with these; raises `Usage` and `BadSettings`."""
         try:
             roles = parse_roles(",".join(self.roles))
         except ValueError as error:
@@ -108,7 +108,7 @@ class Who:
 
 
 def run(
-    opener: OpenSession, inputs: Inputs, wishes: Wishes, face: Face, who: Who,
+    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Face, who: Who,
     max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
 ) -> int:
     """Heals what was brought, shows the result, and writes where that was asked for.
@@ -116,7 +116,7 @@ def run(
     `ask` says whether a person is asked where the tests leave several behaviours open; `None`
     leaves it to the settings. Without a person at the terminal nobody is.
     """
-    _refuse_contradictions(inputs, wishes)
+    _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
     settings = who.settings(
         max_iterations=max_iterations, ask=ask, budget_usd=budget_usd,
@@ -126,18 +126,18 @@ def run(
         settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
-    async def begin(session: Session) -> str:
-        return await session.start(
-            brought.task, title=inputs.title, pauses=_attended(face)
-        )
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(settings) as session:
+            run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
+            return await _watched(session, run, face)
 
-    log = asyncio.run(_drive(opener, settings, begin, face))
+    log = asyncio.run(drive())
     result = fold(log)
-    code = exit_code(result, wishes.least)
-    kept, refusals = _kept(result, code, wishes, log, brought.source)
+    code = exit_code(result, writing.least)
+    kept, refusals = _kept(result, code, writing, log, brought.source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    result = _against(result, wishes.least)
-    _show(result, face, program=inputs.words is not None and wishes.out is None)
+    result = _against(result, writing.least)
+    _show(result, face, program=inputs.words is not None and writing.out is None)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -145,14 +145,15 @@ def run(
     return code or (USAGE if refusals else HEALED)
 
 
-def check(inputs: Inputs, least: Least, face: Face) -> int:
+def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
-    _refuse_contradictions(inputs, Wishes())
+    _refuse_contradictions(inputs, WriteOptions())
     brought = _brought(inputs, face)
     solution = brought.task.solution
-    assert solution is not None
+    if solution is None:
+        raise Usage("There is no program to judge; give a PATH.")
     started = time.monotonic()
-    jail, report = asyncio.run(_judged(brought.task, solution, face))
+    jail, report = asyncio.run(_judged(opener, brought.task, solution, face))
     if report.astray:
         raise NotFixable("invalid_tests", report.astray)
     report = apart(report, brought.task)
@@ -269,7 +270,7 @@ def refused(face: Face, code: int, words: str) -> int:
     return code
 
 
-def _refuse_contradictions(inputs: Inputs, wishes: Wishes) -> None:
+def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
     """Refuses, before anything runs, what cannot end well."""
     if inputs.path is not None and inputs.words is not None:
         raise Usage("Give a PATH or --task, not both.")
@@ -278,10 +279,10 @@ def _refuse_contradictions(inputs: Inputs, wishes: Wishes) -> None:
                     "with --task where that is offered.")
     if inputs.words is not None and not inputs.words.strip():
         raise Usage("The task is empty; say in words what the program must do.")
-    if wishes.apply and (inputs.path is None or inputs.path == "-"):
+    if writing.apply and (inputs.path is None or inputs.path == "-"):
         raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
-    for option, path in (("--out", wishes.out), ("--log", wishes.log)):
-        if path is not None and path.exists() and not wishes.force:
+    for option, path in (("--out", writing.out), ("--log", writing.log)):
+        if path is not None and path.exists() and not writing.force:
             raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
         if path is not None and not path.parent.is_dir():
             raise Usage(f"{option}: there is no folder {path.parent}.")
@@ -300,13 +301,6 @@ def _brought(inputs: Inputs, face: Face) -> Intake:
     for notice in brought.notices:
         face.terminal.say(f"note: {notice}", "yellow")
     return brought
-
-
-async def _drive(
-    opener: OpenSession, settings: Settings, begin: Callable[[Session], Awaitable[str]], face: Face
-) -> tuple[Stamped, ...]:
-    async with opener(settings) as session:
-        return await _watched(session, await begin(session), face)
 
 
 async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...]:
@@ -353,12 +347,7 @@ async def _answered(session: Session, run: str, face: Face) -> bool:
         raise asyncio.CancelledError from None
     finally:
         signal.signal(signal.SIGINT, handler)
-    # The question stands in the log a moment before the run's task has come to rest.
-    while session.waiting(run) == question.interrupt:
-        if await session.answer(run, question.interrupt, value):
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    return await session.answer(run, question.interrupt, value)
 
 
 def _attended(face: Face) -> bool:
@@ -385,21 +374,18 @@ def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
             return answer
 
 
-async def _judged(task: Task, solution: Solution, face: Face) -> tuple[Jail, Report]:
-    from agent.checks import check as judge
-    from agent.checks.witness import witnessed
-    from sandbox import open_sandbox
-
-    settings = Settings.from_env()
-    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
-    jail = await witnessed(sandbox, task.sites)
-    face.terminal.say(f"sandbox: {jail.words}", "dim")
-    report = await judge(solution, task.tests, task, sandbox, wall_s=settings.test_wall_s)
-    return jail, report
+async def _judged(
+    opener: OpenSession, task: Task, solution: Solution, face: Face
+) -> tuple[Jail, Report]:
+    async with opener(Settings.from_env()) as session:
+        jail = await session.jail(task)
+        face.terminal.say(f"sandbox: {jail.words}", "dim")
+        return jail, await session.judge(task, solution)
 
 
 def _kept(
-    result: Result, code: int, wishes: Wishes, log: tuple[Stamped, ...], source: SourceFile | None
+    result: Result, code: int, writing: WriteOptions, log: tuple[Stamped, ...],
+    source: SourceFile | None,
 ) -> tuple[list[str], list[str]]:
     """Writes the log and the healed program where the user wants them.
 
@@ -407,37 +393,32 @@ def _kept(
     """
     kept: list[str] = []
     refusals: list[str] = []
-    writers: tuple[Callable[[], list[str]], ...] = (
-        lambda: _keep_log(wishes, log), lambda: _keep_program(result, code, wishes, source)
-    )
-    for keep in writers:
+    if writing.log is not None:
         try:
-            kept += keep()
-        except (Refused, BadInput) as error:
+            write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
+            kept.append(f"The run's log is in {writing.log}.")
+        except Refused as error:
             refusals.append(str(error))
+    try:
+        kept += _keep_program(result, code, writing, source)
+    except (Refused, BadInput) as error:
+        refusals.append(str(error))
     return kept, refusals
 
 
-def _keep_log(wishes: Wishes, log: tuple[Stamped, ...]) -> list[str]:
-    if wishes.log is None:
-        return []
-    write_new(wishes.log, to_jsonl(log).encode(), overwrite=wishes.force)
-    return [f"The run's log is in {wishes.log}."]
-
-
 def _keep_program(
-    result: Result, code: int, wishes: Wishes, source: SourceFile | None
+    result: Result, code: int, writing: WriteOptions, source: SourceFile | None
 ) -> list[str]:
-    if not (wishes.apply or wishes.out):
+    if not (writing.apply or writing.out):
         return []
     if code != HEALED:
         return ["Nothing was written."]
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
-    if wishes.out is not None:
-        write_new(wishes.out, healed, overwrite=wishes.force)
-        kept.append(f"Wrote {wishes.out}.")
-    if wishes.apply and source is not None and source.path is not None:
+    if writing.out is not None:
+        write_new(writing.out, healed, overwrite=writing.force)
+        kept.append(f"Wrote {writing.out}.")
+    if writing.apply and source is not None and source.path is not None:
         if result.diff:
             backup = write_back(source.path, source.raw, healed)
             kept.append(f"Wrote {source.path}; what it was is kept in {backup.name}.")
@@ -458,9 +439,11 @@ def _unshown(report: Report) -> str:
 def _against(result: Result, least: Least) -> Result:
     """The result with its shortfall, where it has one, before its reason, and the next step
     after it."""
-    told, step = shortfall(result, least)
+    missing, step = shortfall(result, least)
+    if not missing:
+        return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""
-    return replace(result, reason=" ".join(filter(None, (told, reason, step)))) if told else result
+    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
 
 
 def _show(result: Result, face: Face, *, program: bool) -> None:

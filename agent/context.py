@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.bus import Writer
 from agent.checks import check
+from agent.checks.masking import mask
 from agent.checks.signs import introduced
 from agent.domain import REST, Report, Script, Solution, Task, TestCase
 from agent.events import Event, Judged, Stamped
@@ -27,7 +30,7 @@ PROMPTS = Path(__file__).parent.parent / "prompts"
 
 @dataclass(frozen=True)
 class Context:
-    """One run's surroundings; `emit` writes into the log of the step it was handed to."""
+    """What the steps of one run use; `emit` writes into the log of the step it was handed to."""
 
     task: Task
     plan: Plan
@@ -39,6 +42,8 @@ class Context:
     memory: Memory
     store: Store
     settings: Settings
+    writer: Callable[[str], Writer]
+    """A writer for one attempt of a step."""
     emit: Callable[[Event], Stamped]
     log: Callable[[], tuple[Stamped, ...]]
     """The run's events so far."""
@@ -48,6 +53,8 @@ class Context:
     """Names of tests that are a person's answers to a question of an earlier run."""
     pauses: bool = False
     """The run waits for a person where a cap is reached, instead of ending."""
+    begun: Awaitable[Report] | None = None
+    """The verdict on the program as it came, where that was begun before the first step."""
     prompts: Path = PROMPTS
     screenings: Screenings = field(default_factory=Screenings)
     """What the searches of this run have seen."""
@@ -76,6 +83,12 @@ class Context:
         nothing may be spent yet."""
         return self.rules if free else await self.router.at(role) or self.rules
 
+    async def judge_brought(self, program: Solution) -> Report:
+        """The verdict on the program as it came, under the user's own tests."""
+        # A long program is read in a thread, once for all who judge it: the loop serves others too.
+        await asyncio.to_thread(mask, program.text)
+        return await self.judge(program, self.task.tests)
+
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None
     ) -> Report:
@@ -88,7 +101,7 @@ class Context:
             report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s
             )
-            first = self._first_report()
+            first = self.first_report
             report = doubted(self.task.solution, solution, tests, report)
             return report if first is None else faithful(report, first, tests)
         origins = {test.name: test.origin for test in tests}
@@ -118,7 +131,8 @@ class Context:
             }
         )
 
-    def _first_report(self) -> Report | None:
+    @property
+    def first_report(self) -> Report | None:
         """What was seen of the program as it came, once that was judged."""
         return next(
             (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None

@@ -89,7 +89,7 @@ async def steadied(
                 _, count = failed.get(verdict.name, (verdict, 0))
                 failed[verdict.name] = verdict, count + 1
     return report.model_copy(update={"verdicts": tuple(
-        _told(*failed[verdict.name]) if verdict.name in failed else verdict
+        _counted(*failed[verdict.name]) if verdict.name in failed else verdict
         for verdict in report.verdicts
     )})
 
@@ -108,7 +108,7 @@ def _hashes(text: str) -> bool:
     )
 
 
-def _told(verdict: Verdict, count: int) -> Verdict:
+def _counted(verdict: Verdict, count: int) -> Verdict:
     message = f"flaky: it fails in {count} of {RUNS} runs; {verdict.message}"
     return verdict.model_copy(update={"message": message})
 

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -174,17 +175,10 @@ KEYS: dict[str, Callable[[HealResult], object]] = {
     "iteration": lambda found: found.result.iterations,
     "max_iterations": lambda found: found._max_iterations,
     "is_complete": lambda found: found.success,
-    "success": lambda found: found.success,
-    "outcome": lambda found: found.outcome,
-    "proof": lambda found: found.proof,
-    "integrity": lambda found: found.integrity,
-    "integrity_reason": lambda found: found.integrity_reason,
-    "evidence": lambda found: found.evidence,
-    "rivals": lambda found: found.rivals,
-    "reason": lambda found: found.reason,
-    "diff": lambda found: found.diff,
-    "stdout": lambda found: found.stdout,
-    "report": lambda found: found.report,
+    **{name: attrgetter(name) for name in (
+        "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
+        "reason", "diff", "stdout", "report",
+    )},
     "tests": lambda found: found.result.tests,
     "lessons": lambda found: found.lessons,
     "run_id": lambda found: found.run_id,
@@ -385,13 +379,12 @@ def _outside_any_loop(work: Coroutine[object, object, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
     async def noted() -> T:
-        task = asyncio.current_task()
-        assert task is not None
+        task = asyncio.ensure_future(work)
         started.append((asyncio.get_running_loop(), task))
-        return await work
+        return await task
 
     with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
         future = pool.submit(asyncio.run, noted())

@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 
 from agent.checks import plain
 from agent.checks.brought import Seeds
@@ -22,13 +22,13 @@ from agent.checks.codec import Garbled, Unplain
 from agent.checks.examples import Asked, asked
 from agent.checks.judge import check
 from agent.checks.probing import Answered, answers
-from agent.domain import Alternatives, Evidence, Solution
+from agent.domain import Evidence, Solution
 from agent.repair.expectations import Known, doubts, known
 from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines
 from agent.repair.probes import probes
 from agent.repair.rivals import deliberate
 from agent.repair.sequences import sequences
-from agent.rivalry import Case, Judge, rivalry
+from agent.rivalry import Case, Gathered, Judge, rivalry
 from agent.trees import parse
 
 ENOUGH_PROBES = 100
@@ -52,18 +52,6 @@ RERUNS = (Seeds(0, 1), Seeds(1, 2), Seeds(1, 3), Seeds(2, 4), Seeds(2, 5))
 start than all five re-runs take together, and of more than three not all would be kept for the
 next proof."""
 
-@dataclass(frozen=True)
-class Gathered:
-    """The evidence, and the repair's rivals where they were found around it."""
-
-    evidence: Evidence
-    rivals: Alternatives | None = None
-
-
-async def gathered(case: Case, judge: Judge, budget_s: float) -> Evidence:
-    """The evidence of `looked_into`, without the rivals."""
-    return (await looked_into(case, judge, budget_s)).evidence
-
 
 async def looked_into(
     case: Case, judge: Judge, budget_s: float, left_s: float = RIVALS_S
@@ -76,17 +64,15 @@ async def looked_into(
     begun = time.monotonic()
     found = await rivalry(case, judge, begun + budget_s, left_s)
     left_s -= time.monotonic() - begun
-    seen = Evidence(
-        others=found.others, siblings=found.siblings, unwatched=found.unwatched,
-        unsettled=found.unsettled,
-    )
     budget_s = min(budget_s, max(left_s, 0.0))
     try:
         async with asyncio.timeout(budget_s + OVERTIME_S):
-            return Gathered(await _gathered(case, seen, budget_s), found.found)
+            return replace(found, evidence=await _gathered(case, found.evidence, budget_s))
     except TimeoutError:
         unsettled = "what was being looked at did not come to an end"
-        return Gathered(seen.model_copy(update={"unsettled": unsettled}), found.found)
+        return replace(
+            found, evidence=found.evidence.model_copy(update={"unsettled": unsettled})
+        )
 
 
 async def _gathered(case: Case, seen: Evidence, budget_s: float) -> Evidence:
@@ -243,10 +229,10 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     survivors = [one for one, killed in zip(made, fates, strict=True) if killed is False]
     called = probes(case.names, case.codes, counting=True)
     own = await _ask(case, case.repaired, called, until) if survivors else ()
-    told = await asyncio.gather(
+    replies = await asyncio.gather(
         *(_ask(case, _mutant(case, one), called, until) for one in survivors)
     )
-    alike = [one for one, given in zip(survivors, told, strict=True) if _alike(own, given)]
+    alike = [one for one, given in zip(survivors, replies, strict=True) if _alike(own, given)]
     killed = sum(fate is True for fate in fates)
     differing = [one for one in survivors if one not in alike]
     late = None in fates or (survivors and time.monotonic() >= until)

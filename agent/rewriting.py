@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.domain import Report, Solution, TestCase
 from agent.events import ModelCalled, Notice, Recalled
@@ -10,6 +9,7 @@ from agent.intake import untouched
 from agent.repair.answers import blindness
 from agent.roles import ask_for_code, ask_for_edits, share_of_an_answer
 from agent.settings import GENERATOR
+from agent.strategies import Attempt, Proposal
 from agent.wording import repair_question
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agent.checks.fitting import Fitting, fitting
-from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
+from agent.domain import Alternative, Alternatives, Evidence, Report, Solution, Task, TestCase
 from agent.repair.probes import probes
 from agent.repair.program import Program
 from agent.repair.recombining import observed, recombined
@@ -67,32 +67,25 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Rivalry:
-    """What was found to fit all tests beside a repair."""
+class Gathered:
+    """The evidence, and the repair with its rivals where they were found around it."""
 
-    others: int = 0
-    """Other behaviours, at most three."""
-    siblings: int = 0
-    """Siblings of the repair that were tried."""
-    unwatched: tuple[str, ...] = ()
-    """Changed conditions, one side of which no test takes."""
-    unsettled: str = ""
-    """What was not looked at, in words."""
-    found: Alternatives | None = None
-    """The repair and its rivals, where they stand around it."""
+    evidence: Evidence
+    rivals: Alternatives | None = None
 
 
-async def rivalry(case: Case, judge: Judge, until: float, left_s: float) -> Rivalry:
+async def rivalry(case: Case, judge: Judge, until: float, left_s: float) -> Gathered:
     """Looks for rivals: those that are known until a moment of the monotonic clock, then around
     the repair. Only a run whose `left_s` seconds are over cuts that short."""
     known, unsettled = await _known(case, judge, until)
     if known or unsettled:
-        return Rivalry(others=known, unsettled=unsettled)
+        return Gathered(Evidence(others=known, unsettled=unsettled))
     try:
         async with asyncio.timeout(left_s):
             return await _around(case, judge)
     except TimeoutError:
-        return Rivalry(unsettled="what else might stand in its place was not all tried")
+        unsettled = "what else might stand in its place was not all tried"
+        return Gathered(Evidence(unsettled=unsettled))
 
 
 async def _known(case: Case, judge: Judge, until: float) -> tuple[int, str]:
@@ -112,7 +105,7 @@ async def _known(case: Case, judge: Judge, until: float) -> tuple[int, str]:
     return others, left
 
 
-async def _around(case: Case, judge: Judge) -> Rivalry:
+async def _around(case: Case, judge: Judge) -> Gathered:
     near = siblings(case.base.text, case.repaired.text)
     conditions = changed_conditions(case.base.text, case.repaired.text)
     sides = [(one.condition, text) for one in conditions for text in (one.always, one.never)]
@@ -121,7 +114,7 @@ async def _around(case: Case, judge: Judge) -> Rivalry:
     )
     texts = (*near.texts, *(text for _, text in sides))
     if not texts:
-        return Rivalry()
+        return Gathered(Evidence())
     found = await fitting(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
     rivals = await _confirmed(case, judge, near.texts, found)
     first = len(near.texts)
@@ -133,11 +126,10 @@ async def _around(case: Case, judge: Judge) -> Rivalry:
     if rivals:
         own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
-    return Rivalry(
+    return Gathered(Evidence(
         others=len(rivals), siblings=len(near.texts), unwatched=tuple(dict.fromkeys(unwatched)),
         unsettled=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
-        found=alternatives,
-    )
+    ), alternatives)
 
 
 async def _confirmed(

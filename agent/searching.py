@@ -7,13 +7,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import hanging, trace
 from agent.checks.work import Work
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
+from agent.events import Searched
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -48,24 +49,10 @@ Verify = Callable[[Solution], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
-class SearchProgress:
-    """How far a search has come."""
-
-    candidates: int
-    plausible: int
-    best_passed: int
-    total: int
-    wall_s: float
-    cut_after: float | None = None
-    """As a result's."""
-
-
-@dataclass(frozen=True)
 class SearchResult:
     """What a search came to; `solution` has passed the judge."""
 
     solution: Solution | None
-    report: Report | None
     candidates: int
     partial: Solution | None = None
     partial_passed: int = 0
@@ -80,7 +67,8 @@ class SearchResult:
     """Processor seconds it took, without the judge's."""
 
 
-Progress = Callable[[SearchProgress], Awaitable[None] | None]
+Progress = Callable[[Searched], object]
+"""Hears how far a search has come."""
 
 
 async def heal_by_search(
@@ -106,50 +94,47 @@ async def heal_by_search(
     A base that does not compile is screened against the same tests as any other. `known` is what
     an earlier search of the run has seen.
     """
-    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
-    shell = _Shell(
-        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known or Screenings(),
-    )
-    protected = await asyncio.to_thread(_own_asserts, base.text)
     # What was judged healthy by its own tests needs no search.
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
-        return SearchResult(None, None, 0, note="nothing to repair")
-    return await shell.run(protected, Budget(candidates=max_candidates, over=shell.over))
+        return SearchResult(None, 0, note="nothing to repair")
+    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
+    known = known or Screenings()
+    known.begin(base, tests)
+    driver = _Driver(
+        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
+        known, hanging(tests, report), Work(),
+    )
+    protected = await asyncio.to_thread(_own_asserts, base.text)
+    return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
 
 
-class _Shell:
-    """One search's surroundings and what came of it."""
+@dataclass
+class _Driver:
+    """One search, what it is driven with, and what came of it."""
 
-    def __init__(
-        self, task: Task, base: Solution, tests: Sequence[TestCase], report: Report,
-        sandbox: Sandbox, budget_s: float, end: float, progress: Progress, verify: Verify,
-        known: Screenings,
-    ) -> None:
-        self.task = task
-        self.base = base
-        self.tests = tests
-        self.report = report
-        self.sandbox = sandbox
-        self.started = time.monotonic()
-        self.work = Work()
-        self.budget_s = budget_s
-        self.end = end
-        self.progress = progress
-        self.verify = verify
-        self.known = known
-        known.begin(base, tests)
-        self.left = False
-        """Whoever waited for the search has gone."""
-        self.told = 0.0
-        self.told_found = False
-        """Whether it was told that something passes every test."""
-        self.cut_after: float | None = None
-        self.judged: set[str] = set()
-        """Texts the judge has seen."""
-        self.found: SearchResult | None = None
-        self.latest = Findings()
-        self.hanging = hanging(tests, report)
+    task: Task
+    base: Solution
+    tests: Sequence[TestCase]
+    report: Report
+    sandbox: Sandbox
+    budget_s: float
+    end: float
+    progress: Progress
+    verify: Verify
+    known: Screenings
+    hanging: frozenset[int]
+    work: Work
+    started: float = field(default_factory=time.monotonic)
+    left: bool = False
+    """Whoever waited for the search has gone."""
+    progress_at: float = 0.0
+    plausible_shown: bool = False
+    """Whether it was told that something passes every test."""
+    cut_after: float | None = None
+    judged: set[str] = field(default_factory=set)
+    """Texts the judge has seen."""
+    found: SearchResult | None = None
+    latest: Findings = field(default_factory=Findings)
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
@@ -164,7 +149,7 @@ class _Shell:
                 await self._screens(protected, budget)
         finally:
             self.left = True  # the thread that lists edits sees it, and stops
-        await self._tell(last=True)
+        self._show_progress(last=True)
         if self.found is None and self.latest.plausible:
             # The time ran out between finding and offering: what was found is still verified.
             await self._verified(self.latest)
@@ -214,7 +199,7 @@ class _Shell:
                 self._cut(self._spent())
                 return
             self.latest = question.so_far
-            await self._tell()
+            self._show_progress()
             if self._cut(self._spent()):
                 return
             try:
@@ -282,7 +267,7 @@ class _Shell:
             if report.passed:
                 solution = self._solution(candidate)
                 self.found = SearchResult(
-                    solution, report, findings.tried, note=solution.note,
+                    solution, findings.tried, note=solution.note,
                     operators=candidate.operators,
                     alternatives=await self._alternatives(findings, candidate),
                 )
@@ -320,35 +305,28 @@ class _Shell:
 
     def _unfound(self) -> SearchResult:
         partial = self.latest.partial
+        if partial is None:
+            return SearchResult(None, self.latest.tried)
         return SearchResult(
-            None,
-            None,
-            self.latest.tried,
-            partial=None if partial is None else self._solution(partial),
-            partial_passed=0 if partial is None else partial.passed,
-            note="" if partial is None else partial.note,
-            operators=() if partial is None else partial.operators,
+            None, self.latest.tried, partial=self._solution(partial),
+            partial_passed=partial.passed, note=partial.note, operators=partial.operators,
         )
 
-    async def _tell(self, last: bool = False) -> None:
+    def _show_progress(self, last: bool = False) -> None:
         now = time.monotonic()
         seen = self.latest
-        is_first = bool(seen.plausible) and not self.told_found
-        if now - self.told < PROGRESS_S and not last and not is_first:
+        is_first = bool(seen.plausible) and not self.plausible_shown
+        if now - self.progress_at < PROGRESS_S and not last and not is_first:
             return
-        self.told = now
-        self.told_found = bool(seen.plausible)
+        self.progress_at = now
+        self.plausible_shown = bool(seen.plausible)
         best = seen.total if seen.plausible else max(
             seen.base_passed, seen.partial.passed if seen.partial else 0
         )
-        waiting = self.progress(
-            SearchProgress(
-                seen.tried, len(seen.plausible), best, seen.total,
-                now - self.started, self.cut_after,
-            )
-        )
-        if waiting is not None:
-            await waiting
+        self.progress(Searched(
+            candidates=seen.tried, plausible=len(seen.plausible), best_passed=best,
+            total=seen.total, wall_s=now - self.started, cut_after=self.cut_after,
+        ))
 
 
 async def confirmed(

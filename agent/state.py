@@ -9,7 +9,15 @@ from __future__ import annotations
 import operator
 from typing import Annotated, TypedDict
 
-from agent.domain import VETOING_ORIGINS, Report, Strategy, TestCase, Value
+from agent.domain import (
+    VETOING_ORIGINS,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Strategy,
+    TestCase,
+    Value,
+)
 
 
 class Suite(Value):
@@ -85,7 +93,7 @@ class State(TypedDict, total=False):
     """No repair was found without a model: from here on the plan's models are asked."""
     escalated: bool
     """That was just seen: the failure is diagnosed once more, by a model."""
-    strategy: str
+    strategy: Strategy
     note: str
     proposals: Annotated[list[Proposed], operator.add]
     rivals_id: str
@@ -110,7 +118,8 @@ class State(TypedDict, total=False):
     program was brought."""
     rejected: str
     """Why the critic rejected the current solution; empty when it did not."""
-    outcome: str
+    outcome: RunOutcome
+    """How the run ends, where that is decided before its last step."""
     reason: Annotated[str, latest]
-    proof: str
+    proof: ProofLevel
     proof_why: str

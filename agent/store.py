@@ -52,6 +52,13 @@ class RunRow:
     final: bool
 
 
+class UnknownRun(KeyError):
+    """There is no run of that id here."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class RunOver(Exception):
     """The run has its last event already; another process may have ended it."""
 
@@ -97,10 +104,10 @@ class Store:
             raise ValueError(f"a run with the id {run!r} exists already") from error
 
     def run(self, run: str) -> RunRow:
-        """The run's row; raises `KeyError` for an unknown run."""
+        """The run's row; raises `UnknownRun`."""
         rows = self._runs("where id = ?", (run,))
         if not rows:
-            raise KeyError(f"there is no run {run!r}")
+            raise UnknownRun(f"there is no run {run!r}")
         return rows[0]
 
     def runs(self, limit: int = 100) -> tuple[RunRow, ...]:

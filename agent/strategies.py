@@ -1,29 +1,47 @@
-"""Ways to repair, by rising cost; each is `async (attempt, ctx) -> Proposal`."""
+"""What a way to repair starts from, what it brings, and the search as one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
-from agent.attempts import Attempt, Proposal, reserved_s
 from agent.context import Context
-from agent.domain import Report, Solution
-from agent.domain import Strategy as StrategyName
-from agent.events import PartialFound, Searched
-from agent.rewriting import by_model
-from agent.searching import WALL_TIMES, SearchProgress, heal_by_search
+from agent.domain import Alternatives, Diagnosis, Report, Solution, TestCase
+from agent.events import PartialFound
+from agent.searching import WALL_TIMES, heal_by_search
+
+FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
+"""The part of a run's remaining seconds that a search leaves for judging and proving its find."""
+
+
+def reserved_s(seconds_left: float) -> float:
+    """Seconds at the end of a run in which nothing more is searched."""
+    return min(MOST_RESERVED_S, FOR_THE_VERDICT * seconds_left)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a strategy starts from. The tests are those that a repair may see and must pass."""
+
+    solution: Solution
+    tests: tuple[TestCase, ...]
+    report: Report
+    diagnosis: Diagnosis
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a strategy found: a program the judge passed under the visible tests, or none."""
+
+    solution: Solution | None
+    note: str
+    candidates: int = 0
+    alternatives: Alternatives | None = None
+    """Repairs that pass the visible tests too and behave otherwise."""
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     """Search without a model, around the failing program."""
-
-    async def progress(seen: SearchProgress) -> None:
-        ctx.emit(
-            Searched(
-                candidates=seen.candidates, plausible=seen.plausible,
-                best_passed=seen.best_passed, total=seen.total, wall_s=seen.wall_s,
-                cut_after=seen.cut_after,
-            )
-        )
 
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
@@ -39,7 +57,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
         ),
         max_candidates=ctx.settings.max_candidates,
-        progress=progress,
+        progress=ctx.emit,
         verify=verify,
         known=ctx.screenings,
     )
@@ -61,15 +79,3 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
     return Proposal(None, note, found.candidates)
-
-
-STRATEGIES: dict[StrategyName, Callable[[Attempt, Context], Awaitable[Proposal]]] = {
-    "search": by_search,
-    "model": by_model,
-}
-"""Strategies in the order of their cost; of those that run side by side, the first in this order
-that brings a verified program wins."""
-
-FREE: tuple[StrategyName, ...] = ("search",)
-"""Strategies that ask no model. The others run once these have found nothing."""
-PAID: tuple[StrategyName, ...] = tuple(name for name in STRATEGIES if name not in FREE)

@@ -89,7 +89,7 @@ def uploads(
             api_key=key,
             hide_inputs=not content,
             hide_outputs=not content,
-            anonymizer=_Cleaning(Redactor([key]), redactor, content),
+            anonymizer=_cleaning(Redactor([key]), redactor, content),
             omit_traced_runtime_info=True,
             tracing_mode="langsmith",
         )
@@ -104,22 +104,20 @@ def address(environment: Mapping[str, str]) -> str:
     return next(filter(None, named), ENDPOINT)
 
 
-class _Cleaning:
+def _cleaning(
+    own: Redactor, of_the_moment: Callable[[], Redactor], content: bool
+) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
     """What the client passes inputs, outputs, metadata and errors through before it sends them."""
 
-    def __init__(
-        self, own: Redactor, redactor: Callable[[], Redactor], content: bool
-    ) -> None:
-        self._own = own
-        self._redactor = redactor
-        self._content = content
-
-    def __call__(self, part: dict[str, Any]) -> dict[str, Any]:  # the client's own signature
-        if part.keys() == {"error"} and not self._content:
+    def cleaned(part: dict[str, Any]) -> dict[str, Any]:
+        if part.keys() == {"error"} and not content:
             # `NameError("...")Traceback ...`: what is quoted in it may be the program.
             found = _CLASS.match(str(part["error"]))
             return {"error": found[0] if found else "error"}
-        kept = {name: value for name, value in part.items() if not name.startswith("LANG")}
-        clean = self._redactor().value(self._own.value(kept))
-        assert isinstance(clean, dict)
-        return {**clean}
+        redactor = of_the_moment()
+        return {
+            redactor.text(own.text(name)): redactor.value(own.value(value))
+            for name, value in part.items() if not name.startswith("LANG")
+        }
+
+    return cleaned

@@ -1,11 +1,13 @@
-"""What a run waits with, and what an answer adds to its caps; pure."""
+"""What a run waits for, and what answers it; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from agent.domain import RunOutcome
 from agent.events import Answered, Extended, Resumed, Stamped, Waiting
 
 
@@ -13,10 +15,35 @@ class BadExtension(ValueError):
     """Caps cannot be raised by what was given; the message says how they can."""
 
 
-def pending(log: Iterable[Stamped]) -> Waiting | None:
+@dataclass(frozen=True)
+class ForStep:
+    """An answer to a step that has asked."""
+
+    interrupt: str
+    value: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class GoOn:
+    """The run goes on, where a cap was reached with more."""
+
+    more: Extended | None = None
+
+
+@dataclass(frozen=True)
+class End:
+    """The run ends here."""
+
+    outcome: RunOutcome
+
+
+Answer = ForStep | GoOn | End
+
+
+def pending(entries: Iterable[Stamped]) -> Waiting | None:
     """The question that a run waits with, by its log."""
     asked: Waiting | None = None
-    for entry in log:
+    for entry in entries:
         match entry.event:
             case Waiting() as asked:
                 pass
@@ -27,15 +54,23 @@ def pending(log: Iterable[Stamped]) -> Waiting | None:
     return asked
 
 
-def extension(answer: Mapping[str, object], again: Extended) -> Extended | None:
-    """What an answer adds to the caps of a run: `again` where it names nothing, and `None` where it
-    ends the run. Raises `BadExtension`."""
-    if answer == {"end": True} and answer["end"] is True:
-        return None
-    if not answer:
-        return again
+def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) -> Answer:
+    """What a person's answer comes to; `again` is added to the caps where it names nothing.
+
+    Raises `BadExtension`.
+    """
+    if asked.needs == "answer":
+        return ForStep(asked.interrupt, dict(value))
+    if asked.needs == "key":
+        return End("cancelled") if value.get("end") is True else GoOn()
+    if value == {"end": True} and value["end"] is True:
+        return End("budget")
+    return GoOn(_extension(value) if value else again)
+
+
+def _extension(value: Mapping[str, object]) -> Extended:
     try:
-        more = Extended.model_validate(dict(answer), strict=True)
+        more = Extended.model_validate(dict(value), strict=True)
     except ValidationError as error:
         raise BadExtension("Caps are raised by numbers of usd, tokens, calls and seconds, as "
                            '{"usd": 0.5, "seconds": 60}.') from error

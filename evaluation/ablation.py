@@ -27,12 +27,13 @@ from typing import Any
 
 from agent.checks import check
 from agent.domain import Report, Solution
+from agent.events import Searched
 from agent.exits import HEALED, USAGE
 from agent.intake import BadInput, NotFixable
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
 from agent.repair import edits, rank, syntax
-from agent.searching import SearchProgress, heal_by_search
+from agent.searching import heal_by_search
 from evaluation.encounters import encounters, recalled, remembered
 from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
@@ -161,7 +162,7 @@ async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     async def verify(solution: Solution) -> Report:
         return await check(solution, task.tests, task, sandbox, observe=False)
 
-    def quietly(progress: SearchProgress) -> None:
+    def quietly(progress: Searched) -> None:
         """Nobody watches."""
 
     found = await heal_by_search(

@@ -27,18 +27,20 @@ MAY_IMPORT = {
 }
 
 INSIDE_AGENT = [
-    {"domain", "promptness", "trees", "common_ends", "literals", "pytest_settings"},
+    {"domain", "latency", "trees", "common_ends", "literals", "pytest_settings"},
     {"events", "state", "settings", "intake", "repair", "withheld", "writeback",
      "wording"},
     {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
      "spending", "uploads", "waiting"},
     {"rivalry", "settings_docs"},
-    {"bus", "searching", "proving", "context", "exits", "terminal", "attempts"},
-    {"flakiness", "recollection", "roles"},
+    {"bus", "searching", "proving", "exits", "terminal"},
+    {"context"},
+    {"flakiness", "recollection", "roles", "strategies"},
     {"rewriting"},
-    {"strategies"},
     {"rules", "nodes"},
     {"graph"},
+    {"resources"},
+    {"run"},
     {"session"},
     {"commands", "library"},
     {"memory_shown", "planning"},
@@ -70,7 +72,7 @@ IO_MODULES = {
 }
 
 LANGGRAPH_ROOMS = {
-    "agent/graph.py", "agent/session.py", "agent/nodes/ask.py", "agent/nodes/gate.py",
+    "agent/graph.py", "agent/nodes/ask.py", "agent/nodes/gate.py",
     "evaluation/measures/runs.py",  # the floor that our steps are measured beside
 }
 

@@ -63,8 +63,8 @@ async def ask(state: State, ctx: Context) -> State:
 
 def asked_in_words(rivals: Rivals) -> str:
     """The question as a sentence."""
-    told = in_words(rivals)
-    return f"{told[0].upper()}{told[1:]}: which is right?"
+    words = in_words(rivals)
+    return f"{words[0].upper()}{words[1:]}: which is right?"
 
 
 def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:

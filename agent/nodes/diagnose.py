@@ -96,10 +96,10 @@ def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution
         return
     if lessons:
         one = len(lessons) == 1
-        told = "a lesson of earlier failures comes" if one else (
+        words = "a lesson of earlier failures comes" if one else (
             f"{len(lessons)} lessons of earlier failures come"
         )
         ctx.emit(Recalled(
-            hit=False, note=f"{told} to mind",
+            hit=False, note=f"{words} to mind",
             lessons=tuple(lesson.text for lesson in lessons),
         ))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from agent.context import Context
-from agent.domain import Alternatives, Diagnosis, Lesson, ProofLevel, Rivals, Solution
+from agent.domain import Alternatives, Diagnosis, Lesson, Rivals, Solution
 from agent.events import LessonLearned, Notice
 from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
 from agent.memory.fixes import Standing
@@ -83,8 +81,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> bool:
         return False
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), base.text, mended,
-        cast(ProofLevel, state["proof"]),  # the state carries plain words
-        note, *_standing(state, ctx, base),
+        state["proof"], note, *_standing(state, ctx, base),
     )
     if fix is None:
         return False

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from agent.context import Context
 from agent.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
-from agent.events import Ambiguous, Judged, Proved
+from agent.events import Ambiguous, Proved
 from agent.intake import asks_anew
 from agent.proving import (
     ENOUGH_PROBES,
     RERUNS,
-    Gathered,
     holds_at_e1,
     looked_into,
     reaches_e3,
@@ -19,7 +18,7 @@ from agent.repair.question import question
 from agent.repair.undefined import undefined_exceptions
 from agent.repair.unread import unread_names
 from agent.repair.widening import dropped_guards
-from agent.rivalry import Case
+from agent.rivalry import Case, Gathered
 from agent.state import State, Suite
 from agent.withheld import stands_in as stands_within
 
@@ -64,8 +63,8 @@ def proof_of(
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
     if not {test.name for test in suite.held_out} <= showing:
         return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
-    told = [test for test in suite.visible if test.origin != "adversarial"]
-    if not any(asks_anew(test, told, program) for test in suite.held_out):
+    known = [test for test in suite.visible if test.origin != "adversarial"]
+    if not any(asks_anew(test, known, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
     if any(stands_in(test, read) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
@@ -176,7 +175,8 @@ async def prove(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
-    failed = _failed_before(ctx) if state["iteration"] > 0 else frozenset[str]()
+    first = ctx.first_report if state["iteration"] > 0 else None
+    failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
@@ -194,17 +194,10 @@ async def prove(state: State, ctx: Context) -> State:
         update["rivals_id"] = ""
     if rivals is not None:
         update["rivals_id"] = ctx.store.put(rivals)
-        told = question(rivals, base)
-        if told is not None:
-            ctx.emit(Ambiguous(iteration=state["iteration"], rivals=told))
+        asked = question(rivals, base)
+        if asked is not None:
+            ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
     return update
-
-
-def _failed_before(ctx: Context) -> frozenset[str]:
-    """The tests that failed when the run first judged a program."""
-    reports = (entry.event.report for entry in ctx.log() if isinstance(entry.event, Judged))
-    first = next(reports, None)
-    return frozenset() if first is None else frozenset(one.test for one in first.failing)
 
 
 async def _evidence(

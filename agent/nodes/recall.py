@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from agent.checks.masking import mask
 from agent.context import Context
 from agent.domain import REST, Category, Diagnosis, Report, Script, Solution, TestCase
 from agent.events import (
@@ -40,9 +39,7 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
-    # A long program is read in a thread, once for all who judge it: the loop serves others too.
-    await asyncio.to_thread(mask, base.text)
-    report = apart(await ctx.judge(base, tests), ctx.task)
+    report = apart(await (ctx.begun or ctx.judge_brought(base)), ctx.task)
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
@@ -70,10 +67,10 @@ async def recall(state: State, ctx: Context) -> State:
         return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
     unsteady = await flaky(ctx, base, tests, report)
     if unsteady:
-        told = flaky_words(unsteady)
+        words = flaky_words(unsteady)
         if {verdict.test for verdict in report.failing} <= {*unsteady}:
-            return update | _refused(ctx, told)
-        ctx.emit(Notice(level="warning", text=f"{told}. No search goes by such a test; a repair "
+            return update | _refused(ctx, words)
+        ctx.emit(Notice(level="warning", text=f"{words}. No search goes by such a test; a repair "
                         "must pass it in every run."))
         update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": unsteady}))
         report = _without(report, unsteady)

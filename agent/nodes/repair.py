@@ -1,14 +1,28 @@
-"""Repair: one strategy of the fan-out; several run side by side."""
+"""Repair: one strategy of the fan-out; several run side by side.
+
+Strategies are ways to repair, by rising cost: each is `async (attempt, ctx) -> Proposal`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TypedDict
 
-from agent.attempts import Attempt
 from agent.context import Context
 from agent.domain import Diagnosis, Report, Solution, Strategy
+from agent.rewriting import by_model
 from agent.state import Proposed, State, Suite
-from agent.strategies import STRATEGIES
+from agent.strategies import Attempt, Proposal, by_search
+
+STRATEGIES: dict[Strategy, Callable[[Attempt, Context], Awaitable[Proposal]]] = {
+    "search": by_search,
+    "model": by_model,
+}
+"""Of those that run side by side, the cheapest that brings a verified program wins."""
+
+FREE: tuple[Strategy, ...] = ("search",)
+"""Strategies that ask no model. The others run once these have found nothing."""
+PAID: tuple[Strategy, ...] = tuple(name for name in STRATEGIES if name not in FREE)
 
 
 class Branch(TypedDict):

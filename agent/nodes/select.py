@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from agent.context import Context
-from agent.domain import Alternatives, Solution
+from agent.domain import Alternatives, Solution, Strategy
 from agent.events import (
     Ambiguous,
     CodeWritten,
@@ -17,7 +19,6 @@ from agent.recollection import Recollection, taken
 from agent.repair.question import question
 from agent.settings import GENERATOR
 from agent.state import State, Suite
-from agent.strategies import STRATEGIES
 from llm.errors import OverBudget
 
 LEAST_S = 1.0
@@ -30,7 +31,8 @@ async def select(state: State, ctx: Context) -> State:
         proposal["strategy"]: proposal for proposal in state.get("proposals", [])
         if proposal["iteration"] == state["iteration"]
     }
-    winner = next((name for name in STRATEGIES if name in found), None)
+    # Strategies stand there in the order of their cost.
+    winner: Strategy | None = next((name for name in get_args(Strategy) if name in found), None)
     if winner is None and state.get("reserve_id"):
         return _from_reserve(state, ctx)
     if winner is None and not state.get("paid") and _a_model_can_help(ctx):

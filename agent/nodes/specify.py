@@ -54,7 +54,7 @@ async def _from_words(
         return ()
     answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free)
     codes = {test.code for test in known}
-    usable = [example for example in answer.examples if is_told(example, ctx.task.text)]
+    usable = [example for example in answer.examples if is_stated(example, ctx.task.text)]
     if len(usable) < len(answer.examples):
         ctx.emit(Notice(level="info", text=(
             f"{len(answer.examples) - len(usable)} examples of the spec tester are left out: they "
@@ -68,7 +68,7 @@ async def _from_words(
     return tuple(example for example in examples if example.code not in codes)
 
 
-def is_told(example: SpecTest, words: str) -> bool:
+def is_stated(example: SpecTest, words: str) -> bool:
     """Whether an example has a literal value and uses only names that the words give: no program
     is written to pass a test of a name that the tester made up."""
     call, value = expression(example.call), expression(example.expected)

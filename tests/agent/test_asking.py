@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,22 +14,13 @@ from agent.events import fold_attempts
 from agent.intake import paste
 from agent.library import UnusableAnswer
 from agent.result import Result, document, fold
-from agent.session import Session, Settings, UnknownRun, open_session
+from agent.session import Session, UnknownRun, open_session
+from tests.agent import runs
+from tests.agent.runs import settings
 
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
 FOUR_TESTS = TESTS + "\nassert price(0) == 0"
-
-
-def settings(folder: Path, **changes: object) -> Settings:
-    # A loaded machine must not decide how far a proof comes.
-    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
-
-
-@pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    async with open_session(settings(tmp_path)) as opened:
-        yield opened
 
 
 def task(tests: str = TESTS) -> Task:
@@ -38,8 +28,7 @@ def task(tests: str = TESTS) -> Task:
 
 
 async def followed(session: Session, run: str, after: int = 0) -> Result:
-    async for _ in session.follow(run, after):
-        pass
+    await runs.followed(session, run, after)
     return fold(session.log(run))
 
 

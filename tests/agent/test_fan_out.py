@@ -7,26 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agent import strategies
-from agent.attempts import Attempt, Proposal
 from agent.context import Context
 from agent.events import RunFinished
-from agent.intake import paste
-from agent.session import Settings, open_session
+from agent.nodes.repair import STRATEGIES
+from agent.strategies import Attempt, Proposal
+from tests.agent.runs import healed, last, of_kind
 
 CODE = "def area(width, height):\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
 async def end_of(folder: Path) -> RunFinished:
-    settings = Settings.from_env({}, provider="mock", data_dir=folder)
-    async with open_session(settings) as session:
-        run = await session.start(paste(CODE, TESTS).task)
-        async for _ in session.follow(run):
-            pass
-        end = session.log(run)[-1].event
-        assert isinstance(end, RunFinished), end
-        return end
+    return last(await healed(folder, CODE, TESTS))
 
 
 async def empty(attempt: Attempt, ctx: Context) -> Proposal:
@@ -51,9 +43,9 @@ async def test_strategies_run_side_by_side_and_the_cheapest_with_a_program_wins(
 ) -> None:
     meeting = asyncio.Barrier(2)
     monkeypatch.setattr("agent.graph.FREE", ("memory", "search", "model"))
-    monkeypatch.setitem(strategies.STRATEGIES, "memory", empty)
-    monkeypatch.setitem(strategies.STRATEGIES, "search", answering(RIGHT, meeting))
-    monkeypatch.setitem(strategies.STRATEGIES, "model", answering(RIGHT_TOO, meeting))
+    monkeypatch.setitem(STRATEGIES, "memory", empty)
+    monkeypatch.setitem(STRATEGIES, "search", answering(RIGHT, meeting))
+    monkeypatch.setitem(STRATEGIES, "model", answering(RIGHT_TOO, meeting))
     end = await end_of(tmp_path)
     assert (end.outcome, end.code, end.strategy, end.candidates) == ("healed", RIGHT, "search", 5)
 
@@ -62,8 +54,8 @@ async def test_where_no_strategy_finds_a_program_the_run_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.graph.FREE", ("search", "model"))
-    monkeypatch.setitem(strategies.STRATEGIES, "search", empty)
-    monkeypatch.setitem(strategies.STRATEGIES, "model", empty)
+    monkeypatch.setitem(STRATEGIES, "search", empty)
+    monkeypatch.setitem(STRATEGIES, "model", empty)
     end = await end_of(tmp_path)
     assert (end.outcome, end.reason, end.candidates) == ("unresolved", "nothing found", 6)
 
@@ -71,7 +63,7 @@ async def test_where_no_strategy_finds_a_program_the_run_says_so(
 async def test_a_strategys_word_is_not_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(strategies.STRATEGIES, "search", answering(CODE.replace("+", "-")))
+    monkeypatch.setitem(STRATEGIES, "search", answering(CODE.replace("+", "-")))
     end = await end_of(tmp_path)
     assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")
 
@@ -88,15 +80,10 @@ async def test_the_best_program_judged_is_shown_and_called_no_fix(
             return Proposal(None, "nothing found")
         return Proposal(attempt.solution.with_text(code, note="a try"), "")
 
-    monkeypatch.setitem(strategies.STRATEGIES, "search", worse_each_time)
-    async with open_session(
-        Settings.from_env({}, provider="mock", data_dir=tmp_path)
-    ) as session:
-        run = await session.start(paste(CODE, TESTS).task)
-        async for _ in session.follow(run):
-            pass
-        events = [entry.event for entry in session.log(run)]
-    (partial,) = [event for event in events if event.kind == "partial_found"]
+    monkeypatch.setitem(STRATEGIES, "search", worse_each_time)
+    log = await healed(tmp_path, CODE, TESTS)
+
+    (partial,) = of_kind(log, "partial_found")
     assert (partial.passed, partial.total, partial.note) == (1, 2, "not a fix: a try")
     assert "+    return width * height if width > 1 else 0" in partial.diff
-    assert (events[-1].kind, getattr(events[-1], "diff", None)) == ("run_finished", "")
+    assert last(log).diff == ""

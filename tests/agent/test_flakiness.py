@@ -10,30 +10,19 @@ import pytest
 
 from agent.context import Context
 from agent.domain import Report, Verdict
-from agent.events import Notice, RunFinished, Searched, Stamped
+from agent.events import Notice, Searched
 from agent.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, steadied
 from agent.intake import paste
-from agent.session import Settings, open_session
 from sandbox import open_sandbox
+from tests.agent.runs import healed, last
 
 COIN = "import random\n\ndef toss():\n    return random.random() < 0.5\n"
 ADD = "\n\ndef add(a, b):\n    return a - b\n"
 
 
-async def run(folder: Path, code: str, tests: str) -> tuple[RunFinished, tuple[Stamped, ...]]:
-    settings = Settings.from_env({}, provider="mock", data_dir=folder)
-    async with open_session(settings) as session:
-        run = await session.start(paste(code, tests).task)
-        async for _ in session.follow(run):
-            pass
-        log = session.log(run)
-        end = log[-1].event
-        assert isinstance(end, RunFinished), end
-        return end, log
-
-
 async def test_a_failure_that_is_not_there_in_every_run_costs_no_search(tmp_path: Path) -> None:
-    end, log = await run(tmp_path, COIN, "assert toss()")
+    log = await healed(tmp_path, COIN, "assert toss()")
+    end = last(log)
 
     assert end.outcome == "not_fixable"
     assert end.reason.startswith("`assert toss()` is flaky: in 3 runs")
@@ -42,10 +31,11 @@ async def test_a_failure_that_is_not_there_in_every_run_costs_no_search(tmp_path
 
 
 async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path: Path) -> None:
-    end, log = await run(tmp_path, COIN + ADD, "assert toss()\nassert add(1, 2) == 3")
+    log = await healed(tmp_path, COIN + ADD, "assert toss()\nassert add(1, 2) == 3")
 
     notices = [entry.event.text for entry in log if isinstance(entry.event, Notice)]
     assert any("`assert toss()` is flaky" in text for text in notices)
+    end = last(log)
     assert end.outcome == "unresolved"
     assert end.reason == (
         "the repair passes every steady test, but assert toss() still fails in some of 3 runs"
@@ -80,7 +70,7 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(
 
 async def test_a_crash_that_comes_and_goes_is_said_to_be_flaky(tmp_path: Path) -> None:
     code = "import random\n\nif random.random() > 0.5:\n    raise ValueError('unlucky')\n"
-    end, _ = await run(tmp_path, code, "")
+    end = last(await healed(tmp_path, code, ""))
 
     assert end.outcome == "not_fixable"
     assert end.reason.startswith("The crash is flaky")

@@ -274,7 +274,7 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                 hunt.error("test of a key", refused.value)
                 for thing in (
                     session, settings, session.models, session.plan(ANN), session.models.has(ANN),
-                    session.models.logs, session.models._given, session._bus, vars(session),
+                    session.models.logs, session.models._given, session._shared.bus, vars(session),
                 ):
                     hunt.add(type(thing).__name__, f"{thing!r} {thing!s}")
                 _told(session, runs, hunt)

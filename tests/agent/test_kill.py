@@ -18,14 +18,14 @@ from agent.events import fold_attempts
 from agent.session import Settings, open_session
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
-FEWER = 6
-"""So many kills are enough for `make test`: a run is still killed twice."""
-RUNS = 3
+RUNS, KILLS = 3, 20
+FEWER_RUNS, FEWER = 2, 3
+"""So many are enough for `make test`: each run is still killed, and one of them twice."""
 
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
+import agent.graph
 from agent.intake import paste
 from agent.session import Settings, open_session
 
@@ -52,7 +52,8 @@ for count in sys.stdin:  # a process of its own for each; what all import is loa
 
 @pytest.mark.slow
 async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, whole: bool) -> None:
-    chance, kills = random.Random(7), KILLS if whole else FEWER
+    chance = random.Random(7)
+    count, kills = (RUNS, KILLS) if whole else (FEWER_RUNS, FEWER)
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, str(tmp_path)], cwd=ROOT, text=True, bufsize=1,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -60,7 +61,7 @@ async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, who
     ) as workers:
         assert workers.stdin is not None and workers.stdout is not None
         for turn in range(kills):
-            workers.stdin.write(f"{1 + turn * RUNS // kills}\n")
+            workers.stdin.write(f"{1 + turn * count // kills}\n")
             worker = int(workers.stdout.readline())
             time.sleep(chance.random() * 0.25)
             os.kill(worker, signal.SIGKILL)
@@ -70,7 +71,7 @@ async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, who
     async with open_session(settings) as session:
         await session.recover()
         rows = session.runs()
-        assert len(rows) == RUNS
+        assert len(rows) == count
         for row in rows:
             async with asyncio.timeout(60):
                 async for _ in session.follow(row.id):

@@ -19,7 +19,7 @@ from agent.domain import (
     TestCase,
     Verdict,
 )
-from agent.proving import gathered, patience, reaches_e3
+from agent.proving import looked_into, patience, reaches_e3
 from agent.rivalry import Case
 from sandbox import open_sandbox
 
@@ -63,7 +63,7 @@ async def gathered_for(
         tests=tests, others=alternatives, task=task, sandbox=sandbox, test_s=5.0,
     )
     assert case.report.passed
-    return await gathered(case, judge, seconds)
+    return (await looked_into(case, judge, seconds)).evidence
 
 
 async def test_tests_that_notice_every_slip_prove_all_there_is() -> None:
@@ -255,7 +255,7 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
         base=solution(BASE), repaired=repaired, report=await judge(repaired), tests=tests,
         others=None, task=task, sandbox=sandbox, test_s=5.0,
     )
-    seen = await gathered(case, judge, 5.0)
+    seen = (await looked_into(case, judge, 5.0)).evidence
     assert (seen.probes, seen.others) == (0, 0)
     assert not reaches_e3(seen)
 

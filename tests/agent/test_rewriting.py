@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from agent.attempts import Attempt, Proposal
 from agent.context import PROMPTS, Context
 from agent.domain import Diagnosis, Example, File, Report, Solution, Task, TestCase, Verdict
 from agent.events import Event, Stamped
 from agent.rewriting import by_model
 from agent.roles import GENERATOR
+from agent.strategies import Attempt, Proposal
 from llm.plan import Choice, Plan
 from llm.prompts import load
 from tests.llm.scripted import Answer, Scripted

@@ -14,8 +14,9 @@ from agent import searching
 from agent.checks.tracing import trace
 from agent.checks.work import Work
 from agent.domain import File, Report, Script, Solution, Task, Verdict
+from agent.events import Searched
 from agent.screenings import Screenings
-from agent.searching import SearchProgress, SearchResult, heal_by_search
+from agent.searching import SearchResult, heal_by_search
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
 
@@ -42,7 +43,7 @@ async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -
         judged.append(solution)
         return Report(solution=solution.id, verdicts=(verdict(len(judged) > rejects),))
 
-    seen: list[SearchProgress] = []
+    seen: list[Searched] = []
     result = await heal_by_search(
         Task(solution=base, tests=cases), base, cases,
         Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
@@ -202,12 +203,12 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
 ) -> None:
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
-    shown: list[SearchProgress] = []
+    shown: list[Searched] = []
     work = Work()
     monkeypatch.setattr(searching, "Work", lambda: work)
     monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
 
-    def tell(seen: SearchProgress) -> None:
+    def tell(seen: Searched) -> None:
         shown.append(seen)
         work.spent_s = 100.0 if seen.plausible else 0.0
 

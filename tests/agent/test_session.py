@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from agent.domain import Task
-from agent.events import Event, RunFinished, RunStarted, Searched, Stamped, fold_attempts
+from agent.events import RunFinished, RunStarted, Searched
 from agent.intake import make_task, paste
 from agent.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, Outcome, SandboxError
 from sandbox.levels import Witness
 from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
+from tests.agent.runs import finished, followed, last, of_kind, settings
 
 ONE_BUG = """\
 def area(width, height):
@@ -26,34 +25,6 @@ def area(width, height):
     return width + height
 """
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
-
-
-def settings(folder: Path, **changes: object) -> Settings:
-    # A loaded machine must not decide how far a proof comes.
-    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
-
-
-@pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    async with open_session(settings(tmp_path)) as opened:
-        yield opened
-
-
-async def finished(session: Session, task: Task, **given: object) -> tuple[Stamped, ...]:
-    run = await session.start(task, **given)  # type: ignore[arg-type]
-    async for _ in session.follow(run):
-        pass
-    return fold_attempts(session.log(run))
-
-
-def last(log: tuple[Stamped, ...]) -> RunFinished:
-    event = log[-1].event
-    assert isinstance(event, RunFinished), event
-    return event
-
-
-def of_kind(log: tuple[Stamped, ...], kind: str) -> list[Event]:
-    return [entry.event for entry in log if entry.event.kind == kind]
 
 
 async def test_a_run_opens_with_the_level_that_was_seen_to_hold(session: Session) -> None:
@@ -129,7 +100,7 @@ async def test_the_same_failure_again_is_healed_from_memory(session: Session) ->
     assert (last(again).strategy, last(again).candidates, last(again).code) == (
         "memory", 0, first.code
     )
-    assert of_kind(again, "recalled")[0].replayed is True  # type: ignore[union-attr]
+    assert of_kind(again, "recalled")[0].replayed is True
 
 
 async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) -> None:
@@ -170,9 +141,9 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     end = last(log)
     assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
     assert "the search found no repair among" in end.reason
-    diagnosis = of_kind(log, "diagnosed")[0].diagnosis  # type: ignore[union-attr]
+    diagnosis = of_kind(log, "diagnosed")[0].diagnosis
     assert diagnosis.blamed[0].line == 2
-    judged = of_kind(log, "judged")[-1].report  # type: ignore[union-attr]
+    judged = of_kind(log, "judged")[-1].report
     assert {v.got for v in judged.failing} >= {"1", "2"}
 
 
@@ -180,7 +151,7 @@ async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     tests = TESTS + "\nassert area(4, 4) == 16\nassert area(5, 2) == 10"
     log = await finished(session, paste(ONE_BUG, tests, "").task)
     assert last(log).proof == "E4"
-    frozen = [test for event in of_kind(log, "tests_frozen") for test in event.tests]  # type: ignore[union-attr]
+    frozen = [test for event in of_kind(log, "tests_frozen") for test in event.tests]
     assert [test.origin for test in frozen].count("held-out") == 1
 
 
@@ -207,7 +178,7 @@ async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
             break
     await session.cancel(run)
     assert last(session.log(run)).outcome == "cancelled"
-    assert not session._tasks
+    assert not session._driven
 
 
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
@@ -223,7 +194,7 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
 
     assert time.monotonic() - began < 1
     assert last(session.log(run)).outcome == "cancelled"
-    assert not session._tasks
+    assert not session._driven
 
 
 async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
@@ -235,13 +206,7 @@ async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
 
 async def test_many_runs_go_on_at_once(session: Session) -> None:
     runs = [await session.start(paste(ONE_BUG, TESTS, "").task) for _ in range(8)]
-
-    async def follow(run: str) -> None:
-        async for _ in session.follow(run):
-            pass
-
-    await asyncio.gather(*(follow(run) for run in runs))
-    logs = [session.log(run) for run in runs]
+    logs = await asyncio.gather(*(followed(session, run) for run in runs))
     assert [last(log).outcome for log in logs] == ["healed"] * 8
     assert max(log[2].at for log in logs) < min(log[-1].at for log in logs)
 
@@ -249,35 +214,35 @@ async def test_many_runs_go_on_at_once(session: Session) -> None:
 async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
         run = await session.start(paste(ONE_BUG, TESTS, "").task)
-        async for _ in session.follow(run):
-            pass
+        await followed(session, run)
         question = session.waiting(run)
         assert question is not None
         assert session.log(run)[-1].event.kind == "waiting"
         assert await session.answer(run, "stale", {"approve": True}) is False
         assert await session.answer(run, question, {"approve": True}) is True
-        async for _ in session.follow(run, after=session.log(run)[-1].seq - 1):
-            pass
-        while not session.log(run)[-1].final:
-            async for _ in session.follow(run, after=session.log(run)[-1].seq):
-                pass
-        assert last(session.log(run)).outcome == "healed"
+        assert last(await followed(session, run, session.log(run)[-1].seq)).outcome == "healed"
         assert await session.answer(run, question, {"approve": True}) is False
 
 
 async def test_a_rejected_repair_is_not_kept(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
         run = await session.start(paste(ONE_BUG, TESTS, "").task)
-        async for _ in session.follow(run):
-            pass
+        await followed(session, run)
         question = session.waiting(run)
         assert question is not None
         await session.answer(run, question, {"approve": False})
-        async for _ in session.follow(run, after=session.log(run)[-1].seq):
-            pass
-        end = last(session.log(run))
+        end = last(await followed(session, run, session.log(run)[-1].seq))
         assert (end.outcome, end.code) == ("unresolved", ONE_BUG)
         assert "rejected at the gate" in end.reason
+
+
+async def test_a_known_id_starts_no_second_run_and_leaves_nothing_going(session: Session) -> None:
+    await session.start(paste(ONE_BUG, TESTS, "").task, run_id="one")
+    before = asyncio.all_tasks()
+    with pytest.raises(ValueError, match="exists already"):
+        await session.start(paste(ONE_BUG, TESTS, "").task, run_id="one")
+    assert {task for task in asyncio.all_tasks() - before if "judge" in repr(task)} == set()
+    assert last(await followed(session, "one")).outcome == "healed"
 
 
 async def test_an_unknown_run_is_a_named_error(session: Session) -> None:
@@ -313,7 +278,7 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     run = await session.start(paste(ONE_BUG, TESTS, "").task)
     async with open_session(settings(tmp_path)) as other:
         await other.cancel(run)
-    while session._running(run):
+    while run in session._driven:
         await asyncio.sleep(0.05)
     ends = [entry.event for entry in session.log(run) if entry.final]
     assert [end.outcome for end in ends if isinstance(end, RunFinished)] == ["cancelled"]

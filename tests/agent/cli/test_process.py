@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ print("menu")
 print(prices["tee"])
 """
 ENDLESS = "def spin(x):\n    while True:\n        pass\n    return x\n"
+MOST_S = 60
 HOPELESS = "def riddle(word):\n    return word\n"
 
 
@@ -335,11 +337,16 @@ def going(folder: Path, *arguments: str) -> subprocess.Popen[str]:
          "--max-iterations", "1", *arguments],
         cwd=folder, env=environment(folder, HEAL_TEST_S="60", HEAL_BUDGET_S="600"), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # A shell starts what runs in its background with Ctrl-C ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("1 test"):
-            break
+    too_late = threading.Timer(MOST_S, process.kill)
+    too_late.start()
+    try:
+        assert any(line.startswith("1 test") for line in process.stderr), "it never began"
+    finally:
+        too_late.cancel()
     return process
 
 
@@ -390,3 +397,22 @@ agent.cli.app(["run", "--help"])
 
     assert done.returncode == 0, done.stderr
     assert "Exit codes" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_what_runs_nothing_loads_no_graph(folder: Path, command: str) -> None:
+    given = [command] if command == "plan" else [command, write(folder, WRONG).name]
+    program = f"""
+import sys
+for name in ("langgraph", "langchain_core", "langsmith"):
+    sys.modules[name] = None
+import agent.cli
+agent.cli.app({given!r})
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment(folder), capture_output=True,
+        text=True, check=False, timeout=MOST_S,
+    )
+
+    assert done.returncode == 0, done.stderr

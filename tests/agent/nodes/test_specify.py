@@ -18,7 +18,7 @@ from agent.domain import (
     Verdict,
 )
 from agent.nodes.prove import proof_of, seen_through, stands_in
-from agent.nodes.specify import hold_out, is_told
+from agent.nodes.specify import hold_out, is_stated
 from agent.roles import SpecTest
 from agent.state import Suite
 from agent.withheld import without
@@ -524,4 +524,4 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
 )
 def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
     words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
-    assert is_told(SpecTest(call=call, expected=expected), words) is told
+    assert is_stated(SpecTest(call=call, expected=expected), words) is told

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from agent.domain import unified
-from agent.promptness import TURN_S, YOUNG_BETWEEN_FULL, prompt
+from agent.latency import TURN_S, YOUNG_BETWEEN_FULL, low_latency
 from agent.session import Settings, open_session
 
 
@@ -29,7 +29,7 @@ def test_what_somebody_else_has_made_prompter_stays_so() -> None:
     sys.setswitchinterval(TURN_S / 2)
     gc.set_threshold(*thresholds[:2], YOUNG_BETWEEN_FULL * 5)
     try:
-        with prompt():
+        with low_latency():
             assert manners() == (TURN_S / 2, YOUNG_BETWEEN_FULL * 5)
     finally:
         sys.setswitchinterval(turn_s)
@@ -46,7 +46,7 @@ def test_a_long_text_that_is_as_it_was_is_not_looked_through() -> None:
 
 def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_behind() -> None:
     before = manners()
-    first, second = prompt(), prompt()
+    first, second = low_latency(), low_latency()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

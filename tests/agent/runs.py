@@ -1,0 +1,47 @@
+"""Whole runs without a model, with the real sandbox, judge and search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agent.domain import Task
+from agent.events import RunFinished, Stamped, fold_attempts
+from agent.intake import paste
+from agent.session import Session, open_session
+from agent.settings import Settings
+
+Log = tuple[Stamped, ...]
+
+
+def settings(folder: Path, **changes: object) -> Settings:
+    # A loaded machine must not decide how far a proof comes.
+    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
+
+
+async def followed(session: Session, run: str, after: int = 0) -> Log:
+    """The log of a run that has ended, or waits."""
+    async for _ in session.follow(run, after):
+        pass
+    return fold_attempts(session.log(run))
+
+
+async def finished(session: Session, task: Task, **given: Any) -> Log:
+    """The log of a whole run."""
+    return await followed(session, await session.start(task, **given))
+
+
+async def healed(folder: Path, code: str, tests: str) -> Log:
+    """The log of a whole run in a session of its own."""
+    async with open_session(settings(folder)) as session:
+        return await finished(session, paste(code, tests).task)
+
+
+def last(log: Log) -> RunFinished:
+    event = log[-1].event
+    assert isinstance(event, RunFinished), event
+    return event
+
+
+def of_kind(log: Log, kind: str) -> list[Any]:  # of the kind that is named
+    return [entry.event for entry in log if entry.event.kind == kind]
