@@ -23,7 +23,7 @@ from agent.checks.reading import SNIPPET, Reading, read
 from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
 from agent.checks.standins import Far, FarModule, FarType
-from agent.checks.wording import first_line
+from agent.checks.wording import first_line, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,15 +259,8 @@ class Court:
                 return verdict | {"status": "failed", "message": first_line(failed)}
         return verdict | {
             "status": "failed" if isinstance(error, AssertionError) else "error",
-            "message": self._said(error),
+            "message": named(error),
         }
-
-    def _said(self, error: BaseException) -> str:
-        try:
-            text = str(error)
-        except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
-            text = f"<its text raised {type(again).__name__}>"
-        return first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""

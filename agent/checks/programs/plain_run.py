@@ -16,7 +16,6 @@ import builtins
 import importlib
 import io
 import os
-import random
 import signal
 import sys
 import time
@@ -24,7 +23,7 @@ import types
 from typing import Any
 
 from agent.checks.programs.guard import Guard, teller
-from agent.checks.programs.namesakes import give_way
+from agent.checks.programs.loading import Program, begin
 from agent.checks.programs.recorder import Recorder
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
 from agent.checks.reading import SNIPPET, Reading, read
@@ -184,13 +183,9 @@ class Snippets:
     def __init__(self, run: Run) -> None:
         self._run = run
         payload = run.payload
-        self._name: str = payload["name"]
-        self._entry: str = payload["entry"]
-        self._path = os.path.join(run.folder, self._entry)
-        self._argv = [self._path, *payload["argv"]]
-        self._known = {*sys.modules}
+        self._program = Program(payload, run.folder)
         # Before the program is there, which could change what reads.
-        modules = {*payload["names"], self._name, "solution"}
+        modules = {*payload["names"], payload["name"], "solution"}
         self._readings = {
             test["test"]: _read(test["code"], modules) for test in payload["tests"]
         }
@@ -237,31 +232,10 @@ class Snippets:
         exec(reading.code, names)
 
     def _load(self) -> types.ModuleType:
-        """The program as a module, all its files afresh."""
-        for name in [*sys.modules]:
-            file = getattr(sys.modules[name], "__file__", None)
-            if name not in self._known and str(file).startswith(self._run.folder):
-                del sys.modules[name]
+        """The program as a module, which is called `solution` too unless another is."""
         sys.stdin = io.StringIO(self._run.payload["stdin"])
         sys.stdout = sys.stderr = io.StringIO()
-        sys.argv[:] = self._argv
-        for name in (self._name, "solution"):
-            if name not in self._known:
-                sys.modules.pop(name, None)
-        if os.path.dirname(self._entry):
-            module = importlib.import_module(self._name)
-        else:
-            module = types.ModuleType(self._name)
-            module.__file__ = self._path
-            sys.modules.setdefault(self._name, module)
-            # Its text came along, since there are jails in which no file can be opened.
-            code = compile(self._run.payload["text"], self._path, "exec", dont_inherit=True)
-            try:
-                exec(code, vars(module))
-            except SystemExit as end:
-                # `sys.exit(main())` that says all is well: what was defined so far is the program.
-                if end.code not in (None, 0):
-                    raise
+        module = self._program.load()
         sys.modules.setdefault("solution", module)
         return module
 
@@ -315,10 +289,8 @@ def _import_loose(reading: Reading, names: Beside) -> None:
 
 def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
-    give_way(jail.files)
+    begin(jail.payload, jail.files)
     run = Run(jail)
-    if run.payload["random_seed"] is not None:
-        random.seed(run.payload["random_seed"])
     if "file" in run.payload:
         from agent.checks.programs.plain_pytest import run_file
 

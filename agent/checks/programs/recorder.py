@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from agent.checks.plain import differs
 from agent.checks.transform import Site
-from agent.checks.wording import first_line, is_literal, short
+from agent.checks.wording import first_line, is_literal, named, short, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,14 +72,12 @@ class Recorder:
         self.checks += 1
         return value
 
-    def told(self, error: BaseException | None) -> dict[str, Any]:
+    def told(self, error: BaseException) -> dict[str, Any]:
         """The failure in call, expected, got and words."""
-        said = "" if error is None else first_line(_text(error))
         if not isinstance(error, AssertionError):
-            name = type(error).__name__
-            words = first_line(f"{name}: {said}" if said else name)
+            words = named(error)
             return {"call": self._call[1], "got": words, "message": words}
-        told = self._told()
+        said, told = first_line(text_of(error)), self._told()
         if not told.get("message"):
             told["message"] = said or "the assert does not hold"
         elif said and self._last is not None and self._last[0].message:
@@ -163,10 +161,3 @@ def _brief(value: Any) -> str:
 
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
-        return f"its text raised {type(again).__name__}"

@@ -25,6 +25,7 @@ from agent.checks.programs.nearness import nearness, told
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
+from agent.checks.wording import text_of
 
 Code = list[types.CodeType]
 """A program's parts in the order they run."""
@@ -257,7 +258,7 @@ class Room:
         if timeout or error is None:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
-            name, message = type(error).__name__, _words(error)
+            name, message = type(error).__name__, text_of(error)[:300]
         near, got = 0.0, ""
         if name == "AssertionError" and self.differed is not None:
             near, got = nearness(*self.differed), told(self.differed[0])
@@ -437,12 +438,5 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Prepared(None, test["uses_output"], type(error).__name__)
     return Prepared(code, test["uses_output"], names=names)
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)[:300]
-    except Exception as again:  # noqa: BLE001 - an exception class of the candidate's own
-        return f"(its text cannot be read: {type(again).__name__})"
 
 
