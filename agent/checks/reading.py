@@ -43,7 +43,7 @@ class Reading:
 
 
 def read(
-    tree: ast.Module, name: str, modules: Collection[str], free: bool, recorded: bool = False
+    tree: ast.Module, name: str, modules: Collection[str], recorded: bool = False
 ) -> Reading:
     """Reads a test; the tree is changed on the way. Raises what `compile` raises.
 
@@ -58,7 +58,7 @@ def read(
             attributes.setdefault(node.value.id, set()).add(node.attr)
     lines, meant = assert_lines(tree), constant_asserts(tree)
     imports_program = any(imported_from(tree, modules))
-    marked, sites = instrument(tree, modules, free) if recorded else (tree, [])
+    marked, sites = instrument(tree, modules) if recorded else (tree, [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import io
 import linecache
 import os
@@ -15,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from agent.checks.nodes import stands_for
 from agent.checks.programs.observe_tests import (
     Court,
     Deadline,
     Surroundings,
     evaluate_nothing,
 )
+from agent.checks.programs.pytest_session import Session, node_of, plugins_for
 from agent.checks.reading import read
 from agent.checks.remote import Broken, Unsettled
-from agent.pytest_settings import OBSERVED_PLUGINS, PLUGINS
+from agent.pytest_settings import OBSERVED_PLUGINS
 
 
 class _File(pytest.Module):
@@ -45,18 +44,15 @@ class _File(pytest.Module):
         return module
 
 
-class _Plugin:
-    """Tells the court of each test's begin and end."""
+class _Watched(Session):
+    """Tells of each test's begin and end."""
 
     def __init__(self, court: Court, payload: dict[str, Any], tree: ast.Module) -> None:
+        super().__init__(payload)
         self._court = court
-        self._wanted: list[tuple[str, list[str]]] = payload["nodes"]
-        self._done: set[str] = set(payload["done"])
         self._errors: list[BaseException] = []
-        self._reports: list[pytest.TestReport] = []
         path = os.path.join(court.jail.folder, payload["file"])
-        self._code = court.reads(read(tree, path, court.modules, free=False), path)
-        self.problem = ""
+        self._code = court.reads(read(tree, path, court.modules), path)
 
     def pytest_pycollect_makemodule(self, module_path: Any, parent: Any) -> pytest.Module:
         file: _File = _File.from_parent(parent, path=module_path)
@@ -64,23 +60,14 @@ class _Plugin:
         return file
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.problem:
-            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
-            told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            stopped = self._court.link.stopped
-            self.problem = str(stopped or (told or lines or ["the file cannot be collected"])[0])
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [
-            item for item in items
-            if _node(item) not in self._done
-            and any(stands_for(node, without, _node(item)) for node, without in self._wanted)
-        ]
+        if report.failed and self._court.link.stopped is not None:
+            self.problem = self.problem or str(self._court.link.stopped)
+        super().pytest_collectreport(report)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._errors, self._reports = [], []
-        name = _node(item)
+        name = node_of(item)
         self._court.begin(name)
         try:
             return (yield)
@@ -94,9 +81,6 @@ class _Plugin:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         if call.excinfo is not None:
             self._errors.append(call.excinfo.value)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._reports.append(report)
 
     def pytest_keyboard_interrupt(self) -> None:
         self.problem = self.problem or "the run was interrupted"
@@ -119,10 +103,6 @@ class _Plugin:
             self._court.end(name, None)
         else:
             self._court.end(name, None, "the test did not run")
-
-
-def _node(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[2]
 
 
 def _share_folders(shared: str) -> None:
@@ -148,11 +128,7 @@ def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
         arguments.append("--noconftest")
     if court.jail.shared is not None:
         arguments.append(f"--basetemp={os.path.join(court.jail.shared, 'tests')}")
-    for word in OBSERVED_PLUGINS:
-        plugin = PLUGINS[word]
-        if word in payload["code"] and importlib.util.find_spec(plugin.partition(".")[0]):
-            arguments += ["-p", plugin]
-    return arguments
+    return arguments + plugins_for(payload["code"], OBSERVED_PLUGINS)
 
 
 def run_file(court: Court, payload: dict[str, Any]) -> None:
@@ -170,7 +146,7 @@ def run_file(court: Court, payload: dict[str, Any]) -> None:
     if court.jail.shared is not None:
         _share_folders(court.jail.shared)
     surroundings = Surroundings(court.link)
-    plugin = _Plugin(court, payload, tree)
+    plugin = _Watched(court, payload, tree)
     signal.setitimer(signal.ITIMER_REAL, court.wall_s)
     try:
         court.finder.load()

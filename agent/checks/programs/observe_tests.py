@@ -273,7 +273,7 @@ class Court:
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                reading = read(ast.parse(test["code"]), SNIPPET, self.modules, free=True)
+                reading = read(ast.parse(test["code"]), SNIPPET, self.modules)
                 program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
                 self._run(test, reading, program, has)

@@ -21,11 +21,11 @@ from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
-from agent.checks.nodes import nodes_above
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
+from agent.checks.programs.pytest_session import Session, marked, node_of, plugins_for
 from agent.checks.transform import constant_asserts
 from agent.checks.wording import first_line
-from agent.pytest_settings import CONFIGURATIONS, PLUGINS
+from agent.pytest_settings import CONFIGURATIONS
 
 IDLE_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
@@ -323,22 +323,16 @@ def _catches(value: Any) -> bool:
     return isinstance(value, type) and issubclass(AssertionError, value)
 
 
-class Reporter:
+class Reporter(Session):
     """A plugin that tells the host of each test."""
 
     def __init__(self, run: Run, checks: Checks, texts: Texts) -> None:
+        super().__init__(run.payload)
         self._run = run
         self._checks = checks
         self._texts = texts
-        self._wanted: dict[str, list[list[str]]] = {}
-        """Node to what those that ask for it leave out."""
-        for node, without in run.payload["nodes"]:
-            self._wanted.setdefault(node, []).append(without)
-        self._done = {*run.payload["done"]}
         self._words: str = run.payload["words"]
-        self._reports: list[Any] = []
         self._raised: BaseException | None = None
-        self.problem = ""
         self.skipped = ""
         self.collected = 0
 
@@ -358,33 +352,20 @@ class Reporter:
         self._run.guard.configured()
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot be collected says why."""
-        if report.failed and not self.problem:
-            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
-            told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            self.problem = (told or lines or ["the file cannot be collected"])[0]
-        elif report.skipped:
+        """One that sets itself aside says why, too."""
+        super().pytest_collectreport(report)
+        if report.skipped:
             said = report.longrepr
             self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
 
-    def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
-        """Leaves the tests that were asked for."""
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the tests that were asked for; what sets one aside shows before it runs."""
         self.collected = len(items)
         for item in items:
             for name, word in _SET_ASIDE_BY.items():
                 if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
                     self._run.guard.note("control-flow", word)
-        items[:] = [
-            item for item in items
-            if node_of(item) not in self._done and self._is_wanted(node_of(item))
-        ]
-
-    def _is_wanted(self, name: str) -> bool:
-        above = [*nodes_above(name)]
-        return any(
-            not any(one in above for one in without)
-            for node in above for without in self._wanted.get(node, ())
-        )
+        super().pytest_collection_modifyitems(items)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
@@ -417,10 +398,6 @@ class Reporter:
         finally:
             self._checks.replaced(getattr(item, "instance", None))
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """A phase of a test is over."""
-        self._reports.append(report)
-
     def _told(self, node: str, item: Any) -> None:
         status, failed = outcome_of(self._reports)
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]
@@ -448,11 +425,6 @@ class Reporter:
 
 _SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
 """Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
-
-
-def node_of(item: Any) -> str:
-    """A node id without the file's name."""
-    return str(item.nodeid.partition("::")[2])
 
 
 def outcome_of(reports: list[Any]) -> tuple[str, Any]:
@@ -485,7 +457,8 @@ def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
     """A failure in words: pytest's own, and where it was a comparison its sides. Its place is the
     innermost in one of `ours`, paths of the program's and the tests' files."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
+    text = str(report.longrepr)  # of what is no exception's, such as a fixture that is not there
+    message = str(getattr(crash, "message", "")) or "\n".join(marked(text)) or text
     told: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
     head = lines[0].removeprefix("AssertionError: ")
@@ -509,13 +482,6 @@ def _place(longrepr: Any, ours: Collection[str]) -> str:
         if where is not None and path in ours:
             return f" at line {where.lineno} ({os.path.basename(path)})"
     return ""
-
-
-def _marked(text: str) -> str:
-    """Of a failure that is no exception's, such as a fixture that is not there, the lines that
-    pytest marks; all where it marks none."""
-    marked = [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
-    return "\n".join(marked) or text
 
 
 def _sides(words: str) -> dict[str, str]:
@@ -561,7 +527,4 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
         ]
     if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURATIONS):
         arguments += ["-c", os.devnull]
-    for word, plugin in PLUGINS.items():
-        if word in payload["words"] and importlib.util.find_spec(plugin.partition(".")[0]):
-            arguments += ["-p", plugin]
-    return arguments
+    return arguments + plugins_for(payload["words"])
