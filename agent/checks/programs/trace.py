@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from agent.checks.programs.namesakes import give_way
@@ -50,11 +50,7 @@ def _serve(jail: Any, room: Any) -> None:
 
 
 class Watcher:
-    """What is seen of the entry file's lines in one run.
-
-    `sys.monitoring` tells of them where there is one (from Python 3.12), else `sys.settrace`:
-    both tell the same, but the former leaves alone what lies in other files.
-    """
+    """What is seen of the entry file's lines in one run."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -70,14 +66,11 @@ class Watcher:
 
     def run(self, action: Callable[[], T]) -> T:
         """Runs `action` and watches it."""
-        if sys.version_info < (3, 12):
-            sys.settrace(self._traced)
-            try:
-                return action()
-            finally:
-                sys.settrace(None)
-        else:
-            return self._monitored(action)
+        sys.settrace(self._traced)
+        try:
+            return action()
+        finally:
+            sys.settrace(None)
 
     def _traced(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != self.path:
@@ -91,48 +84,6 @@ class Watcher:
         elif event == "return":
             self._returned(frame, arg)
         return self._traced
-
-    if sys.version_info >= (3, 12):
-
-        def _monitored(self, action: Callable[[], T]) -> T:
-            monitoring, tool = sys.monitoring, sys.monitoring.PROFILER_ID
-            events = monitoring.events
-            skip = monitoring.DISABLE
-
-            def line(code: CodeType, number: int) -> Any:
-                if code.co_filename != self.path:
-                    return skip
-                if not self._line(sys._getframe(1)):
-                    monitoring.set_events(tool, events.NO_EVENTS)
-                return None
-
-            def returned(code: CodeType, place: int, value: object) -> Any:
-                if code.co_filename != self.path:
-                    return skip
-                self._returned(sys._getframe(1), value)
-                return None
-
-            def unwound(code: CodeType, place: int, error: BaseException) -> None:
-                if code.co_filename == self.path:
-                    self._returned(sys._getframe(1), None)
-
-            def raised(code: CodeType, place: int, error: BaseException) -> None:
-                if code.co_filename == self.path:
-                    self._left_by(sys._getframe(1), error)
-
-            heard = {
-                events.LINE: line, events.PY_RETURN: returned, events.PY_YIELD: returned,
-                events.PY_UNWIND: unwound, events.RAISE: raised,
-            }
-            monitoring.use_tool_id(tool, "blame")
-            try:
-                for event, callback in heard.items():
-                    monitoring.register_callback(tool, event, callback)
-                monitoring.set_events(tool, sum(heard))
-                return action()
-            finally:
-                monitoring.set_events(tool, events.NO_EVENTS)
-                monitoring.free_tool_id(tool)
 
     def _line(self, frame: FrameType) -> bool:
         """Whether to go on watching."""
