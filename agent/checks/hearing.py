@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from agent.checks import belief
 from agent.checks.belief import Seen
@@ -39,31 +39,6 @@ PLAIN_RUNS = 3
 Row = Mapping[str, Any]
 
 
-class Group(Protocol):
-    """Tests that run together; each has a key."""
-
-    @property
-    def brought(self) -> Brought:
-        """The program that they are tests of."""
-
-    def unfollowed(self, key: str) -> str:
-        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
-
-    def follows_any(self) -> bool:
-        """Whether any of the tests may be observed."""
-
-    def keeps_to_calls(self, key: str) -> bool:
-        """Whether a test's text asks the program by calls alone, and keeps no state."""
-
-    async def run(
-        self, brought: Brought, run: PlainRun, keys: Sequence[str] = (), manner: Manner = ""
-    ) -> None:
-        """Runs these tests, or all, where they share a process with the program."""
-
-    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
-        """Observes these tests, or all that may be, from outside."""
-
-
 @dataclass(frozen=True)
 class Snippets:
     """Snippets with their keys and, where they read it, the program's output."""
@@ -72,21 +47,26 @@ class Snippets:
     tests: Sequence[tuple[str, TestCase, str | None]]
 
     def unfollowed(self, key: str) -> str:
+        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
         reasons = unfollowable(self._code(key), self.brought.all_modules)
         return next(iter(reasons.values()), "")
 
     def follows_any(self) -> bool:
+        """Whether any of the tests may be observed."""
         return any(not self.unfollowed(key) for key, _, _ in self.tests)
 
     def keeps_to_calls(self, key: str) -> bool:
+        """Whether a test's text asks the program by calls alone, and keeps no state."""
         return belief.keeps_to_calls(self._code(key), self.brought.all_modules)
 
     async def run(
         self, brought: Brought, run: PlainRun, keys: Sequence[str] = (), manner: Manner = ""
     ) -> None:
+        """Runs these tests, or all, where they share a process with the program."""
         await run_snippets(brought, self._chosen(keys), manner, run)
 
     async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
+        """Observes these tests, or all that may be, from outside."""
         followed = [one for one in self._chosen(keys) if not self.unfollowed(one[0])]
         await observe_snippets(self.brought, followed, run)
 
@@ -126,6 +106,10 @@ class TestFile:
     async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
         left_out = [*unfollowable(self.code, self.brought.all_modules)]
         await observe_file(self.brought, self.code, self.tests, run, keys, left_out)
+
+
+Group = Snippets | TestFile
+"""Tests that run together; each has a key."""
 
 
 async def hear(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Seen]]:

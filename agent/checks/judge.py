@@ -16,7 +16,7 @@ from agent.checks import belief, shipping
 from agent.checks.astray import astray
 from agent.checks.belief import Seen
 from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
-from agent.checks.examples import Elsewhere, answers, asked, calls
+from agent.checks.examples import Elsewhere, answers, asked
 from agent.checks.hearing import Snippets, TestFile, hear
 from agent.checks.nodes import nodes_above, stands_for
 from agent.checks.plain_run import PlainRun
@@ -34,16 +34,12 @@ from agent.domain import (
     Verdict,
 )
 from sandbox.sandbox import Sandbox
-from sandbox.types import Job, Json, Limits, SandboxError
+from sandbox.types import SandboxError
 
-START_S = 30.0
-"""A busy machine may take this long to start an interpreter."""
 NO_FILES = (
     "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
     "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
 )
-ANSWER_BYTES = 2_000_000
-"""More than any answer that is not sent to the witnesses, escapes and all."""
 
 
 async def check(
@@ -81,25 +77,6 @@ async def check(
     return Report(
         solution=solution.id, verdicts=_unique(verdicts), ending=ending,
         astray=next(iter(bench.astray), ""),
-    )
-
-
-def calling(brought: Brought, called: list[Json], wall_s: float) -> Job:
-    """A job that answers calls of a program as those of examples are answered, in a process that
-    holds the program alone; `wall_s` is for each of them."""
-    total_s = START_S + len(called) * wall_s
-    return Job(
-        program=shipping.program("observe_examples"),
-        payload={**brought.payload, "calls": called},
-        modules=shipping.modules(),
-        files=brought.files,
-        sites=brought.task.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=Limits(
-            wall_s=total_s, cpu_s=total_s,
-            message_bytes=min(ANSWER_BYTES * (1 + len(called)), 64_000_000),
-        ),
     )
 
 
@@ -150,11 +127,7 @@ class _Bench:
         """Judges the examples whose answers the host itself can compare; returns the others."""
         waiting = [(test, one) for test in tests if (one := asked(test)) is not None]
         while waiting:
-            wall_s = self.brought.test_s
-            job = calling(self.brought, calls([one for _, one in waiting]), wall_s)
-            rows = await answers(
-                self.brought.sandbox, job, [one for _, one in waiting], wall_s, START_S
-            )
+            rows = await answers(self.brought, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
                 if isinstance(row, Elsewhere):
                     continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.checks import shipping
@@ -17,7 +17,7 @@ from agent.checks.brought import Brought
 from agent.checks.examples import LAST_WORD_S, ended
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
-from sandbox.types import Job, Json, Limits, Outcome, SandboxError
+from sandbox.types import Json, Outcome, SandboxError
 
 START_S = 30.0
 """A busy machine may take this long to start two interpreters."""
@@ -88,33 +88,22 @@ async def _session(
     test_files: Mapping[str, str] | None = None, shared: bool = False,
 ) -> tuple[dict[str, Row], Row]:
     """One pair of processes: rows by name, and the last message that is none."""
-    common: dict[str, Json] = {"name": brought.name, "modules": list(brought.modules)}
     wall_s = brought.test_s
     total_s = START_S + len(tests) * (wall_s + GRACE_S)
+    # The same modules for both: both may come from one preloaded interpreter.
     ours = await shipping.shipment(
         brought.sandbox, brought.task.sites, brought.needs_packages([*tests])
     )
-    limits = Limits(wall_s=total_s, cpu_s=total_s)
-    tests_job = Job(
-        program=shipping.program("observe_tests"),
-        payload={**common, **payload, "wall_s": wall_s},
-        modules=ours.modules,
+    payload = {
+        "name": brought.name, "modules": list(brought.modules), "wall_s": wall_s, **payload,
+    }
+    tests_job = replace(
+        brought.job("observe_tests", payload, total_s, ours),
         files={**brought.test_support, **(test_files or {})},
-        sites=ours.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=limits,
     )
-    solution_job = Job(
-        program=shipping.program("observe_solution"),
-        payload={**brought.payload, "last_site_is_ours": ours.last_site_is_ours},
-        # The same as the other's: both may come from one preloaded interpreter.
-        modules=ours.modules,
-        files=brought.files,
-        sites=ours.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=limits,
+    told = {**brought.payload, "last_site_is_ours": ours.last_site_is_ours}
+    solution_job = replace(
+        brought.job("observe_solution", told, total_s, ours), files=brought.files
     )
     async with brought.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
         rows, last = await _listen(court, wall_s)

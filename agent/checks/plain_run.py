@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.checks import shipping
@@ -21,13 +21,15 @@ from agent.checks.masking import mask
 from agent.checks.signs import words
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
-from sandbox.types import Job, Json, Limits, Outcome
+from sandbox.types import Json, Outcome
 
 START_S = 30.0
 """A busy machine may take this long to start an interpreter and to collect a file."""
 WALL_FACTOR = 3.0
 """A test's deadline is processor time; on the wall it has so many times as much."""
 GRACE_S = 4.0
+MOST_S = 3600.0
+"""Of a whole process; each of its tests has a deadline of its own."""
 
 Row = Mapping[str, Any]
 
@@ -132,10 +134,8 @@ async def _one_process(
         "texts": "\n".join(mask(files[path]) for path in program),
         "names": [*sorted(brought.all_modules)],
     }
-    job = Job(
-        program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,
-        stdin=brought.task.stdin, sites=ours.sites, seed=brought.seeds.hash,
-        preload=brought.preload, limits=Limits(wall_s=3600.0, cpu_s=3600.0),
+    job = replace(
+        brought.job("plain_run", told, MOST_S, ours), files=laid, stdin=brought.task.stdin,
         processes=starts, loopback=connects,
     )
     async with brought.sandbox.start(job) as process:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
-from agent.checks import shipping
 from agent.checks.brought import Brought
 from agent.checks.masking import mask
 from agent.domain import Ending
-from sandbox.types import Job, Limits, Outcome
+from sandbox.types import Json, Outcome
 
 WALL_FACTOR = 2.0
 """A program as a whole may take so many times what a test may."""
@@ -17,21 +17,12 @@ SHOWN = 2_000
 
 async def ending_of(brought: Brought) -> Ending:
     """Runs the program as a script, in a jail of its own."""
-    wall_s = brought.wall_s * WALL_FACTOR
-    job = Job(
-        program=shipping.program("script"),
-        payload={
-            "entry": brought.solution.entry, "text": mask(brought.solution.text),
-            "argv": list(brought.task.argv), "random_seed": brought.random_seed,
-        },
-        modules=shipping.modules(),
-        files=brought.files,
-        stdin=brought.task.stdin,
-        sites=brought.task.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=Limits(wall_s=wall_s, cpu_s=wall_s),
-    )
+    payload: dict[str, Json] = {
+        "entry": brought.solution.entry, "text": mask(brought.solution.text),
+        "argv": list(brought.task.argv), "random_seed": brought.random_seed,
+    }
+    job = brought.job("script", payload, brought.wall_s * WALL_FACTOR)
+    job = replace(job, files=brought.files, stdin=brought.task.stdin)
     return _ending(await brought.sandbox.run(job))
 
 
