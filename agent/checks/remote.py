@@ -616,20 +616,6 @@ def _first(pair: tuple[str, object]) -> str:
     return pair[0]
 
 
-def place(error: BaseException, folder: str) -> str:
-    """The last line on the traceback in a file of the program's folder, which ends with a slash."""
-    found = ""
-    trace = error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name.startswith(folder):
-            found = f"line {trace.tb_lineno} ({name[len(folder):]})"
-        trace = trace.tb_next
-    if not found and isinstance(error, SyntaxError) and error.lineno:
-        found = f"line {error.lineno} ({os.path.basename(error.filename or '')})"
-    return found
-
-
 def is_outcome(error: BaseException) -> bool:
     """Whether an exception is pytest's own: failed, skipped. Its classes hide their module."""
     return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
@@ -691,4 +677,4 @@ def _permitted(verb: str, args: list[Any]) -> bool:
     return verb == "call" or (verb == "op" and len(args) == 4 and args[0] in OPERATIONS)
 
 
-__all__ = ["Broken", "Link", "Unsettled", "place"]
+__all__ = ["Broken", "Link", "Unsettled"]

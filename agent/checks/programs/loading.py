@@ -64,3 +64,19 @@ class Program:
             if end.code not in (None, 0):
                 raise
         return module
+
+
+def place(error: BaseException, folder: str, test: str = "") -> str:
+    """The last line on the traceback in a file of the program's folder, which ends with a slash;
+    else that in the test of this file name; empty where there is none."""
+    if isinstance(error, SyntaxError) and str(error.filename).startswith(folder):
+        return f"line {error.lineno} ({str(error.filename)[len(folder):]})"
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith(folder):
+            found = f"line {trace.tb_lineno} ({name[len(folder):]})"
+        elif name == test and not found:
+            found = f"line {trace.tb_lineno} of the test"
+        trace = trace.tb_next
+    return found

@@ -13,9 +13,8 @@ import os
 
 from agent.checks.codec import Unplain
 from agent.checks.plain import encode
-from agent.checks.programs.loading import begin
+from agent.checks.programs.loading import begin, place
 from agent.checks.programs.observe_solution import Served
-from agent.checks.remote import place
 from agent.checks.wording import text_of
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 
 from agent.checks.naming import FUNCTION_KINDS
 from agent.checks.programs.namesakes import STANDING
-from agent.checks.reading import SNIPPET, Reading, read
+from agent.checks.reading import SNIPPET, Reading, import_loose, read
 from agent.checks.remote import Broken, Link, Unsettled
 from agent.checks.signs import ACTING
 from agent.checks.standins import Far, FarModule, FarType
@@ -295,7 +295,7 @@ class Court:
             names["output"] = test["output"]
         space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
-            _import_loose(reading, space)
+            import_loose(reading, space)
         exec(code, space)
 
     def reads(self, reading: Reading, name: str) -> types.CodeType:
@@ -340,16 +340,6 @@ class Court:
             text = message.get(key)
             if isinstance(text, str) and text:
                 stream.write(text)
-
-
-def _import_loose(reading: Reading, space: Namespace) -> None:
-    """Modules of the standard library that a one-line test names without importing them."""
-    for name in reading.attributes:
-        if name in sys.stdlib_module_names and name not in space:
-            try:
-                space[name]
-            except KeyError:
-                space[name] = importlib.import_module(name)
 
 
 def evaluate_nothing(tests: Collection[str]) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 import io
 import os
 import signal
@@ -23,10 +22,10 @@ import types
 from typing import Any
 
 from agent.checks.programs.guard import Guard, teller
-from agent.checks.programs.loading import Program, begin
+from agent.checks.programs.loading import Program, begin, place
 from agent.checks.programs.recorder import Recorder
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
-from agent.checks.reading import SNIPPET, Reading, read
+from agent.checks.reading import SNIPPET, Reading, import_loose, read
 from agent.checks.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
@@ -212,7 +211,9 @@ class Snippets:
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
             told |= recorder.told(error)
-            told["message"] += self._place(error)
+            where = place(error, os.path.join(run.folder, ""), SNIPPET)
+            if where and not isinstance(error, AssertionError):
+                told["message"] += f" at {where}"
         run.end(test["test"], status, type_differs=recorder.type_differs, **told)
 
     def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
@@ -228,7 +229,7 @@ class Snippets:
         if test["output"] is not None:
             names["output"] = test["output"]
         if test["loose"]:
-            _import_loose(reading, names)
+            import_loose(reading, names)
         exec(reading.code, names)
 
     def _load(self) -> types.ModuleType:
@@ -238,25 +239,6 @@ class Snippets:
         module = self._program.load()
         sys.modules.setdefault("solution", module)
         return module
-
-    def _place(self, error: BaseException) -> str:
-        """Where in the program, or else in the test, an exception came up."""
-        if isinstance(error, AssertionError):
-            return ""
-        if isinstance(error, SyntaxError) and str(error.filename).startswith(self._run.folder):
-            return f" at line {error.lineno} ({self._inside(str(error.filename))})"
-        where, trace = "", error.__traceback__
-        while trace is not None:
-            name = trace.tb_frame.f_code.co_filename
-            if name.startswith(self._run.folder):
-                where = f" at line {trace.tb_lineno} ({self._inside(name)})"
-            elif name == SNIPPET and not where:
-                where = f" at line {trace.tb_lineno} of the test"
-            trace = trace.tb_next
-        return where
-
-    def _inside(self, path: str) -> str:
-        return path[len(self._run.folder) + 1 :]
 
 
 def _read(code: str, modules: set[str]) -> Reading | Exception:
@@ -278,13 +260,6 @@ def forget_runner() -> None:
     """Takes our modules out of the table of modules: no program has business with them."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "_judge"]:
         del sys.modules[name]
-
-
-def _import_loose(reading: Reading, names: Beside) -> None:
-    """Modules of the standard library that a one-line test names without importing them."""
-    for name in reading.attributes:
-        if name in sys.stdlib_module_names and name not in names:
-            names[name] = importlib.import_module(name)
 
 
 def main(jail: Any) -> None:
