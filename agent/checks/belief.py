@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evidence:
     """All that was seen of one test."""
 
     plain: Row
@@ -116,7 +116,7 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     return not any(word in code for word in _STATEFUL)
 
 
-def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
+def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
     """What was seen, as a value."""
     row = seen.plain
     doubt, integrity, reason = "", None, ""
@@ -141,11 +141,11 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
 
 def compared(test: TestCase, row: Row) -> Verdict:
     """A verdict on an example that the host itself compared: nobody else has a word in it."""
-    seen = verdict(test, test.name, Seen(row, observed={"status": "passed"}))
+    seen = verdict(test, test.name, Evidence(row, observed={"status": "passed"}))
     return seen.model_copy(update={"integrity": "outside"})
 
 
-def _doubt(test: TestCase, seen: Seen) -> str:
+def _doubt(test: TestCase, seen: Evidence) -> str:
     signs = [*seen.signs]
     if unchecked(seen.plain) and not seen.vacuous:
         signs.append(words("no-check"))
@@ -160,7 +160,7 @@ def _joined(signs: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(signs))[:SHOWN]
 
 
-def _integrity(seen: Seen) -> tuple[Integrity, str]:
+def _integrity(seen: Evidence) -> tuple[Integrity, str]:
     if seen.written:
         return "in-process", seen.written
     if seen.observed is None:
@@ -176,7 +176,7 @@ def _integrity(seen: Seen) -> tuple[Integrity, str]:
 def unfollowed(row: Row) -> str:
     """Why an observed test that does not pass is not followed, rather than contradicted."""
     said = str(row.get("message", "")).strip()
-    if row.get("status") == "unsettled":
+    if row.get("status") == "unfollowable":
         return said[:SHOWN]
     feature = str(row.get("feature") or "the test looks into the program's own objects or state")
     return f"{feature} (from outside: {said})"[:SHOWN] if said else feature

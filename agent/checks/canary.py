@@ -21,7 +21,7 @@ from typing import Literal
 
 from agent.trees import parse
 
-Manner = Literal["", "spoilt false", "spoilt true", "sentinel"]
+CanaryKind = Literal["", "spoilt false", "spoilt true", "sentinel"]
 """How a run differs from a plain one."""
 
 _SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
@@ -32,18 +32,18 @@ _SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__po
 class Canary:
     """One way to rewrite; `name` is what the rewritten text finds among the builtins."""
 
-    manner: Manner
+    kind: CanaryKind
     name: str
 
     def program(self, text: str) -> str:
         """The program with its answers spoilt; the text itself where it does not parse."""
-        if not self.manner.startswith("spoilt"):
+        if not self.kind.startswith("spoilt"):
             return text
         return _rewritten(text, _Answers(self.name))
 
     def test(self, text: str) -> str:
         """The test with its comparisons heard; the text itself where it does not parse."""
-        return _rewritten(text, _Equalities(self.name)) if self.manner == "sentinel" else text
+        return _rewritten(text, _Equalities(self.name)) if self.kind == "sentinel" else text
 
 
 def _rewritten(text: str, how: ast.NodeTransformer) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 from agent.checks import plain
 from agent.checks.brought import Brought
 from agent.checks.codec import Garbled, Unplain
-from agent.checks.wording import first_line, is_literal, short
+from agent.checks.messages import first_line, is_literal, short
 from agent.domain import Example, Raises, TestCase
 from agent.trees import parse_expression
 from sandbox.sandbox import Process, Sandbox
@@ -106,15 +106,15 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
     return False
 
 
-def calling(brought: Brought, called: list[Json], wall_s: float) -> Job:
+def calling(subject: Brought, called: list[Json], wall_s: float) -> Job:
     """A job that answers calls of a program in a process that holds the program alone; `wall_s` is
     for each of them."""
-    job = brought.job(
-        "observe_examples", {**brought.payload, "calls": called}, START_S + len(called) * wall_s
+    job = subject.job(
+        "observe_examples", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
     )
     message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
     limits = replace(job.limits, message_bytes=message_bytes)
-    return replace(job, files=brought.files, limits=limits)
+    return replace(job, files=subject.files, limits=limits)
 
 
 @asynccontextmanager
@@ -128,16 +128,16 @@ async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
         yield process
 
 
-async def answers(brought: Brought, asks: Sequence[Asked]) -> list[Row | Elsewhere]:
+async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | Elsewhere]:
     """A row for each of the first examples, up to and with the one that ends the process."""
-    wall_s = brought.test_s
+    wall_s = subject.test_s
     numbers = [secrets.token_hex(8) for _ in asks]
     called: list[Json] = [
         {"id": number, "call": ask.call, "names": list(ask.names)}
         for number, ask in zip(numbers, asks, strict=True)
     ]
     rows: list[Row | Elsewhere] = []
-    async with answering(brought.sandbox, calling(brought, called, wall_s)) as process:
+    async with answering(subject.sandbox, calling(subject, called, wall_s)) as process:
         for ask, number in zip(asks, numbers, strict=True):
             started = time.monotonic()
             reply = await process.receive(wall_s)

@@ -15,15 +15,15 @@ WALL_FACTOR = 2.0
 SHOWN = 2_000
 
 
-async def ending_of(brought: Brought) -> Ending:
+async def ending_of(subject: Brought) -> Ending:
     """Runs the program as a script, in a jail of its own."""
     payload: dict[str, Json] = {
-        "entry": brought.solution.entry, "text": mask(brought.solution.text),
-        "argv": list(brought.task.argv), "random_seed": brought.random_seed,
+        "entry": subject.solution.entry, "text": mask(subject.solution.text),
+        "argv": list(subject.task.argv), "random_seed": subject.random_seed,
     }
-    job = brought.job("script", payload, brought.wall_s * WALL_FACTOR)
-    job = replace(job, files=brought.files, stdin=brought.task.stdin)
-    return _ending(await brought.sandbox.run(job))
+    job = subject.job("script", payload, subject.wall_s * WALL_FACTOR)
+    job = replace(job, files=subject.files, stdin=subject.task.stdin)
+    return _ending(await subject.sandbox.run(job))
 
 
 def _ending(outcome: Outcome) -> Ending:

@@ -305,8 +305,8 @@ class Guard:
         if len(modules) == len(self._modules) and all(map(is_, modules, self._modules)):
             return
         self._modules = modules
-        for brought in self.tests & laid:
-            name = os.path.splitext(os.path.basename(brought))[0]
+        for subject in self.tests & laid:
+            name = os.path.splitext(os.path.basename(subject))[0]
             module = sys.modules.get(name)
             if module is not None and getattr(module, "__file__", None) is None:
                 self.note("planted-module", name)

@@ -12,10 +12,10 @@ import io
 import os
 
 from agent.checks.codec import Unplain
+from agent.checks.messages import text_of
 from agent.checks.plain import encode
 from agent.checks.programs.loading import begin, place
 from agent.checks.programs.observe_solution import Served
-from agent.checks.wording import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
+from agent.checks.messages import first_line
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
 from agent.checks.programs.pytest_session import Session, marked, node_of, plugins_for
 from agent.checks.transform import constant_asserts
-from agent.checks.wording import first_line
 from agent.pytest_settings import CONFIGURATIONS
 
 IDLE_FLAGS = (
@@ -64,7 +64,7 @@ class Checks:
         names: Any = vars(rewrite)
         names["_held"] = self._passes
         names["AssertionRewriter"].visit_Assert = _telling(rewrite.AssertionRewriter.visit_Assert)
-        names["_format_explanation"] = self._heard(names["_format_explanation"])
+        names["_format_explanation"] = self._listen(names["_format_explanation"])
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
@@ -88,7 +88,7 @@ class Checks:
             frame = sys._getframe(1)
             self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
 
-    def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
+    def _listen(self, explain: Callable[[str], str]) -> Callable[[str], str]:
         def heard(text: str) -> str:
             self._fails(sys._getframe(1), text)
             return explain(text)
@@ -96,7 +96,7 @@ class Checks:
         return heard
 
     def _fails(self, frame: Any, text: str) -> None:
-        if self._run.payload["manner"]:
+        if self._run.payload["canary"]:
             return
         where = frame
         while where is not None and where.f_code.co_filename not in self._run.guard.tests:
@@ -521,7 +521,7 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
         # How a spoilt test fails is nobody's concern, and takes long to tell.
-        *(("--tb=no", "--assert=plain") if payload["manner"] else ("--tb=short",)),
+        *(("--tb=no", "--assert=plain") if payload["canary"] else ("--tb=short",)),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         ]

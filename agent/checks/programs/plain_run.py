@@ -55,7 +55,7 @@ class Run:
         self.test = ""
         """The test that runs now."""
         self.cpu_s: float = payload["cpu_s"]
-        self._manner: str = payload["manner"]
+        self._canary: str = payload["canary"]
         program = [os.path.join(self.folder, path) for path in payload["program_files"]]
         tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
         self.laid = frozenset(os.path.join(self.folder, path) for path in payload["laid"])
@@ -63,11 +63,11 @@ class Run:
             program, [*tests, SNIPPET], self.laid - {*program, *tests}, payload["texts"],
             lambda sign, detail: self.say({"sign": sign, "detail": detail, "test": self.test}),
         )
-        self._spoiler = [0, Spoilt(self._manner == "spoilt true"), SpoiltError("spoilt")]
-        if self._manner:
+        self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
+        if self._canary:
             # Under a name that no program knows, and that no other run has.
-            rewritten = self._spoiler if self._manner != "sentinel" else self.equal
-            setattr(builtins, payload.pop("canary"), rewritten)
+            rewritten = self._spoiler if self._canary != "sentinel" else self.equal
+            setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
         signal.signal(signal.SIGPROF, self._ring)
@@ -86,7 +86,7 @@ class Run:
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spoiler[0] = 0
         wall_s = time.monotonic() - self._started
-        if not self._manner:
+        if not self._canary:
             self.guard.compare()
             self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self.guard.starts_another and status in ("failed", "error"):
@@ -99,7 +99,7 @@ class Run:
     def done(self, problem: str = "", skipped: str = "") -> None:
         """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        if not self._manner:
+        if not self._canary:
             self.guard.compare_library()
         loaded = {
             name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
@@ -127,7 +127,7 @@ class Run:
 
     def compared(self, got: Any, expected: Any) -> None:
         """Two values were equal: nothing of the program's may equal just anything."""
-        if self._manner != "sentinel":
+        if self._canary != "sentinel":
             return
         waiting, seen = [got, expected], 0
         while waiting and seen < _MOST_ITEMS:
@@ -156,7 +156,7 @@ class Run:
         raise Deadline
 
 
-class Beside(dict[str, Any]):
+class SnippetNames(dict[str, Any]):
     """A snippet's names; those it does not bind itself are the program's, as they are by now.
 
     One that imports the program takes from it what it names, and has Python's builtins.
@@ -221,7 +221,7 @@ class Snippets:
         if isinstance(reading, Exception):
             raise reading
         recorder.sites = reading.sites
-        names = Beside(
+        names = SnippetNames(
             vars(self._load()), reading.imports_program, __name__="__test__", **{
                 COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
             },

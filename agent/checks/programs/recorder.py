@@ -6,9 +6,9 @@ import ast
 import operator
 from collections.abc import Callable
 
+from agent.checks.messages import first_line, is_literal, named, short, text_of
 from agent.checks.plain import differs
 from agent.checks.transform import Site
-from agent.checks.wording import first_line, is_literal, named, short, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

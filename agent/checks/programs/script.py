@@ -11,8 +11,8 @@ import traceback
 import types
 from typing import Any
 
+from agent.checks.messages import text_of
 from agent.checks.programs.loading import begin
-from agent.checks.wording import text_of
 
 
 def main(jail: Any) -> None:

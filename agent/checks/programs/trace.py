@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from agent.checks.programs.namesakes import give_way
-from agent.checks.programs.running import Limits, Room, Run
+from agent.checks.programs.running import Harness, Limits, Run
 
 T = TypeVar("T")
 
@@ -33,11 +33,11 @@ def main(jail: Any) -> None:
     warnings.simplefilter("ignore")
     gc.set_threshold(50_000, 20, 100)
     give_way(jail.files)
-    room = Room(jail.payload, jail.folder)
-    room.serving(lambda: _serve(jail, room))
+    harness = Harness(jail.payload, jail.folder)
+    harness.serving(lambda: _serve(jail, harness))
 
 
-def _serve(jail: Any, room: Any) -> None:
+def _serve(jail: Any, harness: Any) -> None:
     while True:
         item = jail.receive()
         if not isinstance(item, list):
@@ -45,7 +45,7 @@ def _serve(jail: Any, room: Any) -> None:
         index, steps = item
         limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
         began = time.process_time()
-        seen = _seen(room, index, limits)
+        seen = _seen(harness, index, limits)
         jail.send([time.process_time() - began, seen])
 
 
@@ -124,14 +124,14 @@ class Watcher:
                 self.types.setdefault(name, set()).add(type(value).__name__)
 
 
-def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
-    watcher = Watcher(room.path)
+def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
+    watcher = Watcher(harness.path)
     try:
-        code = room.compiled(room.base)
+        code = harness.compiled(harness.base)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = Run(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        run = watcher.run(lambda: room.run(code, index, limits))
+        run = watcher.run(lambda: harness.run(code, index, limits))
     return {
         "passed": run.passed,
         "exception": "TimeoutError" if run.timeout else run.exception,
@@ -141,7 +141,7 @@ def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
         "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
         "values": [] if run.passed else _shown(watcher.left),
         "moments": watcher.moments,
-        "answer": _compared(room.differed),
+        "answer": _compared(harness.differed),
     }
 
 

@@ -42,11 +42,11 @@ def outer(xs):
 
 ASK = """
 import json, sys
-from _judge.programs.running import Limits, Room
+from _judge.programs.running import Harness, Limits
 from _judge.programs import trace
 told, out = json.loads(sys.argv[1]), sys.stdout
-room = Room(told, sys.argv[2])
-print(json.dumps([trace._seen(room, n, Limits(100_000, 5.0, 5.0)) for n in range(3)]), file=out)
+harness = Harness(told, sys.argv[2])
+print(json.dumps([trace._seen(harness, n, Limits(100_000, 5.0, 5.0)) for n in range(3)]), file=out)
 """
 
 
