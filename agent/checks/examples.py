@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class NotComparable:
     """The answer is not plain: the tests' process must judge this example."""
 
     why: str
@@ -128,7 +128,7 @@ async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
         yield process
 
 
-async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | Elsewhere]:
+async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComparable]:
     """A row for each of the first examples, up to and with the one that ends the process."""
     wall_s = subject.test_s
     numbers = [secrets.token_hex(8) for _ in asks]
@@ -136,13 +136,13 @@ async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | Elsewhe
         {"id": number, "call": ask.call, "names": list(ask.names)}
         for number, ask in zip(numbers, asks, strict=True)
     ]
-    rows: list[Row | Elsewhere] = []
+    rows: list[Row | NotComparable] = []
     async with answering(subject.sandbox, calling(subject, called, wall_s)) as process:
         for ask, number in zip(asks, numbers, strict=True):
             started = time.monotonic()
             reply = await process.receive(wall_s)
             row = _row(ask, reply, number, wall_s)
-            if isinstance(row, Elsewhere):
+            if isinstance(row, NotComparable):
                 rows.append(row)
                 continue
             rows.append({**row, "wall_s": time.monotonic() - started})
@@ -151,15 +151,15 @@ async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | Elsewhe
         else:
             # It has no more to say; its end is nearer than that of one that must be killed.
             await process.receive(LAST_WORD_S)
-        if any(lacks_permission(row) for row in rows if not isinstance(row, Elsewhere)):
+        if any(lacks_permission(row) for row in rows if not isinstance(row, NotComparable)):
             refusals = (await process.kill()).refusals
             rows = [
-                row if isinstance(row, Elsewhere) else explained(row, refusals) for row in rows
+                row if isinstance(row, NotComparable) else explained(row, refusals) for row in rows
             ]
     return rows
 
 
-def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row | Elsewhere:
+def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row | NotComparable:
     """What one reply shows."""
     if isinstance(reply, Outcome):
         if reply.ended == "timeout":
@@ -178,10 +178,10 @@ def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row |
         }
 
 
-def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | Elsewhere:
+def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | NotComparable:
     match answer:
         case {"untold": str(why)}:
-            return Elsewhere(why[:200])
+            return NotComparable(why[:200])
         case {"raised": dict(raised), "loaded": bool(loaded)}:
             return _raised(ask, raised, loaded)
         case {"value": value}:

@@ -16,7 +16,7 @@ from agent.checks import belief, shipping
 from agent.checks.astray import astray
 from agent.checks.belief import Evidence
 from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
-from agent.checks.examples import Elsewhere, answers, asked
+from agent.checks.examples import NotComparable, answers, asked
 from agent.checks.hearing import Snippets, TestFile, gather_evidence
 from agent.checks.nodes import nodes_above, stands_for
 from agent.checks.plain_run import PlainRun
@@ -129,7 +129,7 @@ class _Bench:
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
-                if isinstance(row, Elsewhere):
+                if isinstance(row, NotComparable):
                     continue
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":

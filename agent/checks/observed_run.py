@@ -101,9 +101,9 @@ async def _session(
         subject.job("observe_tests", payload, total_s, ours),
         files={**subject.test_support, **(test_files or {})},
     )
-    told = {**subject.payload, "last_site_is_ours": ours.last_site_is_ours}
+    solution_payload = {**subject.payload, "last_site_is_ours": ours.last_site_is_ours}
     solution_job = replace(
-        subject.job("observe_solution", told, total_s, ours), files=subject.files
+        subject.job("observe_solution", solution_payload, total_s, ours), files=subject.files
     )
     async with subject.sandbox.pair(tests_job, solution_job, shared) as (runner, solution_process):
         rows, last = await _listen(runner, wall_s)

@@ -125,17 +125,17 @@ async def _one_process(
     tests = {path: rewriting.test(text) for path, text in test_files.items()}
     laid = {**subject.test_support, **files, **tests}
     program = [path for path in files if path.endswith(".py") and path not in subject.test_support]
-    told = subject.payload | payload | {"text": files[subject.solution.entry]}
+    sent = subject.payload | payload | {"text": files[subject.solution.entry]}
     code = "\n".join(dict.fromkeys(test.code for test in asked))
     helpers: list[Json] = [*subject.helpers(code)]
-    told |= {
+    sent |= {
         "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
         "texts": "\n".join(mask(files[path]) for path in program),
         "names": [*sorted(subject.all_modules)],
     }
     job = replace(
-        subject.job("plain_run", told, MOST_S, ours), files=laid, stdin=subject.task.stdin,
+        subject.job("plain_run", sent, MOST_S, ours), files=laid, stdin=subject.task.stdin,
         processes=starts, loopback=connects,
     )
     async with subject.sandbox.start(job) as process:
@@ -155,36 +155,36 @@ async def _listen(process: Process, key: bytes, subject: Brought, run: PlainRun)
         if isinstance(message, Outcome):
             _cut_off(message, begun, subject, run)
             return False
-        told = _told(message, key, count)
-        if told is None:
+        sent = _authentic(message, key, count)
+        if sent is None:
             run.signs.setdefault("", []).append(words("forged-word"))
             continue
         count += 1
-        match told:
+        match sent:
             case {"begin": str(begun)}:
                 patience_s = subject.test_s * WALL_FACTOR + GRACE_S
             case {"ended": str(test)}:
-                run.rows[test] = told
-                if told["status"] == "timeout":
+                run.rows[test] = sent
+                if sent["status"] == "timeout":
                     subject.late.append(test)
                 begun, patience_s = "", START_S
             case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
                 run.signs.setdefault(test, []).append(words(sign, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
                 run.problem, run.loaded = problem, {**run.loaded, **loaded}
-                run.skipped = str(told.get("skipped", ""))
+                run.skipped = str(sent.get("skipped", ""))
                 return True
 
 
-def _told(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+def _authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     """What our own runner says; `None` for anything else."""
     match message:
         case {"said": str(text), "mark": str(mark)}:
             keyed = hashlib.blake2b(key=key, digest_size=16)
             keyed.update(f"{count}\0{text}".encode("utf-8", "surrogatepass"))
             if secrets.compare_digest(keyed.hexdigest(), mark):
-                told = json.loads(text)
-                return told if isinstance(told, dict) else None
+                sent = json.loads(text)
+                return sent if isinstance(sent, dict) else None
     return None
 
 

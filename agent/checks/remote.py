@@ -289,7 +289,7 @@ class Link:
             except self._ends:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
-                kind, value = "raised", self._told(error)
+                kind, value = "raised", self._disclosed(error)
             if not self.judging:
                 self._note_states(values)
             with self._lock:
@@ -300,7 +300,7 @@ class Link:
         finally:
             self._serving -= 1
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _disclosed(self, error: BaseException) -> BaseException:
         """What the other side hears of an exception: nothing of a failed assert's message."""
         if not self.judging or not self._decides(error):
             return error
@@ -506,11 +506,12 @@ class Link:
             return self.request("op", "__exit__", mine, (None, None, None), {})
         if isinstance(error, self._ends):
             return None
-        told = error
+        disclosed = error
         decides = self._decides(error)
         if decides and self.table.oid(error) is None:
-            told = AssertionError("an assert of the test failed")
-        result = self.request("op", "__exit__", mine, (type(told), told, None), {})
+            disclosed = AssertionError("an assert of the test failed")
+        error_type = type(disclosed)
+        result = self.request("op", "__exit__", mine, (error_type, disclosed, None), {})
         if result and not decides:
             self._vouch_no_more("a `with` of the program hides an exception")
         return None if decides else result

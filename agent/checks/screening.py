@@ -205,13 +205,13 @@ class Screener:
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
         }
         rows: list[BaseRow] | None = None
-        told: dict[str, Json] = {}
+        answer: dict[str, Json] = {}
         wall_s = BUSY * BASELINE_CPU_S * len(tests) + KILL_S
         async for _, reply in self._batches[0].replies([item], wall_s):
             rows = base_rows(reply, len(tests))
-            told = reply if isinstance(reply, dict) else {}
-        output = told.get("output")
-        return rows, output if isinstance(output, str) else None, told.get("hidden") is True
+            answer = reply if isinstance(reply, dict) else {}
+        output = answer.get("output")
+        return rows, output if isinstance(output, str) else None, answer.get("hidden") is True
 
     def _lost(self, reply: Lost) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)

@@ -28,8 +28,8 @@ async def ending_of(subject: Brought) -> Ending:
 
 def _ending(outcome: Outcome) -> Ending:
     """How a script ended: the host's word first, then what the process told of itself."""
-    told = outcome.messages[-1] if outcome.messages else None
-    row: dict[str, Any] = told if isinstance(told, dict) else {}
+    last = outcome.messages[-1] if outcome.messages else None
+    row: dict[str, Any] = last if isinstance(last, dict) else {}
     kind: Literal["completed", "raised", "exited", "timeout", "killed"]
     exit_code = outcome.exit_code
     if outcome.ended == "timeout":

@@ -53,21 +53,21 @@ def _answer(program: Served, item: dict[str, Any], folder: str) -> Answer:
     try:
         names = program.load().__dict__
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
-        return {"raised": _told(error, folder), "loaded": False}
+        return {"raised": _described(error, folder), "loaded": False}
     unknown = [name for name in item["names"] if name not in names]
     if unknown:
         return {"untold": f"the program has no {unknown[0]}"}
     try:
         value = eval(item["call"], names)
     except BaseException as error:  # noqa: BLE001 - as above
-        return {"raised": _told(error, folder), "loaded": True}
+        return {"raised": _described(error, folder), "loaded": True}
     try:
         return {"value": encode(value)}
     except Unplain as error:
         return {"untold": str(error)}
 
 
-def _told(error: BaseException, folder: str) -> Answer:
+def _described(error: BaseException, folder: str) -> Answer:
     mro: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(error))
     return {
         "name": type(error).__name__, "text": text_of(error)[:TEXT],

@@ -71,15 +71,15 @@ class Checks:
         for owner in (raises.RaisesExc, raises.RaisesGroup, recwarn.WarningsChecker):
             owner.__exit__ = self._counted(owner.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
-            self._told_of(kind)
+            self._noting(kind)
         names = vars(unittest.case)
         stop: Any = names["_ShouldStop"]
         # A builtin's own constructor cannot be replaced; that of a class in its place can.
         names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
-        self._told_of(names["_ShouldStop"])
+        self._noting(names["_ShouldStop"])
         structures.store_mark = self._marked(structures.store_mark)
         if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
-            self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
+            self._noting(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
 
     def _passes(self) -> None:
         """Called where an assert of the test has held."""
@@ -156,7 +156,7 @@ class Checks:
                 if mine and self._run.guard.is_programs(value):
                     self._run.guard.note("changed-runner", name)
 
-    def _told_of(self, kind: Any) -> None:
+    def _noting(self, kind: Any) -> None:
         before = kind.__init__
 
         def made(error: Any, *args: Any, **named: Any) -> None:
@@ -224,8 +224,8 @@ def _telling(rewritten: Any) -> Any:
     """Rewrites an assert as pytest does, and has it tell where it held."""
 
     def visit(rewriter: Any, node: ast.Assert) -> list[ast.stmt]:
-        told = ast.copy_location(ast.Expr(rewriter.helper("_held")), node)
-        return [*rewritten(rewriter, node), ast.fix_missing_locations(told)]
+        noted = ast.copy_location(ast.Expr(rewriter.helper("_held")), node)
+        return [*rewritten(rewriter, node), ast.fix_missing_locations(noted)]
 
     return visit
 
@@ -379,7 +379,7 @@ class Reporter(Session):
         except Deadline:
             return True
         finally:
-            self._told(node, item)
+            self._report(node, item)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> Generator[None, Any, Any]:
@@ -398,19 +398,19 @@ class Reporter(Session):
         finally:
             self._checks.replaced(getattr(item, "instance", None))
 
-    def _told(self, node: str, item: Any) -> None:
+    def _report(self, node: str, item: Any) -> None:
         status, failed = outcome_of(self._reports)
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]
-        told: dict[str, Any] = {
+        details: dict[str, Any] = {
             "checks": self._checks.held,
             "checking": self._texts.checks_anything(str(item.path), name),
             "silent": self._texts.is_silent(str(item.path), name),
         }
         if status in ("failed", "error") and failed is not None:
-            told |= explained(failed, self._run.laid)
+            details |= explained(failed, self._run.laid)
         elif status in ("skipped", "xfailed"):
             said = failed.longrepr if failed is not None else ""
-            told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+            details["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
         if status in ("skipped", "xfailed") and not any(
             word in self._run.payload["words"].lower() for word in _SETTING_ASIDE
         ):
@@ -420,7 +420,7 @@ class Reporter(Session):
                 self._run.guard.note("swallowed", self._checks.hidden[0])
             if self._raised is not None:
                 self._run.guard.note("changed-runner", "an exception of the test was lost")
-        self._run.end(node, status, **told)
+        self._run.end(node, status, **details)
 
 
 _SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
@@ -459,19 +459,19 @@ def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(report.longrepr)  # of what is no exception's, such as a fixture that is not there
     message = str(getattr(crash, "message", "")) or "\n".join(marked(text)) or text
-    told: dict[str, Any] = {"message": first_line(message)}
+    details: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
     head = lines[0].removeprefix("AssertionError: ")
     if head.startswith("assert "):
-        told |= _sides(head.removeprefix("assert "))
+        details |= _sides(head.removeprefix("assert "))
         where = next((line for line in lines[1:] if "where" in line and " = " in line), "")
         if where:
-            told["call"] = where.partition(" = ")[2].strip()
+            details["call"] = where.partition(" = ")[2].strip()
     if report.when != "call":
-        told["message"] = f"{report.when}: {told['message']}"
+        details["message"] = f"{report.when}: {details['message']}"
     if "assert" not in head:
-        told["message"] += _place(report.longrepr, ours)
-    return told
+        details["message"] += _place(report.longrepr, ours)
+    return details
 
 
 def _place(longrepr: Any, ours: Collection[str]) -> str:

@@ -81,7 +81,7 @@ class Run:
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
 
-    def end(self, test: str, status: str, **told: Any) -> None:
+    def end(self, test: str, status: str, **details: Any) -> None:
         """A test ended."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spoiler[0] = 0
@@ -90,10 +90,10 @@ class Run:
             self.guard.compare()
             self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self.guard.starts_another and status in ("failed", "error"):
-            told["message"] = f"{told.get('message', '')}; {NO_PROGRAMS}"
+            details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
-            status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
-        self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
+            status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
+        self.say({"ended": test, "status": status, "wall_s": wall_s, **details})
         self.test = ""
 
     def done(self, problem: str = "", skipped: str = "") -> None:
@@ -206,15 +206,15 @@ class Snippets:
         except BaseException as raised:  # noqa: BLE001 - a test may raise anything
             error = raised
         sys.stdin, sys.stdout, sys.stderr = streams
-        told: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
+        details: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
         status = "passed"
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
-            told |= recorder.told(error)
+            details |= recorder.details(error)
             where = place(error, os.path.join(run.folder, ""), SNIPPET)
             if where and not isinstance(error, AssertionError):
-                told["message"] += f" at {where}"
-        run.end(test["test"], status, type_differs=recorder.type_differs, **told)
+                details["message"] += f" at {where}"
+        run.end(test["test"], status, type_differs=recorder.type_differs, **details)
 
     def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
         reading = self._readings[test["test"]]

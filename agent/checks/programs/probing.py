@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from agent.checks.changes import changed
-from agent.checks.programs.nearness import told
+from agent.checks.programs.nearness import described
 
 LOST_AFTER = 4
 """After so many calls that do not end, the rest of a candidate's are not made."""
@@ -33,25 +33,25 @@ def _answers(harness: Any, text: str, calls: list[Any], limits: Any) -> list[Ans
     code = harness.compiled(text)
     loaded: list[ModuleType] = []
     load = functools.partial(_load, harness, code, loaded)
-    told_of: list[Answer] = []
+    answered: list[Answer] = []
     lost = 0
     # One module serves all calls: a candidate that keeps state keeps it alike in all others.
     if not harness.guarded(load, limits).passed:
         return [("!", 0) for _ in calls]
     for call in calls:
         if lost >= LOST_AFTER:
-            told_of.append(("", 0))
+            answered.append(("", 0))
             continue
         answer: list[str] = []
         run = harness.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
         if run.passed:
-            told_of.append((answer[0], run.steps))
+            answered.append((answer[0], run.steps))
         elif run.timeout:
             lost += 1
-            told_of.append(("~", run.steps))
+            answered.append(("~", run.steps))
         else:
-            told_of.append((f"!{run.exception}", run.steps))
-    return told_of
+            answered.append((f"!{run.exception}", run.steps))
+    return answered
 
 
 def _load(harness: Any, code: Any, loaded: list[ModuleType]) -> None:
@@ -59,4 +59,4 @@ def _load(harness: Any, code: Any, loaded: list[ModuleType]) -> None:
 
 
 def _ask(module: ModuleType, call: Any, answer: list[str]) -> None:
-    answer.append(told(eval(call, module.__dict__)))
+    answer.append(described(eval(call, module.__dict__)))

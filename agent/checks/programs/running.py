@@ -22,7 +22,7 @@ from typing import Any
 
 from agent.checks.messages import text_of
 from agent.checks.programs.endless import Watch, runs_away
-from agent.checks.programs.nearness import nearness, told
+from agent.checks.programs.nearness import described, nearness
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
@@ -261,7 +261,7 @@ class Harness:
             name, message = type(error).__name__, text_of(error)[:300]
         near, got = 0.0, ""
         if name == "AssertionError" and self.differed is not None:
-            near, got = nearness(*self.differed), told(self.differed[0])
+            near, got = nearness(*self.differed), described(self.differed[0])
         return Run(
             False,
             near=near,
