@@ -25,6 +25,8 @@ from agent.checks.reading import read
 from agent.checks.remote import Broken, Unfollowable
 from agent.pytest_settings import OBSERVED_PLUGINS
 
+TOO_LONG = "collecting the file took too long"
+
 
 class _File(pytest.Module):
     """The test file, compiled from a text that is on no disk."""
@@ -60,7 +62,9 @@ class _Watched(Session):
         return file
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and self._runner.link.stopped is not None:
+        if report.failed and self._runner.late:
+            self.problem = self.problem or TOO_LONG
+        elif report.failed and self._runner.link.stopped is not None:
             self.problem = self.problem or str(self._runner.link.stopped)
         super().pytest_collectreport(report)
 
@@ -163,7 +167,7 @@ def run_file(runner: TestRunner, payload: dict[str, Any]) -> None:
     try:
         pytest.main(_arguments(runner, payload), plugins=[plugin])
     except Deadline:
-        plugin.problem = plugin.problem or "collecting the file took too long"
+        plugin.problem = plugin.problem or TOO_LONG
     except (Broken, Unfollowable) as error:
         plugin.problem = plugin.problem or str(error)
     finally:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-import agent.checks.programs.endless
-import agent.checks.programs.ticks
+from agent.checks.programs import endless, ticks
 
 LIMIT, LOOK_AT = 2_000, 50
 
@@ -18,8 +17,7 @@ ENDLESS, ENDS = PROGRAMS["endless"], PROGRAMS["ends"]
 
 def run(text: str) -> Any:
     """The steps of a program that is looked at, once it has ended."""
-    ticks = agent.checks.programs.ticks
-    watch = agent.checks.programs.endless.Watch(text)
+    watch = endless.Watch(text)
     steps = ticks.Steps(LIMIT, LOOK_AT, watch)
     names = {"__name__": "shop", "__tick__": steps.tick, "__ticks__": steps.ticks}
     try:
@@ -60,14 +58,13 @@ def test_a_number_that_grows_by_more_than_a_bit_a_step_runs_away(
     step: str, runs_away: bool
 ) -> None:
     text = f"def f(n, m):\n    while n:\n        {step}\n"
-    ticks = agent.checks.programs.ticks
     steps = ticks.Steps(LIMIT)
     names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(ticks.counted(text), names)
     with pytest.raises(StopIteration) as ended:
         names["f"](1, 1)
 
-    told = agent.checks.programs.endless.runs_away(ended.value, steps.used)
+    told = endless.runs_away(ended.value, steps.used)
     assert told is runs_away
 
 
@@ -81,4 +78,4 @@ def test_an_error_of_the_program_is_looked_through_without_its_help() -> None:
 
     with pytest.raises(ValueError, match="1") as ended:
         raises(Odd(1))
-    assert not agent.checks.programs.endless.runs_away(ended.value, sys.maxsize)
+    assert not endless.runs_away(ended.value, sys.maxsize)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.checks import observed_run, plain_run
 from agent.domain import File, Task
 from agent.intake import apart
 
@@ -205,14 +206,25 @@ async def test_a_program_that_cannot_be_imported_fails_each_test(judge: Any) -> 
 async def test_collecting_that_hangs_ends_at_the_deadline(
     judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.checks.plain_run.START_S", 1.5)
-    monkeypatch.setattr("agent.checks.observed_run.START_S", 1.5)
+    monkeypatch.setattr(plain_run, "START_S", 1.5)
+    monkeypatch.setattr(observed_run, "START_S", 1.5)
     code = "import calc\ncalc.endless()\ndef test_a(): assert calc.add(1, 1) == 2\n"
 
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
 
     assert verdict.status == "error"
     assert "collecting the tests came to no end" in verdict.message
+
+
+async def test_collecting_that_takes_too_long_only_from_outside_says_so(judge: Any) -> None:
+    code = "import sys, calc\nwhile '_judge' in sys.modules: pass\n" \
+        "def test_a(): assert calc.add(1, 1) == 2\n"
+
+    (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
+
+    assert (verdict.passed, verdict.integrity, verdict.reason) == (
+        True, "in-process", "collecting the file took too long"
+    )
 
 
 async def test_what_passes_in_some_runs_only_is_flaky(judge: Any) -> None:
