@@ -1,4 +1,4 @@
-"""What the tracer sees of a run is the same whichever way the interpreter tells of it."""
+"""What the tracer sees of a run and notes of a frame, the same on every Python."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from agent.checks import shipping
+from agent.checks.programs.trace import Watcher
 
 PROGRAM = '''import collections
 total = 0
@@ -103,3 +106,22 @@ def test_every_interpreter_tells_the_same(minor: int, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert seen(python, tmp_path / "one") == seen(sys.executable, tmp_path / "two")
+
+
+def left(name: str) -> Any:
+    code = SimpleNamespace(co_filename="main.py", co_name=name, co_names=("a", "later"))
+    return SimpleNamespace(f_code=code, f_lineno=1, f_locals={"a": 1, "other": ""})
+
+
+@pytest.mark.parametrize("name, types", [
+    ("<module>", {"a": {"int"}}),
+    ("f", {"a": {"int"}, "other": {"str"}}),
+])
+def test_a_part_of_a_module_tells_only_of_the_names_it_touches(
+    name: str, types: dict[str, set[str]]
+) -> None:
+    seen = Watcher("main.py")
+
+    seen._returned(left(name), None)
+
+    assert seen.types == types
