@@ -83,19 +83,14 @@ def sources() -> list[Path]:
 
 
 def imported(path: Path) -> set[str]:
-    """Dotted names of all modules a file imports, at any level.
-
-    Only what is shipped into a jail as a package of its own imports relatively.
-    """
+    """Dotted names of all modules a file imports, at any level."""
     names: set[str] = set()
-    here = path.relative_to(ROOT).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0 or here[:2] == ("agent", "checks"), f"{path} imports relatively"
-            above = here[: -node.level] if node.level else ()
-            names.add(".".join([*above, *([node.module] if node.module else [])]))
+            assert node.level == 0, f"{path} imports relatively"
+            names.add(str(node.module))
     return names
 
 
