@@ -132,8 +132,8 @@ def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
         reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
-        call=_text(row, "call"), expected=_text(row, "expected"), got=_text(row, "got"),
-        message=f"not believed: {doubt}" if doubt else _text(row, "message"),
+        call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
+        message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
         type_differs=row.get("type_differs") is True,
         wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
     )
@@ -189,6 +189,7 @@ def _status(row: Row) -> Status:
     return status
 
 
-def _text(row: Row, key: str) -> str:
+def text_in(row: Row, key: str) -> str:
+    """A text that a process told under this key, capped; empty where it told none."""
     value = row.get(key)
     return value[:SHOWN] if isinstance(value, str) else ""

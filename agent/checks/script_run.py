@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+from agent.checks.belief import SHOWN, text_in
 from agent.checks.brought import Brought
 from agent.checks.masking import mask
 from agent.domain import Ending
@@ -12,7 +13,6 @@ from sandbox.types import Json, Outcome
 
 WALL_FACTOR = 2.0
 """A program as a whole may take so many times what a test may."""
-SHOWN = 2_000
 
 
 async def ending_of(subject: Brought) -> Ending:
@@ -43,14 +43,14 @@ def _ending(outcome: Outcome) -> Ending:
     else:
         kind = "completed" if outcome.ended == "completed" else "exited"
     raised = kind == "raised"
-    message = _text(row, "message")
+    message = text_in(row, "message")
     if kind == "exited" and exit_code and not message:
         # What a program says before it gives up goes there: argparse does so.
         message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(
         kind=kind, exit_code=exit_code,
-        exception=_text(row, "raised") if raised else "",
+        exception=text_in(row, "raised") if raised else "",
         message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",
@@ -59,8 +59,3 @@ def _ending(outcome: Outcome) -> Ending:
         limit=outcome.limit or outcome.signal if kind in ("timeout", "killed") else "",
         refused=outcome.refusals,
     )
-
-
-def _text(row: dict[str, Any], key: str) -> str:
-    value = row.get(key)
-    return value[:SHOWN] if isinstance(value, str) else ""
