@@ -10,9 +10,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from agent.checks.batches import Work
 from agent.checks.screening import Screener, screening
 from agent.checks.tracing import hanging, trace
-from agent.checks.work import Work
 from agent.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.events import Searched
 from agent.repair.facts import (

@@ -20,7 +20,7 @@ from typing import Any
 from agent.checks import check, plain
 from agent.checks.brought import Brought
 from agent.checks.codec import Garbled
-from agent.checks.judge import calling
+from agent.checks.examples import calling
 from agent.domain import File, Solution, Task
 from agent.intake import tests_from_snippet
 from evaluation.suite import Truth

@@ -99,19 +99,14 @@ def sources() -> dict[str, str]:
 
 
 def imported(place: str) -> set[str]:
-    """Dotted names of all modules a file imports, at any level.
-
-    Only what is shipped into a jail as a package of its own imports relatively.
-    """
+    """Dotted names of all modules a file imports, at any level."""
     names: set[str] = set()
-    here = place.removesuffix(".py").split("/")
     for node in ast.walk(ast.parse(sources()[place])):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level or here[:2] == ["agent", "checks"], f"{place} imports relatively"
-            above = here[: -node.level] if node.level else []
-            names.add(".".join([*above, *([node.module] if node.module else [])]))
+            assert node.level == 0, f"{place} imports relatively"
+            names.add(str(node.module))
     return names
 
 

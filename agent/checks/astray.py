@@ -15,18 +15,18 @@ from agent.checks.plain_run import PlainRun
 from agent.domain import SET_ASIDE
 
 
-def astray(brought: Brought, run: PlainRun, code: str, *, own: bool = False) -> str:
+def astray(subject: Brought, run: PlainRun, code: str, *, own: bool = False) -> str:
     """What a file of tests ran in place of the program, in words; empty where it ran the program,
     or may have tried to. The program's `own` tests may also use nothing of it."""
-    entry = brought.solution.entry
+    entry = subject.solution.entry
     if run.problem or not run.rows or entry in run.loaded.values():
         return ""
-    stem = brought.name.rpartition(".")[2]
+    stem = subject.name.rpartition(".")[2]
     other = _namesake(stem, run.loaded)
     if not other:
-        if _may_have_tried([code, *brought.test_support.values()], stem, run):
+        if _may_have_tried([code, *subject.test_support.values()], stem, run):
             return ""
-        beside = {f.path for f in brought.task.support if not f.path.endswith("conftest.py")}
+        beside = {f.path for f in subject.task.support if not f.path.endswith("conftest.py")}
         other = next((path for path in run.loaded.values() if path in beside), "")
     if not other:
         if own:

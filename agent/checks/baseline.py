@@ -17,6 +17,8 @@ STEPS_FACTOR = 20
 """A candidate may take this many times the steps of the base's longest test that ended."""
 CPU_MOST_S = 0.15
 """The processor seconds that any candidate usually has for one test."""
+ASLEEP = 5
+"""A test that uses no processor is ended after this many times its processor seconds."""
 LOOKED_AT = 10
 """The part of a candidate's steps after which it is looked at."""
 
@@ -75,17 +77,7 @@ class Baseline:
         return sorted(indices, key=lambda index: (keys[index], index))
 
 
-def baseline_item(
-    text: str, steps: int, cpu_s: float, wall_s: float, tests: Sequence[int],
-    hanging: Sequence[int], end_s: float = 0.0,
-) -> Json:
-    """Asks a process to run the program's own text under some of its tests.
-
-    With `end_s`, the kernel ends the process after so many seconds of a test that cannot be
-    interrupted, and tests that pass may be run once more, to see what changes in them.
-    """
-    return {
-        "kind": "baseline", "text": text, "steps": steps, "cpu_s": cpu_s, "wall_s": wall_s,
-        "tests": list(tests), "hanging": list(hanging), "short_steps": STEPS_SHORT,
-        "end_s": end_s, "look_at": 0,
-    }
+def limits(steps: int, cpu_s: float, look_at: int = 0) -> Json:
+    """What one test of one candidate may use, as `programs.running.Limits` takes it: a timer stands
+    behind the steps, and the kernel behind that, for what cannot be interrupted."""
+    return [steps, cpu_s, cpu_s * ASLEEP, 2 * cpu_s + 0.2, look_at]

@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evidence:
     """All that was seen of one test."""
 
     plain: Row
@@ -116,7 +116,7 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     return not any(word in code for word in _STATEFUL)
 
 
-def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
+def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
     """What was seen, as a value."""
     row = seen.plain
     doubt, integrity, reason = "", None, ""
@@ -132,8 +132,8 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
         reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
-        call=_text(row, "call"), expected=_text(row, "expected"), got=_text(row, "got"),
-        message=f"not believed: {doubt}" if doubt else _text(row, "message"),
+        call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
+        message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
         type_differs=row.get("type_differs") is True,
         wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
     )
@@ -141,11 +141,11 @@ def verdict(test: TestCase, name: str, seen: Seen) -> Verdict:
 
 def compared(test: TestCase, row: Row) -> Verdict:
     """A verdict on an example that the host itself compared: nobody else has a word in it."""
-    seen = verdict(test, test.name, Seen(row, observed={"status": "passed"}))
+    seen = verdict(test, test.name, Evidence(row, observed={"status": "passed"}))
     return seen.model_copy(update={"integrity": "outside"})
 
 
-def _doubt(test: TestCase, seen: Seen) -> str:
+def _doubt(test: TestCase, seen: Evidence) -> str:
     signs = [*seen.signs]
     if unchecked(seen.plain) and not seen.vacuous:
         signs.append(words("no-check"))
@@ -160,7 +160,7 @@ def _joined(signs: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(signs))[:SHOWN]
 
 
-def _integrity(seen: Seen) -> tuple[Integrity, str]:
+def _integrity(seen: Evidence) -> tuple[Integrity, str]:
     if seen.written:
         return "in-process", seen.written
     if seen.observed is None:
@@ -176,7 +176,7 @@ def _integrity(seen: Seen) -> tuple[Integrity, str]:
 def unfollowed(row: Row) -> str:
     """Why an observed test that does not pass is not followed, rather than contradicted."""
     said = str(row.get("message", "")).strip()
-    if row.get("status") == "unsettled":
+    if row.get("status") == "unfollowable":
         return said[:SHOWN]
     feature = str(row.get("feature") or "the test looks into the program's own objects or state")
     return f"{feature} (from outside: {said})"[:SHOWN] if said else feature
@@ -189,6 +189,7 @@ def _status(row: Row) -> Status:
     return status
 
 
-def _text(row: Row, key: str) -> str:
+def text_in(row: Row, key: str) -> str:
+    """A text that a process told under this key, capped; empty where it told none."""
     value = row.get(key)
     return value[:SHOWN] if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from agent.checks.masking import mask, names_of_tests
 from agent.domain import Script, Solution, Task, TestCase
 from agent.trees import parse
 from sandbox.sandbox import Sandbox
-from sandbox.types import Json
+from sandbox.types import Job, Json, Limits
 
 _STARTING = frozenset({"subprocess", "multiprocessing", "concurrent", "pty"})
 _DOCUMENTATION = ("doctest", "__doc__", "getdoc", "getsource", "help(")
@@ -150,6 +150,18 @@ class Brought:
             return given
         stem = self.name.rpartition(".")[2]
         return f"test_{stem}.py" if f"test_{stem}" not in self.modules else "test_it.py"
+
+    def job(
+        self, program: str, payload: dict[str, Json], wall_s: float,
+        ours: shipping.Shipment | None = None,
+    ) -> Job:
+        """A jail's job that runs one of our programs over this one; files are still to be laid."""
+        ours = ours or shipping.Shipment(shipping.modules(), self.task.sites)
+        return Job(
+            program=shipping.program(program), payload=payload, modules=ours.modules,
+            sites=ours.sites, seed=self.seeds.hash, preload=self.preload,
+            limits=Limits(wall_s=wall_s, cpu_s=wall_s),
+        )
 
     def grants(self, tests: list[TestCase]) -> tuple[bool, bool]:
         """Whether the tests or the program start processes, and whether they use the network of

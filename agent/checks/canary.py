@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agent.trees import parse
 
-Manner = Literal["", "spoilt false", "spoilt true", "sentinel"]
+CanaryKind = Literal["", "spoilt false", "spoilt true", "sentinel"]
 """How a run differs from a plain one."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
 """Without them there is no object whose answers could be spoilt."""
@@ -32,18 +34,18 @@ _SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__po
 class Canary:
     """One way to rewrite; `name` is what the rewritten text finds among the builtins."""
 
-    manner: Manner
+    kind: CanaryKind
     name: str
 
     def program(self, text: str) -> str:
         """The program with its answers spoilt; the text itself where it does not parse."""
-        if not self.manner.startswith("spoilt"):
+        if not self.kind.startswith("spoilt"):
             return text
         return _rewritten(text, _Answers(self.name))
 
     def test(self, text: str) -> str:
         """The test with its comparisons heard; the text itself where it does not parse."""
-        return _rewritten(text, _Equalities(self.name)) if self.manner == "sentinel" else text
+        return _rewritten(text, _Equalities(self.name)) if self.kind == "sentinel" else text
 
 
 def _rewritten(text: str, how: ast.NodeTransformer) -> str:
@@ -70,24 +72,29 @@ class _Answers(ast.NodeTransformer):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        self._spoil(node)
+    def visit_FunctionDef(self, node: _Function) -> _Function:
+        silent = not _answers(node)
+        self.generic_visit(node)
+        if silent and node.name not in _SETTING_UP:
+            refusal = ast.If(self._part(0), [ast.Raise(self._part(2), None)], [])
+            node.body = _Leaving(refusal).visit(ast.Module(node.body, [])).body
+            node.body.append(refusal)
         return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        self._spoil(node)
-        return node
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         self.generic_visit(node)
         node.body = self._chosen(node.body)
         return node
 
-    def visit_Return(self, node: ast.Return) -> ast.Return:
+    def visit_Return(self, node: ast.Return | ast.Yield) -> ast.Return | ast.Yield:
         self.generic_visit(node)
         if node.value is not None:
             node.value = self._chosen(node.value)
         return node
+
+    visit_Yield = visit_Return
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         self.generic_visit(node)
@@ -95,22 +102,8 @@ class _Answers(ast.NodeTransformer):
             node.exc = self._choice(node.exc, 2)
         return node
 
-    def visit_Yield(self, node: ast.Yield) -> ast.Yield:
-        self.generic_visit(node)
-        if node.value is not None:
-            node.value = self._chosen(node.value)
-        return node
-
     def _chosen(self, answer: ast.expr) -> ast.expr:
         return self._choice(answer, 1)
-
-    def _spoil(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        silent = not _answers(node)
-        self.generic_visit(node)
-        if silent and node.name not in _SETTING_UP:
-            refusal = ast.If(self._part(0), [ast.Raise(self._part(2), None)], [])
-            node.body = _Leaving(refusal).visit(ast.Module(node.body, [])).body
-            node.body.append(refusal)
 
     def _choice(self, answer: ast.expr, index: int) -> ast.expr:
         both = ast.Tuple([answer, self._part(index)], ast.Load())
@@ -126,20 +119,15 @@ class _Leaving(ast.NodeTransformer):
     def __init__(self, refusal: ast.stmt) -> None:
         self._refusal = refusal
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return node
+    def visit(self, node: ast.AST) -> Any:
+        inner = isinstance(node, _Function | ast.ClassDef)
+        return node if inner else super().visit(node)
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
         return [self._refusal, node]
 
 
-def _answers(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _answers(node: _Function) -> bool:
     """Whether a function returns a value or yields, itself and not a function within it."""
     waiting: list[ast.AST] = [*node.body]
     while waiting:
@@ -148,6 +136,6 @@ def _answers(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             return True
         if isinstance(one, ast.Return) and one.value is not None:
             return True
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(one, _Function | ast.ClassDef | ast.Lambda):
             waiting += ast.iter_child_nodes(one)
     return False

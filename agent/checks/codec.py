@@ -23,24 +23,13 @@ from collections.abc import Callable, Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
+
+    from agent.checks.sharing import Table
 
     # A wire value is JSON, an object anything at all; both are checked where they are used.
     Wire = Any
     Object = Any
-
-    class Shared(Protocol):
-        """Knows the containers that both sides hold; see `sharing.Table`."""
-
-        def oid(self, value: Object) -> str | None: ...
-
-        def value(self, oid: str) -> Object: ...
-
-        def give(self, value: Object) -> str: ...
-
-        def take(self, oid: str, value: Object) -> None: ...
-
-        def settle(self, oid: str) -> None: ...
 
 MAX_DEPTH = 120
 MAX_ITEMS = 2_000_000
@@ -134,7 +123,7 @@ class Encoder:
     `refer(value, encoder)` names what is not plain.
     """
 
-    def __init__(self, table: Shared, refer: Callable[[Object, Encoder], Wire]) -> None:
+    def __init__(self, table: Table, refer: Callable[[Object, Encoder], Wire]) -> None:
         self._table = table
         self._refer = refer
         self._depth = 0
@@ -248,7 +237,7 @@ class Decoder:
     """
 
     def __init__(
-        self, table: Shared, resolve: Callable[[list[Wire], Decoder], Object]
+        self, table: Table, resolve: Callable[[list[Wire], Decoder], Object]
     ) -> None:
         self._table = table
         self._resolve = resolve

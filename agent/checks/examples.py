@@ -13,20 +13,27 @@ import builtins
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from agent.checks import plain
+from agent.checks.brought import Brought
 from agent.checks.codec import Garbled, Unplain
-from agent.checks.wording import first_line, is_literal, short
+from agent.checks.messages import first_line, is_literal, short
 from agent.domain import Example, Raises, TestCase
 from agent.trees import parse_expression
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Outcome, SandboxError
 
+START_S = 30.0
+"""A busy machine may take this long to start an interpreter."""
 LAST_WORD_S = 0.05
+ANSWER_BYTES = 2_000_000
+"""More than any answer that is not sent to the witnesses, escapes and all."""
+_NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
 
 Row = Mapping[str, Any]
 
@@ -44,10 +51,8 @@ class Asked:
     parts: int = 0
 
 
-_NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
-
 @dataclass(frozen=True)
-class Elsewhere:
+class NotComparable:
     """The answer is not plain: the tests' process must judge this example."""
 
     why: str
@@ -101,34 +106,43 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
     return False
 
 
-def calls(asks: Sequence[Asked]) -> list[Json]:
-    """The calls as the solution's process is told them, each with a number to answer it by."""
-    return [
-        {"id": secrets.token_hex(8), "call": ask.call, "names": list(ask.names)} for ask in asks
-    ]
+def calling(subject: Brought, called: list[Json], wall_s: float) -> Job:
+    """A job that answers calls of a program in a process that holds the program alone; `wall_s` is
+    for each of them."""
+    job = subject.job(
+        "observe_examples", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
+    )
+    message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
+    limits = replace(job.limits, message_bytes=message_bytes)
+    return replace(job, files=subject.files, limits=limits)
 
 
-async def answers(
-    sandbox: Sandbox, job: Job, asks: Sequence[Asked], wall_s: float, start_s: float
-) -> list[Row | Elsewhere]:
-    """A row for each of the first examples, up to and with the one that ends the process.
-
-    `job` runs `observe_examples` with the `calls` of these examples.
-    """
-    told = job.payload
-    assert isinstance(told, dict) and isinstance(told["calls"], list)
-    rows: list[Row | Elsewhere] = []
+@asynccontextmanager
+async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
+    """The process of such a job, about to answer the first call."""
     async with sandbox.start(job) as process:
-        begun = await process.receive(start_s)
+        begun = await process.receive(START_S)
         if begun != {"begun": True}:
             how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
             raise SandboxError(f"the solution's process did not begin: {how}")
-        for ask, call in zip(asks, told["calls"], strict=True):
-            assert isinstance(call, dict)
+        yield process
+
+
+async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComparable]:
+    """A row for each of the first examples, up to and with the one that ends the process."""
+    wall_s = subject.test_s
+    numbers = [secrets.token_hex(8) for _ in asks]
+    called: list[Json] = [
+        {"id": number, "call": ask.call, "names": list(ask.names)}
+        for number, ask in zip(numbers, asks, strict=True)
+    ]
+    rows: list[Row | NotComparable] = []
+    async with answering(subject.sandbox, calling(subject, called, wall_s)) as process:
+        for ask, number in zip(asks, numbers, strict=True):
             started = time.monotonic()
             reply = await process.receive(wall_s)
-            row = _row(ask, reply, call["id"], wall_s)
-            if isinstance(row, Elsewhere):
+            row = _row(ask, reply, number, wall_s)
+            if isinstance(row, NotComparable):
                 rows.append(row)
                 continue
             rows.append({**row, "wall_s": time.monotonic() - started})
@@ -137,15 +151,15 @@ async def answers(
         else:
             # It has no more to say; its end is nearer than that of one that must be killed.
             await process.receive(LAST_WORD_S)
-        if any(lacks_permission(row) for row in rows if not isinstance(row, Elsewhere)):
+        if any(lacks_permission(row) for row in rows if not isinstance(row, NotComparable)):
             refusals = (await process.kill()).refusals
             rows = [
-                row if isinstance(row, Elsewhere) else explained(row, refusals) for row in rows
+                row if isinstance(row, NotComparable) else explained(row, refusals) for row in rows
             ]
     return rows
 
 
-def _row(ask: Asked, reply: Json | Outcome, number: Json, wall_s: float) -> Row | Elsewhere:
+def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row | NotComparable:
     """What one reply shows."""
     if isinstance(reply, Outcome):
         if reply.ended == "timeout":
@@ -164,10 +178,10 @@ def _row(ask: Asked, reply: Json | Outcome, number: Json, wall_s: float) -> Row 
         }
 
 
-def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | Elsewhere:
+def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | NotComparable:
     match answer:
         case {"untold": str(why)}:
-            return Elsewhere(why[:200])
+            return NotComparable(why[:200])
         case {"raised": dict(raised), "loaded": bool(loaded)}:
             return _raised(ask, raised, loaded)
         case {"value": value}:

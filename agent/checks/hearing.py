@@ -11,12 +11,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from agent.checks import belief
-from agent.checks.belief import Seen
+from agent.checks.belief import Evidence
 from agent.checks.brought import Brought
-from agent.checks.canary import Manner
+from agent.checks.canary import CanaryKind
 from agent.checks.following import names_of_functions, unfollowable
 from agent.checks.nodes import EVERY
 from agent.checks.observed_run import ObservedRun, observe_file, observe_snippets
@@ -39,56 +39,36 @@ PLAIN_RUNS = 3
 Row = Mapping[str, Any]
 
 
-class Group(Protocol):
-    """Tests that run together; each has a key."""
-
-    @property
-    def brought(self) -> Brought:
-        """The program that they are tests of."""
-
-    def unfollowed(self, key: str) -> str:
-        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
-
-    def follows_any(self) -> bool:
-        """Whether any of the tests may be observed."""
-
-    def keeps_to_calls(self, key: str) -> bool:
-        """Whether a test's text asks the program by calls alone, and keeps no state."""
-
-    async def run(
-        self, brought: Brought, run: PlainRun, keys: Sequence[str] = (), manner: Manner = ""
-    ) -> None:
-        """Runs these tests, or all, where they share a process with the program."""
-
-    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
-        """Observes these tests, or all that may be, from outside."""
-
-
 @dataclass(frozen=True)
 class Snippets:
     """Snippets with their keys and, where they read it, the program's output."""
 
-    brought: Brought
+    subject: Brought
     tests: Sequence[tuple[str, TestCase, str | None]]
 
     def unfollowed(self, key: str) -> str:
-        reasons = unfollowable(self._code(key), self.brought.all_modules)
+        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
+        reasons = unfollowable(self._code(key), self.subject.all_modules)
         return next(iter(reasons.values()), "")
 
     def follows_any(self) -> bool:
+        """Whether any of the tests may be observed."""
         return any(not self.unfollowed(key) for key, _, _ in self.tests)
 
     def keeps_to_calls(self, key: str) -> bool:
-        return belief.keeps_to_calls(self._code(key), self.brought.all_modules)
+        """Whether a test's text asks the program by calls alone, and keeps no state."""
+        return belief.keeps_to_calls(self._code(key), self.subject.all_modules)
 
     async def run(
-        self, brought: Brought, run: PlainRun, keys: Sequence[str] = (), manner: Manner = ""
+        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
     ) -> None:
-        await run_snippets(brought, self._chosen(keys), manner, run)
+        """Runs these tests, or all, where they share a process with the program."""
+        await run_snippets(subject, self._chosen(keys), canary, run)
 
     async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
+        """Observes these tests, or all that may be, from outside."""
         followed = [one for one in self._chosen(keys) if not self.unfollowed(one[0])]
-        await observe_snippets(self.brought, followed, run)
+        await observe_snippets(self.subject, followed, run)
 
     def _code(self, key: str) -> str:
         return next(test.code for name, test, _ in self.tests if name == key)
@@ -103,12 +83,12 @@ class TestFile:
 
     __test__ = False
 
-    brought: Brought
+    subject: Brought
     code: str
     tests: Sequence[TestCase]
 
     def unfollowed(self, key: str) -> str:
-        reasons = unfollowable(self.code, self.brought.all_modules)
+        reasons = unfollowable(self.code, self.subject.all_modules)
         return reasons.get(EVERY, "") or reasons.get(key.partition("[")[0], "")
 
     def follows_any(self) -> bool:
@@ -116,35 +96,39 @@ class TestFile:
         return not named or any(not self.unfollowed(name) for name in named)
 
     def keeps_to_calls(self, key: str) -> bool:
-        return belief.keeps_to_calls(self.code, self.brought.all_modules)
+        return belief.keeps_to_calls(self.code, self.subject.all_modules)
 
     async def run(
-        self, brought: Brought, run: PlainRun, keys: Sequence[str] = (), manner: Manner = ""
+        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
     ) -> None:
-        await run_file(brought, self.code, self.tests, manner, keys, run)
+        await run_file(subject, self.code, self.tests, canary, keys, run)
 
     async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
-        left_out = [*unfollowable(self.code, self.brought.all_modules)]
-        await observe_file(self.brought, self.code, self.tests, run, keys, left_out)
+        left_out = [*unfollowable(self.code, self.subject.all_modules)]
+        await observe_file(self.subject, self.code, self.tests, run, keys, left_out)
 
 
-async def hear(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Seen]]:
+Group = Snippets | TestFile
+"""Tests that run together; each has a key."""
+
+
+async def gather_evidence(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Evidence]]:
     """What the plain witness says, and what was seen of each test. Without `observe` nothing
     else is asked."""
     if not observe:
         plain = PlainRun()
-        await group.run(group.brought, plain)
+        await group.run(group.subject, plain)
         return plain, {
             # Of a mutant nobody asks why it passes.
-            key: Seen(
+            key: Evidence(
                 row, signs=plain.signs_of(key), unfollowed=UNASKED, vacuous=belief.unchecked(row)
             )
             for key, row in plain.rows.items()
         }
-    return await _Hearing(group).hear()
+    return await _Gathering(group).gather_evidence()
 
 
-class _Hearing:
+class _Gathering:
     """One group on its way."""
 
     def __init__(self, group: Group) -> None:
@@ -153,13 +137,13 @@ class _Hearing:
         self._observed = ObservedRun()
         self._spoilt = PlainRun()
 
-    async def hear(self) -> tuple[PlainRun, dict[str, Seen]]:
+    async def gather_evidence(self) -> tuple[PlainRun, dict[str, Evidence]]:
         group, plain = self._group, self._plain
         if group.follows_any():
             await self._beside(group.observe(self._observed))
         else:
             hurried = replace(
-                group.brought, wall_s=min(group.brought.wall_s, HURRY_S), late=[]
+                group.subject, wall_s=min(group.subject.wall_s, HURRY_S), late=[]
             )
             await self._beside(group.run(hurried, self._spoilt, (), "spoilt false"))
         return plain, await self._weighed()
@@ -169,7 +153,7 @@ class _Hearing:
         started = time.monotonic()
         beside = asyncio.ensure_future(other)
         try:
-            await self._group.run(self._group.brought, self._plain)
+            await self._group.run(self._group.subject, self._plain)
             took_s = time.monotonic() - started
             if any(belief.passes(row) for row in self._plain.rows.values()):
                 await asyncio.wait([beside], timeout=BESIDE_S + (BESIDE_FACTOR - 1) * took_s)
@@ -179,7 +163,7 @@ class _Hearing:
             beside.cancel()
             await asyncio.gather(beside, return_exceptions=True)
 
-    async def _weighed(self) -> dict[str, Seen]:
+    async def _weighed(self) -> dict[str, Evidence]:
         """What was seen of each test, after all that has to be looked at once more."""
         rows, observed = dict(self._plain.rows), self._observed.rows
         passing = [key for key, row in rows.items() if belief.passes(row)]
@@ -197,7 +181,7 @@ class _Hearing:
         ]
         vacuous = await self._canaries(within, signs) if within else frozenset[str]()
         return {
-            key: Seen(
+            key: Evidence(
                 row, signs=signs[key], observed=observed.get(key),
                 unfollowed=self._group.unfollowed(key) or self._observed.problem,
                 contradicted=key in against, vacuous=key in vacuous,
@@ -248,25 +232,25 @@ class _Hearing:
 
     async def _with_sentinel(self, keys: Sequence[str]) -> PlainRun:
         """What a run with a sentinel shows; nothing where no object can be equal to anything."""
-        texts = "".join(self._group.brought.files.values())
+        texts = "".join(self._group.subject.files.values())
         return await self._again(keys if may_equal_anything(texts) else None, "sentinel")
 
-    async def _again(self, keys: Collection[str] | None, manner: Manner) -> PlainRun:
+    async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
         """Hears the plain witness once more; on all tests as they are, or on these, spoilt."""
         run = PlainRun()
-        if keys or not manner:
-            await self._group.run(self._hurried(manner), run, [*(keys or ())], manner)
+        if keys or not canary:
+            await self._group.run(self._hurried(canary), run, [*(keys or ())], canary)
         return run
 
-    def _hurried(self, manner: Manner) -> Brought:
+    def _hurried(self, canary: CanaryKind) -> Brought:
         """The same with a deadline for tests that took no longer than they did: a spoilt program
         often comes to no end, and what it takes says nothing about the tests'."""
-        brought = self._group.brought
-        if not manner:
-            return brought
+        subject = self._group.subject
+        if not canary:
+            return subject
         took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
-        wall_s = min(brought.wall_s, HURRY_S + HURRY_FACTOR * max(took, default=0.0))
-        return replace(brought, wall_s=wall_s, late=[])
+        wall_s = min(subject.wall_s, HURRY_S + HURRY_FACTOR * max(took, default=0.0))
+        return replace(subject, wall_s=wall_s, late=[])
 
 
 def _flaky(row: Row) -> Row:

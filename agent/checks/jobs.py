@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.checks.shipping import Shipment, needs_packages, preloads, shipment
-from agent.checks.shipping import program as program_text
+from agent.checks import shipping
 from agent.domain import Script, Solution, Task, TestCase
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits
@@ -16,21 +15,17 @@ KILL_S = 2.0
 """Beyond the timers of the child: a call into C that nothing interrupts."""
 
 
-async def shipped(
-    sandbox: Sandbox, task: Task, solution: Solution, tests: Sequence[TestCase]
-) -> Shipment:
-    """What of ours the program and all its tests need in one process."""
+async def job(
+    task: Task, solution: Solution, tests: Sequence[TestCase], sandbox: Sandbox, program: str,
+    **more: Json,
+) -> Job:
+    """A jail's job that runs one of our programs over a solution and its tests, with what of ours
+    these need."""
     paths = [file.path for file in (*solution.files, *task.support)]
     own = {path.partition("/")[0].removesuffix(".py") for path in paths}
     own |= {PurePosixPath(solution.entry).stem, "solution"}
-    return await shipment(sandbox, task.sites, any(needs_packages(test, own) for test in tests))
-
-
-def job(
-    task: Task, solution: Solution, tests: Sequence[TestCase], program: str, ours: Shipment,
-    **more: Json,
-) -> Job:
-    """A jail's job that runs one of our programs over a solution and its tests."""
+    with_pytest = any(shipping.needs_packages(test, own) for test in tests)
+    ours = await shipping.shipment(sandbox, task.sites, with_pytest)
     texts = {file.path: file.text for file in (*task.support, *solution.files)}
     payload: dict[str, Json] = {
         "entry": solution.entry,
@@ -50,11 +45,11 @@ def job(
         **more,
     }
     return Job(
-        program=program_text(program),
+        program=shipping.program(program),
         payload=payload,
         modules=ours.modules,
         files=texts,
         sites=ours.sites,
-        preload=preloads(text for path, text in texts.items() if path.endswith(".py")),
+        preload=shipping.preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from agent.checks import belief, shipping
 from agent.checks.astray import astray
-from agent.checks.belief import Seen
+from agent.checks.belief import Evidence
 from agent.checks.brought import FIRST_SEEDS, Brought, Seeds
-from agent.checks.examples import Elsewhere, answers, asked, calls
-from agent.checks.hearing import Snippets, TestFile, hear
+from agent.checks.examples import NotComparable, answers, asked
+from agent.checks.hearing import Snippets, TestFile, gather_evidence
 from agent.checks.nodes import nodes_above, stands_for
 from agent.checks.plain_run import PlainRun
 from agent.checks.script_run import ending_of
@@ -34,16 +34,12 @@ from agent.domain import (
     Verdict,
 )
 from sandbox.sandbox import Sandbox
-from sandbox.types import Job, Json, Limits, SandboxError
+from sandbox.types import SandboxError
 
-START_S = 30.0
-"""A busy machine may take this long to start an interpreter."""
 NO_FILES = (
     "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
     "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
 )
-ANSWER_BYTES = 2_000_000
-"""More than any answer that is not sent to the witnesses, escapes and all."""
 
 
 async def check(
@@ -72,7 +68,7 @@ async def check(
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
-            ending = await ending_of(bench.brought)
+            ending = await ending_of(bench.subject)
             verdicts = await bench.verdicts(tests, ending.stdout)
         else:
             ending, verdicts = await _both(bench, tests)
@@ -84,30 +80,11 @@ async def check(
     )
 
 
-def calling(brought: Brought, called: list[Json], wall_s: float) -> Job:
-    """A job that answers calls of a program as those of examples are answered, in a process that
-    holds the program alone; `wall_s` is for each of them."""
-    total_s = START_S + len(called) * wall_s
-    return Job(
-        program=shipping.program("observe_examples"),
-        payload={**brought.payload, "calls": called},
-        modules=shipping.modules(),
-        files=brought.files,
-        sites=brought.task.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=Limits(
-            wall_s=total_s, cpu_s=total_s,
-            message_bytes=min(ANSWER_BYTES * (1 + len(called)), 64_000_000),
-        ),
-    )
-
-
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
     """The program's run and the tests', side by side."""
     try:
         async with asyncio.TaskGroup() as group:
-            ending = group.create_task(ending_of(bench.brought))
+            ending = group.create_task(ending_of(bench.subject))
             verdicts = group.create_task(bench.verdicts(tests, ""))
     except* SandboxError as broken:
         raise SandboxError(str(broken.exceptions[0])) from broken
@@ -118,7 +95,7 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
 class _Bench:
     """A solution on its way through all its tests."""
 
-    brought: Brought
+    subject: Brought
     first_failure: bool = False
     observe: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
@@ -130,14 +107,14 @@ class _Bench:
         """Verdicts on each test, in the order of the tests."""
         snippets = await self._compare_examples([test for test in tests if not _node(test)])
         if snippets and not self._settled():
-            await self._hear_snippets(snippets, output)
+            await self._judge_snippets(snippets, output)
         by_file: dict[str, list[TestCase]] = {}
         for test in tests:
             if _node(test):
                 by_file.setdefault(test.code, []).append(test)
         for code, group in by_file.items():
             if not self._settled():
-                await self._hear_file(code, group)
+                await self._judge_file(code, group)
         return [verdict for test in tests for verdict in self.found.get(id(test), ())]
 
     def _settled(self) -> bool:
@@ -150,40 +127,36 @@ class _Bench:
         """Judges the examples whose answers the host itself can compare; returns the others."""
         waiting = [(test, one) for test in tests if (one := asked(test)) is not None]
         while waiting:
-            wall_s = self.brought.test_s
-            job = calling(self.brought, calls([one for _, one in waiting]), wall_s)
-            rows = await answers(
-                self.brought.sandbox, job, [one for _, one in waiting], wall_s, START_S
-            )
+            rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
-                if isinstance(row, Elsewhere):
+                if isinstance(row, NotComparable):
                     continue
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
-                    self.brought.late.append(test.name)
+                    self.subject.late.append(test.name)
             waiting = [] if self._settled() else waiting[len(rows) :]
         return [test for test in tests if id(test) not in self.found]
 
-    async def _hear_snippets(self, tests: list[TestCase], output: str) -> None:
+    async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
         keyed = [
             (str(number), test, output if _uses_output(test) else None)
             for number, test in enumerate(tests)
         ]
-        plain, rows = await hear(Snippets(self.brought, keyed), self.observe)
+        plain, rows = await gather_evidence(Snippets(self.subject, keyed), self.observe)
         for key, test, _ in keyed:
-            seen = self._with_text(test, rows.get(key) or Seen({"message": plain.problem}))
+            seen = self._with_text(test, rows.get(key) or Evidence({"message": plain.problem}))
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
 
-    async def _hear_file(self, code: str, tests: list[TestCase]) -> None:
-        ours = await shipping.shipment(self.brought.sandbox, self.brought.task.sites, True)
+    async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
+        ours = await shipping.shipment(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
             for test in tests:
-                seen = Seen({"status": "error", "message": NO_FILES})
+                seen = Evidence({"status": "error", "message": NO_FILES})
                 self.found[id(test)] = [belief.verdict(test, test.name, seen)]
             return
-        plain, rows = await hear(TestFile(self.brought, code, tests), self.observe)
-        own = isinstance(tests[0], Script) and tests[0].file == self.brought.solution.entry
-        if words := astray(self.brought, plain, code, own=own):
+        plain, rows = await gather_evidence(TestFile(self.subject, code, tests), self.observe)
+        own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
+        if words := astray(self.subject, plain, code, own=own):
             self.astray.append(words)
         by_node: dict[str, list[str]] = {}
         for name in rows:
@@ -193,7 +166,7 @@ class _Bench:
             node = _node(test)
             mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = Seen(_uncollected(node, plain))
+                mine[test.name if node == REST else node] = Evidence(_uncollected(node, plain))
             self.found[id(test)] = [
                 belief.verdict(
                     test, name if node == REST else test.name + name.removeprefix(node),
@@ -202,9 +175,9 @@ class _Bench:
                 for name, seen in mine.items()
             ]
 
-    def _with_text(self, test: TestCase, seen: Seen) -> Seen:
+    def _with_text(self, test: TestCase, seen: Evidence) -> Evidence:
         """The same, with what the program's text says against it."""
-        text = self.brought.solution.text
+        text = self.subject.solution.text
         return replace(
             seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
         )

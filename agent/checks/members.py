@@ -6,38 +6,17 @@ told the names. They are those of the interpreter that runs here, whichever vers
 
 from __future__ import annotations
 
-import bisect
+import builtins
 import collections
-import copy
 import datetime
-import functools
-import heapq
-import itertools
-import json
-import math
-import operator
-import os
-import random
+import importlib
 import re
-import statistics
-import string
-import sys
-import time
 
-_MODULES = {
-    module.__name__: module
-    for module in (
-        bisect, collections, copy, datetime, functools, heapq, itertools, json, math, operator, os,
-        random, re, statistics, string, sys, time,
-    )
-}
-_TYPES = {
-    kind.__name__: kind
-    for kind in (
-        list, dict, set, str, int, float, tuple, bytes, bool, frozenset, collections.deque,
-        collections.Counter, collections.defaultdict, datetime.datetime, datetime.date,
-    )
-}
+_MODULES = frozenset("""
+    bisect collections copy datetime functools heapq itertools json math operator os random re
+    statistics string sys time
+""".split())
+_OF_TYPES = (builtins, collections, datetime)
 _TYPE = re.compile(r"'(?:\w+\.)*(\w+)' object has no attribute")
 _MODULE = re.compile(r"^module '(\w+)' has no attribute|cannot import name '\w+' from '(\w+)'")
 
@@ -46,7 +25,9 @@ def members(message: str) -> tuple[str, ...]:
     """Public names of the type or module in which an exception missed one; none of any other."""
     owner: object = None
     if found := _MODULE.search(message):
-        owner = _MODULES.get(found[1] or found[2])
+        name = found[1] or found[2]
+        owner = importlib.import_module(name) if name in _MODULES else None
     elif found := _TYPE.search(message):
-        owner = _TYPES.get(found[1])
+        named = [getattr(module, found[1], None) for module in _OF_TYPES]
+        owner = next((one for one in named if isinstance(one, type)), None)
     return () if owner is None else tuple(one for one in dir(owner) if not one.startswith("_"))

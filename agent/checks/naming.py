@@ -18,10 +18,10 @@ from agent.checks.codec import Garbled, Unplain, plain_path
 from agent.checks.operations import ALWAYS, OPERATIONS, is_special
 from agent.checks.standins import (
     BUILTIN,
-    Far,
-    FarModule,
-    FarType,
-    Unsettled,
+    StandIn,
+    StandInModule,
+    StandInType,
+    Unfollowable,
     new_exception,
     space_of,
 )
@@ -143,7 +143,7 @@ class Names:
             case ["C", str(oid), dict(description)]:
                 return self._mirror(oid, description, decoder)
             case ["M", str(oid), str(name)]:
-                stand_in = FarModule(name, self._link)
+                stand_in = StandInModule(name, self._link)
                 self._table.take(oid, stand_in, keep=True)
                 return stand_in
             case ["E", str(oid), cls, list(args), dict(state), cause]:
@@ -167,26 +167,27 @@ class Names:
             raise Garbled(f"an exception class of {root}")
         cls = found(module, name, load=not self._link.judging)
         if not isinstance(cls, type) or not issubclass(cls, BaseException):
-            raise Unsettled(f"the program raises {module}.{name}, which the test does not import")
+            why = f"the program raises {module}.{name}, which the test does not import"
+            raise Unfollowable(why)
         return cls
 
     def _mirror(self, oid: str, described: dict[str, Any], decoder: Decoder) -> type:
         bases = [decoder.value(base) for base in described["bases"]]
         module = str(described["module"])
         if module == "unittest.mock":
-            raise Unsettled("the program answers with a mock")
+            raise Unfollowable("the program answers with a mock")
         if any(base.__module__.partition(".")[0] in _VALUES for base in bases):
-            raise Unsettled(f"the program's class {described['name']} derives from a library's")
+            raise Unfollowable(f"the program's class {described['name']} derives from a library's")
         kept = [
             base for base in bases
-            if isinstance(base, FarType) or issubclass(base, BaseException)
+            if isinstance(base, StandInType) or issubclass(base, BaseException)
         ]
-        if not any(isinstance(base, FarType) for base in kept):
-            kept.insert(0, Far)
+        if not any(isinstance(base, StandInType) for base in kept):
+            kept.insert(0, StandIn)
         space = self._space(described)
         self._table.check(oid)
         name = str(described["name"])
-        return FarType(name, tuple(kept), space, far=(self._link, oid))
+        return StandInType(name, tuple(kept), space, far=(self._link, oid))
 
     def _space(self, described: dict[str, Any]) -> dict[str, Object]:
         """The class body of a mirrored class: what it forwards."""
@@ -207,7 +208,7 @@ class Names:
         return space
 
     def _described(self, mine: Object, owner: Object, name: str) -> None:
-        raise self._link.unsettled("the test's class has a descriptor of the program")
+        raise self._link.unfollowable("the test's class has a descriptor of the program")
 
     def _module_of(self, mine: Object) -> Any:
         known = self._link.functions.get(self._table.oid(mine) or "")
@@ -224,9 +225,9 @@ class Names:
         return operation
 
     def _stand_in(self, oid: str, cls: Any, module: list[Wire]) -> Object:
-        if not isinstance(cls, FarType):
+        if not isinstance(cls, StandInType):
             raise Garbled("an object without a class")
-        value: Object = object.__new__(cls)  # type: ignore[arg-type]  # Far's own call is a request
+        value: Object = object.__new__(cls)  # type: ignore[arg-type]  # a stand-in's own call is a request
         self._table.take(oid, value, keep=not self._link.judging)
         if module:
             self._link.functions[oid] = str(module[0])

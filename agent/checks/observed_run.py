@@ -2,14 +2,14 @@
 
 The first never holds the program, the second never an expected value (`remote`). Its word decides
 only how far a pass is believed: rows are `passed`, or say in words why the test cannot be followed
-(`unsettled`), or how it came out otherwise.
+(`unfollowable`), or how it came out otherwise.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.checks import shipping
@@ -17,7 +17,7 @@ from agent.checks.brought import Brought
 from agent.checks.examples import LAST_WORD_S, ended
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
-from sandbox.types import Job, Json, Limits, Outcome, SandboxError
+from sandbox.types import Json, Outcome, SandboxError
 
 START_S = 30.0
 """A busy machine may take this long to start two interpreters."""
@@ -37,7 +37,7 @@ class ObservedRun:
 
 
 async def observe_snippets(
-    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
+    subject: Brought, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
 ) -> None:
     """Observes snippets: a key for each, the test, and the program's output where it reads that."""
     waiting = {key: (test, output) for key, test, output in tests}
@@ -51,7 +51,7 @@ async def observe_snippets(
                 for key, (test, output) in waiting.items()
             ],
         }
-        rows, last = await _session(brought, payload, [test for test, _ in waiting.values()])
+        rows, last = await _session(subject, payload, [test for test, _ in waiting.values()])
         run.rows |= rows
         for key in rows:
             waiting.pop(key)
@@ -61,22 +61,22 @@ async def observe_snippets(
 
 
 async def observe_file(
-    brought: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun,
+    subject: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun,
     only: Sequence[str], left_out: Sequence[str],
 ) -> None:
     """Observes one test file; a session of pytest for as long as no test ends the program.
     `only` are exact nodes; without any, all of the tests' but those that are `left_out`."""
-    path = brought.test_path([*tests])
+    path = subject.test_path([*tests])
     nodes: list[Json] = [[node, []] for node in only] or [
         [test.node, [*test.without, *left_out]] for test in tests if isinstance(test, Script)
     ]
     while True:
         payload: dict[str, Json] = {
             "file": path, "code": code, "nodes": nodes, "done": [*run.rows],
-            "conftest": brought.has_conftest,
+            "conftest": subject.has_conftest,
         }
         # The text goes by the channel: on disk another process might read it.
-        rows, last = await _session(brought, payload, tests, {path: ""}, shared=True)
+        rows, last = await _session(subject, payload, tests, {path: ""}, shared=True)
         run.rows |= rows
         if "done" in last or "unloaded" in last or not rows:
             run.problem = str(last.get("problem") or last.get("ended") or last.get("unloaded", ""))
@@ -84,53 +84,42 @@ async def observe_file(
 
 
 async def _session(
-    brought: Brought, payload: dict[str, Json], tests: Sequence[TestCase],
+    subject: Brought, payload: dict[str, Json], tests: Sequence[TestCase],
     test_files: Mapping[str, str] | None = None, shared: bool = False,
 ) -> tuple[dict[str, Row], Row]:
     """One pair of processes: rows by name, and the last message that is none."""
-    common: dict[str, Json] = {"name": brought.name, "modules": list(brought.modules)}
-    wall_s = brought.test_s
+    wall_s = subject.test_s
     total_s = START_S + len(tests) * (wall_s + GRACE_S)
+    # The same modules for both: both may come from one preloaded interpreter.
     ours = await shipping.shipment(
-        brought.sandbox, brought.task.sites, brought.needs_packages([*tests])
+        subject.sandbox, subject.task.sites, subject.needs_packages([*tests])
     )
-    limits = Limits(wall_s=total_s, cpu_s=total_s)
-    tests_job = Job(
-        program=shipping.program("observe_tests"),
-        payload={**common, **payload, "wall_s": wall_s},
-        modules=ours.modules,
-        files={**brought.test_support, **(test_files or {})},
-        sites=ours.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=limits,
+    payload = {
+        "name": subject.name, "modules": list(subject.modules), "wall_s": wall_s, **payload,
+    }
+    tests_job = replace(
+        subject.job("observe_tests", payload, total_s, ours),
+        files={**subject.test_support, **(test_files or {})},
     )
-    solution_job = Job(
-        program=shipping.program("observe_solution"),
-        payload={**brought.payload, "last_site_is_ours": ours.last_site_is_ours},
-        # The same as the other's: both may come from one preloaded interpreter.
-        modules=ours.modules,
-        files=brought.files,
-        sites=ours.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=limits,
+    solution_payload = {**subject.payload, "last_site_is_ours": ours.last_site_is_ours}
+    solution_job = replace(
+        subject.job("observe_solution", solution_payload, total_s, ours), files=subject.files
     )
-    async with brought.sandbox.pair(tests_job, solution_job, shared) as (court, defendant):
-        rows, last = await _listen(court, wall_s)
+    async with subject.sandbox.pair(tests_job, solution_job, shared) as (runner, solution_process):
+        rows, last = await _listen(runner, wall_s)
         if "done" in last:
             # Their end is nearer than that of processes that must be killed.
-            await asyncio.gather(court.receive(LAST_WORD_S), defendant.receive(LAST_WORD_S))
+            await asyncio.gather(runner.receive(LAST_WORD_S), solution_process.receive(LAST_WORD_S))
     return rows, last
 
 
-async def _listen(court: Process, wall_s: float) -> tuple[dict[str, Row], Row]:
+async def _listen(runner: Process, wall_s: float) -> tuple[dict[str, Row], Row]:
     """Takes the rows of one session as they come, until it ends or a test ends it."""
     rows: dict[str, Row] = {}
     begun = ""
     patience_s = START_S
     while True:
-        message = await court.receive(patience_s)
+        message = await runner.receive(patience_s)
         if isinstance(message, Outcome):
             if begun:
                 rows[begun] = {"status": "error", "message": ended(message)}

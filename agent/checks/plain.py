@@ -11,14 +11,12 @@ list whose first item is a tag.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 
 from agent.checks.codec import SMALL_INT, Garbled, Unplain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from agent.checks.codec import Object, Wire
 
 MOST_PARTS = 2_000
@@ -156,66 +154,48 @@ _PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, s
 
 def shown(wire: Wire) -> str:
     """The `repr` of a wire form's value, capped, without rebuilding it; raises `Garbled`."""
-    shower = _Shower()
+    text = ""
     try:
-        shower.show(wire)
-    except _Enough:
-        pass
+        for piece in _pieces(wire):
+            text += piece
+            if len(text) > SHOWN:
+                return text[: SHOWN - 1] + "…"
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise Garbled(f"no plain value: {type(error).__name__}: {error}") from error
-    text = "".join(shower.pieces)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text
 
 
-class _Enough(Exception):
-    """As much is shown as will be looked at."""
+def _pieces(wire: Wire) -> Iterator[str]:
+    match wire:
+        case ["l", list(items)]:
+            yield from _row("[", items, "]")
+        case ["t", list(items)]:
+            yield from _row("(", items, ",)" if len(items) == 1 else ")")
+        case ["s" | "z" as tag, []]:
+            yield "set()" if tag == "s" else "frozenset()"
+        case ["s", list(items)]:
+            yield from _row("{", items, "}")
+        case ["z", list(items)]:
+            yield from _row("frozenset({", items, "})")
+        case ["d", list(flat)]:
+            for index, part in enumerate(flat):
+                yield ": " if index % 2 else ", " if index else "{"
+                yield from _pieces(part)
+            yield "}" if flat else "{}"
+        case str(text):
+            # A quote far behind may change how the text is quoted; nobody looks there.
+            yield repr(text[: SHOWN + 1])
+        case ["i", str(text)] if len(text) > MOST_DIGITS:
+            yield f"<an int of {len(text)} hexadecimal digits>"
+        case ["b" | "ba" as tag, str(text)]:
+            held = bytes.fromhex(text[: 2 * SHOWN])
+            yield repr(held) if tag == "b" else repr(bytearray(held))
+        case _:
+            yield repr(_decoded(wire))
 
 
-class _Shower:
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self._length = 0
-
-    def show(self, wire: Wire) -> None:
-        match wire:
-            case ["l", list(items)]:
-                self._row("[", items, "]")
-            case ["t", list(items)]:
-                self._row("(", items, ",)" if len(items) == 1 else ")")
-            case ["s" | "z" as tag, list(items)]:
-                name = "set" if tag == "s" else "frozenset"
-                if not items:
-                    self._put(f"{name}()")
-                elif tag == "s":
-                    self._row("{", items, "}")
-                else:
-                    self._row("frozenset({", items, "})")
-            case ["d", list(flat)]:
-                self._put("{")
-                for index, part in enumerate(flat):
-                    self._put(": " if index % 2 else ", " if index else "")
-                    self.show(part)
-                self._put("}")
-            case str(text):
-                # A quote far behind may change how the text is quoted; nobody looks there.
-                self._put(repr(text[: SHOWN + 1]))
-            case ["i", str(text)] if len(text) > MOST_DIGITS:
-                self._put(f"<an int of {len(text)} hexadecimal digits>")
-            case ["b" | "ba" as tag, str(text)]:
-                held = bytes.fromhex(text[: 2 * SHOWN])
-                self._put(repr(held) if tag == "b" else repr(bytearray(held)))
-            case _:
-                self._put(repr(_decoded(wire)))
-
-    def _row(self, opening: str, items: Iterable[Any], closing: str) -> None:
-        self._put(opening)
-        for index, item in enumerate(items):
-            self._put(", " if index else "")
-            self.show(item)
-        self._put(closing)
-
-    def _put(self, text: str) -> None:
-        self.pieces.append(text)
-        self._length += len(text)
-        if self._length > SHOWN:
-            raise _Enough
+def _row(opening: str, items: Sequence[Wire], closing: str) -> Iterator[str]:
+    for index, item in enumerate(items):
+        yield ", " if index else opening
+        yield from _pieces(item)
+    yield closing if items else opening + closing

@@ -10,24 +10,26 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.checks import shipping
 from agent.checks.brought import Brought
-from agent.checks.canary import Canary, Manner
+from agent.checks.canary import Canary, CanaryKind
 from agent.checks.examples import ended, explained, lacks_permission
 from agent.checks.masking import mask
 from agent.checks.signs import words
 from agent.domain import Script, TestCase
 from sandbox.sandbox import Process
-from sandbox.types import Job, Json, Limits, Outcome
+from sandbox.types import Json, Outcome
 
 START_S = 30.0
 """A busy machine may take this long to start an interpreter and to collect a file."""
 WALL_FACTOR = 3.0
 """A test's deadline is processor time; on the wall it has so many times as much."""
 GRACE_S = 4.0
+MOST_S = 3600.0
+"""Of a whole process; each of its tests has a deadline of its own."""
 
 Row = Mapping[str, Any]
 
@@ -54,7 +56,7 @@ class PlainRun:
 
 
 async def run_snippets(
-    brought: Brought, tests: Sequence[tuple[str, TestCase, str | None]], manner: Manner,
+    subject: Brought, tests: Sequence[tuple[str, TestCase, str | None]], canary: CanaryKind,
     run: PlainRun,
 ) -> None:
     """Runs snippets: a key for each, the test, and the program's output where it reads that."""
@@ -72,8 +74,8 @@ async def run_snippets(
         }
         before = len(run.rows)
         asked = [test for test, _ in waiting.values()]
-        with_pytest = brought.needs_packages(asked)
-        await _one_process(brought, asked, payload, {}, with_pytest, manner, run)
+        with_pytest = subject.needs_packages(asked)
+        await _one_process(subject, asked, payload, {}, with_pytest, canary, run)
         for key in run.rows:
             waiting.pop(key, None)
         if waiting and len(run.rows) == before:
@@ -83,12 +85,12 @@ async def run_snippets(
 
 
 async def run_file(
-    brought: Brought, code: str, tests: Sequence[TestCase], manner: Manner, only: Sequence[str],
+    subject: Brought, code: str, tests: Sequence[TestCase], canary: CanaryKind, only: Sequence[str],
     run: PlainRun,
 ) -> None:
     """Runs the tests of one file in one session of pytest, and again what is left after one
     that ended the process. `only` are exact nodes; without any, all of the tests'."""
-    path = brought.test_path([*tests])
+    path = subject.test_path([*tests])
     nodes: list[Json] = [
         [test.node, [*test.without]] for test in tests if isinstance(test, Script)
     ]
@@ -96,105 +98,103 @@ async def run_file(
         payload: dict[str, Json] = {
             "file": path, "nodes": [[node, []] for node in only] or nodes, "done": [*run.rows],
             "words": code + "".join(
-                text for name, text in brought.test_support.items() if name.endswith(".py")
+                text for name, text in subject.test_support.items() if name.endswith(".py")
             ),
         }
         before = len(run.rows)
         finished = await _one_process(
-            brought, [*tests], payload, {path: code}, True, manner, run
+            subject, [*tests], payload, {path: code}, True, canary, run
         )
         if finished or len(run.rows) == before:
             return
 
 
 async def _one_process(
-    brought: Brought, asked: list[TestCase], payload: dict[str, Json],
-    test_files: Mapping[str, str], with_pytest: bool, manner: Manner, run: PlainRun,
+    subject: Brought, asked: list[TestCase], payload: dict[str, Json],
+    test_files: Mapping[str, str], with_pytest: bool, canary: CanaryKind, run: PlainRun,
 ) -> bool:
     """Runs what is left in one process; whether it came to its end."""
     key = secrets.token_bytes(32)
-    canary = Canary(manner, f"_{secrets.token_hex(8)}")
-    ours = await shipping.shipment(brought.sandbox, brought.task.sites, with_pytest)
-    starts, connects = brought.grants(asked)
+    rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
+    ours = await shipping.shipment(subject.sandbox, subject.task.sites, with_pytest)
+    starts, connects = subject.grants(asked)
     files = {
-        path: canary.program(text) if path.endswith(".py") else text
-        for path, text in brought.files_for(asked).items()
+        path: rewriting.program(text) if path.endswith(".py") else text
+        for path, text in subject.files_for(asked).items()
     }
-    tests = {path: canary.test(text) for path, text in test_files.items()}
-    laid = {**brought.test_support, **files, **tests}
-    program = [path for path in files if path.endswith(".py") and path not in brought.test_support]
-    told = brought.payload | payload | {"text": files[brought.solution.entry]}
+    tests = {path: rewriting.test(text) for path, text in test_files.items()}
+    laid = {**subject.test_support, **files, **tests}
+    program = [path for path in files if path.endswith(".py") and path not in subject.test_support]
+    sent = subject.payload | payload | {"text": files[subject.solution.entry]}
     code = "\n".join(dict.fromkeys(test.code for test in asked))
-    helpers: list[Json] = [*brought.helpers(code)]
-    told |= {
-        "key": key.hex(), "manner": manner, "canary": canary.name, "cpu_s": brought.test_s,
+    helpers: list[Json] = [*subject.helpers(code)]
+    sent |= {
+        "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
         "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
         "texts": "\n".join(mask(files[path]) for path in program),
-        "names": [*sorted(brought.all_modules)],
+        "names": [*sorted(subject.all_modules)],
     }
-    job = Job(
-        program=shipping.program("plain_run"), payload=told, modules=ours.modules, files=laid,
-        stdin=brought.task.stdin, sites=ours.sites, seed=brought.seeds.hash,
-        preload=brought.preload, limits=Limits(wall_s=3600.0, cpu_s=3600.0),
+    job = replace(
+        subject.job("plain_run", sent, MOST_S, ours), files=laid, stdin=subject.task.stdin,
         processes=starts, loopback=connects,
     )
-    async with brought.sandbox.start(job) as process:
-        finished = await _heard(process, key, brought, run)
+    async with subject.sandbox.start(job) as process:
+        finished = await _listen(process, key, subject, run)
         if any(lacks_permission(row) for row in run.rows.values()):
             refusals = (await process.kill()).refusals
             run.rows = {name: explained(row, refusals) for name, row in run.rows.items()}
     return finished
 
 
-async def _heard(process: Process, key: bytes, brought: Brought, run: PlainRun) -> bool:
+async def _listen(process: Process, key: bytes, subject: Brought, run: PlainRun) -> bool:
     """Takes what the process tells until it is done, or has ended."""
     patience_s = START_S
     begun, count = "", 0
     while True:
         message = await process.receive(patience_s)
         if isinstance(message, Outcome):
-            _cut_off(message, begun, brought, run)
+            _cut_off(message, begun, subject, run)
             return False
-        told = _told(message, key, count)
-        if told is None:
+        sent = _authentic(message, key, count)
+        if sent is None:
             run.signs.setdefault("", []).append(words("forged-word"))
             continue
         count += 1
-        match told:
+        match sent:
             case {"begin": str(begun)}:
-                patience_s = brought.test_s * WALL_FACTOR + GRACE_S
+                patience_s = subject.test_s * WALL_FACTOR + GRACE_S
             case {"ended": str(test)}:
-                run.rows[test] = told
-                if told["status"] == "timeout":
-                    brought.late.append(test)
+                run.rows[test] = sent
+                if sent["status"] == "timeout":
+                    subject.late.append(test)
                 begun, patience_s = "", START_S
             case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
                 run.signs.setdefault(test, []).append(words(sign, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
                 run.problem, run.loaded = problem, {**run.loaded, **loaded}
-                run.skipped = str(told.get("skipped", ""))
+                run.skipped = str(sent.get("skipped", ""))
                 return True
 
 
-def _told(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+def _authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     """What our own runner says; `None` for anything else."""
     match message:
         case {"said": str(text), "mark": str(mark)}:
             keyed = hashlib.blake2b(key=key, digest_size=16)
             keyed.update(f"{count}\0{text}".encode("utf-8", "surrogatepass"))
             if secrets.compare_digest(keyed.hexdigest(), mark):
-                told = json.loads(text)
-                return told if isinstance(told, dict) else None
+                sent = json.loads(text)
+                return sent if isinstance(sent, dict) else None
     return None
 
 
-def _cut_off(outcome: Outcome, begun: str, brought: Brought, run: PlainRun) -> None:
+def _cut_off(outcome: Outcome, begun: str, subject: Brought, run: PlainRun) -> None:
     """The process is gone: in the midst of a test, or outside of any."""
     if begun:
         if outcome.ended == "timeout":
-            brought.late.append(begun)
+            subject.late.append(begun)
             run.rows[begun] = {
-                "status": "timeout", "message": f"no end within {brought.test_s:g} s",
+                "status": "timeout", "message": f"no end within {subject.test_s:g} s",
             }
         else:
             run.rows[begun] = {"status": "error", "message": ended(outcome)}

@@ -18,11 +18,11 @@ from typing import Literal
 from agent.checks import plain
 from agent.checks.brought import Brought
 from agent.checks.codec import Garbled
-from agent.checks.judge import START_S, calling
+from agent.checks.examples import answering, calling
 from agent.domain import Solution, Task
 from agent.trees import parse_expression
 from sandbox.sandbox import Sandbox
-from sandbox.types import Json, Outcome, SandboxError
+from sandbox.types import Json, Outcome
 
 TOGETHER = 43
 """Calls that one process is asked at most; several processes answer side by side."""
@@ -94,11 +94,7 @@ async def _session(
     ]
     found: list[Answered] = []
     job = calling(Brought(solution, task, sandbox, wall_s), items, wall_s)
-    async with sandbox.start(job) as process:
-        begun = await process.receive(START_S)
-        if begun != {"begun": True}:
-            how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
-            raise SandboxError(f"the solution's process did not begin: {how}")
+    async with answering(sandbox, job) as process:
         for item in items:
             if time.monotonic() >= until:
                 break

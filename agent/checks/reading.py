@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 import types
 import warnings
 from collections.abc import Collection
@@ -14,6 +16,10 @@ from agent.checks.transform import (
     imported_from,
     instrument,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SNIPPET = "<test>"
 """The file name of a test that is in none."""
@@ -43,7 +49,7 @@ class Reading:
 
 
 def read(
-    tree: ast.Module, name: str, modules: Collection[str], free: bool, recorded: bool = False
+    tree: ast.Module, name: str, modules: Collection[str], recorded: bool = False
 ) -> Reading:
     """Reads a test; the tree is changed on the way. Raises what `compile` raises.
 
@@ -58,7 +64,7 @@ def read(
             attributes.setdefault(node.value.id, set()).add(node.attr)
     lines, meant = assert_lines(tree), constant_asserts(tree)
     imports_program = any(imported_from(tree, modules))
-    marked, sites = instrument(tree, modules, free) if recorded else (tree, [])
+    marked, sites = instrument(tree, modules) if recorded else (tree, [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)
@@ -66,3 +72,14 @@ def read(
         code, sites, lines, frozenset(used),
         {owner: sorted(names) for owner, names in attributes.items()}, imports_program, meant,
     )
+
+
+def import_loose(reading: Reading, names: dict[str, Any]) -> None:
+    """Binds modules of the standard library that a one-line test names without importing them,
+    where nothing else has that name."""
+    for name in reading.attributes:
+        if name in sys.stdlib_module_names:
+            try:
+                names[name]
+            except KeyError:
+                names[name] = importlib.import_module(name)

@@ -20,7 +20,7 @@ On the judging side (the tests'), a stand-in has no say on its own judgement:
 - it cannot hide that an assert of the test failed, or was never decided.
 
     Broken        the link is of no more use: the other process ended or sent what is no message
-    Unsettled     the test needs what cannot cross (`standins`)
+    Unfollowable  the test needs what cannot cross (`standins`)
 
 Both are no `Exception`, so that no test takes them for what the solution raised, and each is
 remembered in `stopped`: a test that catches them anyway does not pass.
@@ -40,9 +40,9 @@ from agent.checks.sharing import Table
 from agent.checks.signs import ACTING
 from agent.checks.standins import (
     BUILTIN,
-    Far,
-    FarType,
-    Unsettled,
+    StandIn,
+    StandInType,
+    Unfollowable,
 )
 
 TYPE_CHECKING = False
@@ -123,7 +123,7 @@ class Link:
     @property
     def _ends(self) -> tuple[type[BaseException], ...]:
         """What ends a test and is no word of the solution's."""
-        return (*self.leave, Broken, Unsettled)
+        return (*self.leave, Broken, Unfollowable)
 
     def forget_notes(self) -> None:
         """A new test begins."""
@@ -177,7 +177,7 @@ class Link:
             try:
                 self._post({"id": number, "verb": verb}, "args", list(args))
             except CodecError as error:
-                raise self.unsettled(str(error)) from error
+                raise self.unfollowable(str(error)) from error
             while True:
                 message = self._next()
                 if message is None:
@@ -210,7 +210,7 @@ class Link:
 
     def _note_beyond(self, verb: str, args: tuple[Any, ...], answer: Any) -> None:
         """Keeps in mind what a contradiction cannot rest on."""
-        self.knows_classes = self.knows_classes or isinstance(answer, FarType)
+        self.knows_classes = self.knows_classes or isinstance(answer, StandInType)
         if self.beyond or verb in ("load", "module") or (
             verb == "get" and isinstance(args[0], types.ModuleType)
             and (type(answer) in _ATOMS or _is_function(answer))
@@ -228,10 +228,10 @@ class Link:
         """Keeps in mind where the solution had a hand in what the test compares."""
         if self._refilled and (answer is not None or self._emptied):
             self._vouch_no_more("the program changes what it is handed, and answers besides")
-        oid = self.table.oid(answer) if isinstance(answer, Far | FarType) else None
+        oid = self.table.oid(answer) if isinstance(answer, StandIn | StandInType) else None
         if oid is None:
             return
-        if verb == "get" and isinstance(args[0], types.ModuleType | FarType):
+        if verb == "get" and isinstance(args[0], types.ModuleType | StandInType):
             if self._names_of.setdefault(oid, args[1]) != args[1] and not _is_function(answer):
                 self.aliased = "names of the program that the test tells apart are one object"
                 self._vouch_no_more(self.aliased)
@@ -244,7 +244,7 @@ class Link:
     def _note_handed(self, args: tuple[Any, ...]) -> None:
         """What the test hands over may come back to it."""
         for one in _parts(args):
-            if isinstance(one, Far):
+            if isinstance(one, StandIn):
                 self._made.discard(self.table.oid(one) or "")
 
     def _answer(self, message: Message, is_call: bool) -> Any:
@@ -258,7 +258,7 @@ class Link:
                 self._note_raised(error, is_call)
             raise error
         if "refused" in message:
-            raise self.unsettled(str(message["refused"])[:1000])
+            raise self.unfollowable(str(message["refused"])[:1000])
         raise self._break("the solution's process sent a reply without an answer")
 
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
@@ -289,7 +289,7 @@ class Link:
             except self._ends:
                 raise
             except BaseException as error:  # noqa: BLE001 - code we do not know raises anything
-                kind, value = "raised", self._told(error)
+                kind, value = "raised", self._disclosed(error)
             if not self.judging:
                 self._note_states(values)
             with self._lock:
@@ -300,7 +300,7 @@ class Link:
         finally:
             self._serving -= 1
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _disclosed(self, error: BaseException) -> BaseException:
         """What the other side hears of an exception: nothing of a failed assert's message."""
         if not self.judging or not self._decides(error):
             return error
@@ -368,7 +368,7 @@ class Link:
     def _decode(self, wire: Wire) -> Object:
         try:
             return self._decoder.value(wire)
-        except Unsettled as error:
+        except Unfollowable as error:
             raise self._stop(error) from None
         except Exception as error:  # as above
             why = f"{type(error).__name__}: {error}"[:300]
@@ -378,9 +378,9 @@ class Link:
         """The link is of no more use; the error to raise for that."""
         return self._break(why)
 
-    def unsettled(self, why: str) -> BaseException:
+    def unfollowable(self, why: str) -> BaseException:
         """The test cannot be followed any further; the error to raise for that."""
-        return self._stop(Unsettled(why))
+        return self._stop(Unfollowable(why))
 
     def _break(self, why: str) -> BaseException:
         self.broken = self.broken or why
@@ -438,39 +438,39 @@ class Link:
 
     def named(self, value: Object) -> Object:
         """Notes that the test itself names this class, so its operators are what is tested."""
-        if isinstance(value, FarType):
+        if isinstance(value, StandInType):
             type.__setattr__(value, "_far_named", True)
         return value
 
     def equal(self, mine: Object, other: object) -> Any:
         """`mine == other` for a stand-in; `NotImplemented` lets the plain value answer."""
-        if not self.judging or isinstance(other, (Far, FarType)):
+        if not self.judging or isinstance(other, (StandIn, StandInType)):
             if not self.judging or mine is other or isinstance(mine, type):
                 return bool(self.request("op", "__eq__", mine, (other,), {}))
             self._observe("its own objects are compared by the solution")
             equal, alike = self.request("alike", mine, other)
             if equal is True and alike is not True:
-                raise self.unsettled(
+                raise self.unfollowable(
                     f"objects of the program's class {type(mine).__name__} say that they are equal,"
                     " though they hold different things, or have changed by themselves"
                 )
             return bool(equal)
         return NotImplemented
 
-    def made(self, cls: FarType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def made(self, cls: StandInType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object of the solution; one that is none must speak for itself."""
         known = self.table.taken
         value = self.request("call", cls, args, kwargs)
-        if self.judging and isinstance(value, Far):
+        if self.judging and isinstance(value, StandIn):
             self._made.add(self.table.oid(value) or "")
-        if self.judging and isinstance(value, Far) and not self.table.is_new(value, known):
-            raise self.unsettled(
+        if self.judging and isinstance(value, StandIn) and not self.table.is_new(value, known):
+            raise self.unfollowable(
                 f"the program's class {type(value).__name__} gives an object again where a new one"
                 " is asked for"
             )
         return value
 
-    def contains(self, cls: FarType, key: Object) -> bool:
+    def contains(self, cls: StandInType, key: Object) -> bool:
         """`key in cls`, as for an enumeration."""
         if self.judging:
             self._may_judge(cls, "__contains__")
@@ -484,7 +484,7 @@ class Link:
         if name == "__exit__" and self.judging:
             return self._leave(mine, args)
         if self.judging and name in JUDGING:
-            among_themselves = any(isinstance(arg, (Far, FarType)) for arg in args)
+            among_themselves = any(isinstance(arg, (StandIn, StandInType)) for arg in args)
             if not among_themselves:
                 self._may_judge(type(mine), name)
             if not among_themselves or name in ORDER or name == "__contains__":
@@ -494,7 +494,7 @@ class Link:
     def _may_judge(self, kind: Any, name: str) -> None:
         """What an object makes of a value of the test may be its own word on that value."""
         if not kind._far_named:
-            raise self.unsettled(
+            raise self.unfollowable(
                 f"an object of the solution's class {kind.__name__}, which the test does not"
                 f" name, would judge itself by its own {name}"
             )
@@ -506,11 +506,12 @@ class Link:
             return self.request("op", "__exit__", mine, (None, None, None), {})
         if isinstance(error, self._ends):
             return None
-        told = error
+        disclosed = error
         decides = self._decides(error)
         if decides and self.table.oid(error) is None:
-            told = AssertionError("an assert of the test failed")
-        result = self.request("op", "__exit__", mine, (type(told), told, None), {})
+            disclosed = AssertionError("an assert of the test failed")
+        error_type = type(disclosed)
+        result = self.request("op", "__exit__", mine, (error_type, disclosed, None), {})
         if result and not decides:
             self._vouch_no_more("a `with` of the program hides an exception")
         return None if decides else result
@@ -528,12 +529,12 @@ class Link:
 
     def _note_predicate(self, mine: Object, name: Any) -> None:
         """`text.startswith("x")`, where text is no string of ours, leaves the answer to it."""
-        if name in PREDICATES and isinstance(mine, Far) and not type(mine)._far_named:
+        if name in PREDICATES and isinstance(mine, StandIn) and not type(mine)._far_named:
             self._observe(f"{name} of the solution's class {type(mine).__name__}")
 
     def hand_over(self, value: Any) -> None:
         """The solution is given an object of the test."""
-        code = None if isinstance(value, (Far, FarType)) else code_of(value)
+        code = None if isinstance(value, (StandIn, StandInType)) else code_of(value)
         if code is not None and self.checks_something(code):
             self.handed[id(code)] = value
 
@@ -616,20 +617,6 @@ def _first(pair: tuple[str, object]) -> str:
     return pair[0]
 
 
-def place(error: BaseException, folder: str) -> str:
-    """The last line on the traceback in a file of the program's folder, which ends with a slash."""
-    found = ""
-    trace = error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name.startswith(folder):
-            found = f"line {trace.tb_lineno} ({name[len(folder):]})"
-        trace = trace.tb_next
-    if not found and isinstance(error, SyntaxError) and error.lineno:
-        found = f"line {error.lineno} ({os.path.basename(error.filename or '')})"
-    return found
-
-
 def is_outcome(error: BaseException) -> bool:
     """Whether an exception is pytest's own: failed, skipped. Its classes hide their module."""
     return any(cls.__module__ == "_pytest.outcomes" for cls in type(error).__mro__)
@@ -645,7 +632,7 @@ _MOST_PARTS = 2_000
 
 
 def _is_function(value: object) -> bool:
-    return isinstance(value, Far) and type(value).__name__ in FUNCTION_KINDS
+    return isinstance(value, StandIn) and type(value).__name__ in FUNCTION_KINDS
 
 
 def _is_call(verb: str, args: tuple[Any, ...]) -> bool:
@@ -691,4 +678,4 @@ def _permitted(verb: str, args: list[Any]) -> bool:
     return verb == "call" or (verb == "op" and len(args) == 4 and args[0] in OPERATIONS)
 
 
-__all__ = ["Broken", "Link", "Unsettled", "place"]
+__all__ = ["Broken", "Link", "Unfollowable"]

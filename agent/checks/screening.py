@@ -18,12 +18,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
-from agent.checks.baseline import CPU_MOST_S, STEPS_BASELINE, STEPS_MOST, Baseline, baseline_item
+from agent.checks.baseline import (
+    CPU_MOST_S,
+    STEPS_BASELINE,
+    STEPS_MOST,
+    STEPS_SHORT,
+    Baseline,
+    limits,
+)
+from agent.checks.batches import Counted, Work, shared_out
 from agent.checks.changes import change
-from agent.checks.jobs import KILL_S, job, shipped
+from agent.checks.jobs import KILL_S, job
 from agent.checks.rows import BaseRow, base_rows, candidate_rows, probe_rows, screened
-from agent.checks.side_by_side import shared_out
-from agent.checks.work import Counted, Work
 from agent.domain import Solution, Task, TestCase
 from agent.repair.facts import Mode, Probed, Screened
 from sandbox.sandbox import Batch, Sandbox
@@ -35,8 +41,6 @@ PATIENT_TIMES = 4.0
 PATIENT, PATIENT_S = 100.0, 1.5
 """A patient search takes so many times as long for it; from so much patience on, it takes so many
 seconds more."""
-ASLEEP = 5
-"""A test that uses no processor is ended after this many times its processor seconds."""
 BUSY = 10
 """So many times longer than on a machine of its own a process may take before the host ends it."""
 BASELINE_CPU_S = 1.0
@@ -53,8 +57,7 @@ LOST_ROW = BaseRow(Screened((False,), "lost"))
 SLICE_S = 0.3
 """After so much processor time a child answers for the candidates it has finished."""
 NOTHING: Json = {
-    "kind": "probes", "changes": [], "calls": [], "steps": 1, "cpu_s": 1.0, "wall_s": 1.0,
-    "end_s": 0.0, "look_at": 0,
+    "kind": "probes", "changes": [], "calls": [], "limits": [1, 1.0, 1.0, 0.0, 0],
 }
 """An item that asks for nothing: its reply says that the process runs."""
 
@@ -134,9 +137,9 @@ class Screener:
                 {
                     "kind": "probes", "changes": [self._change(texts[one]) for one in chunk],
                     "calls": list(calls),
-                    "steps": min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST),
-                    "cpu_s": PROBE_CPU_S, "wall_s": PROBE_CPU_S * ASLEEP,
-                    "end_s": _end_s(PROBE_CPU_S), "look_at": 0,
+                    "limits": limits(
+                        min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST), PROBE_CPU_S
+                    ),
                 }
                 for chunk in chunks
             ]
@@ -166,11 +169,7 @@ class Screener:
             "order": cast(Json, baseline.failing + baseline.passing),
             "failing": len(baseline.failing),
             "mode": mode,
-            "steps": int(baseline.step_limit * patience),
-            "cpu_s": cpu_s,
-            "wall_s": cpu_s * ASLEEP,
-            "end_s": _end_s(cpu_s),
-            "look_at": baseline.look_at,
+            "limits": limits(int(baseline.step_limit * patience), cpu_s, baseline.look_at),
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
@@ -201,18 +200,18 @@ class Screener:
     ) -> tuple[list[BaseRow] | None, str | None, bool]:
         """The base's rows for some tests, what it printed, and whether it hides what changes in
         it; none where its process ended."""
-        item = baseline_item(
-            self._base, STEPS_BASELINE, BASELINE_CPU_S, BASELINE_CPU_S * ASLEEP, tests,
-            self._hanging, _end_s(BASELINE_CPU_S),
-        )
+        item: Json = {
+            "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
+            "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
+        }
         rows: list[BaseRow] | None = None
-        told: dict[str, Json] = {}
+        answer: dict[str, Json] = {}
         wall_s = BUSY * BASELINE_CPU_S * len(tests) + KILL_S
         async for _, reply in self._batches[0].replies([item], wall_s):
             rows = base_rows(reply, len(tests))
-            told = reply if isinstance(reply, dict) else {}
-        output = told.get("output")
-        return rows, output if isinstance(output, str) else None, told.get("hidden") is True
+            answer = reply if isinstance(reply, dict) else {}
+        output = answer.get("output")
+        return rows, output if isinstance(output, str) else None, answer.get("hidden") is True
 
     def _lost(self, reply: Lost) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
@@ -229,8 +228,7 @@ async def screening(
     `hanging` are the places of tests that the base is known not to end; `processes` screen side
     by side, by default one a core and at most two.
     """
-    ours = await shipped(sandbox, task, base, tests)
-    ordered = job(task, base, tests, "screen", ours)
+    ordered = await job(task, base, tests, sandbox, "screen")
     spent = work or Work()
     async with AsyncExitStack() as stack:
         batches = [
@@ -252,8 +250,3 @@ def _cpu_s(baseline: Baseline, patience: float) -> float:
     usual_s = min(CPU_MOST_S, max(CPU_LEAST_S, CPU_FACTOR * baseline.longest_s))
     patient_s = min(2 * CPU_MOST_S, usual_s * min(patience, PATIENT_TIMES))
     return patient_s + (PATIENT_S if patience >= PATIENT else 0.0)
-
-
-def _end_s(cpu_s: float) -> float:
-    """Processor seconds after which what cannot be interrupted is ended."""
-    return 2 * cpu_s + 0.2

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
-from agent.checks import shipping
+from agent.checks.belief import SHOWN, text_in
 from agent.checks.brought import Brought
 from agent.checks.masking import mask
 from agent.domain import Ending
-from sandbox.types import Job, Limits, Outcome
+from sandbox.types import Json, Outcome
 
 WALL_FACTOR = 2.0
 """A program as a whole may take so many times what a test may."""
-SHOWN = 2_000
 
 
-async def ending_of(brought: Brought) -> Ending:
+async def ending_of(subject: Brought) -> Ending:
     """Runs the program as a script, in a jail of its own."""
-    wall_s = brought.wall_s * WALL_FACTOR
-    job = Job(
-        program=shipping.program("script"),
-        payload={
-            "entry": brought.solution.entry, "text": mask(brought.solution.text),
-            "argv": list(brought.task.argv), "random_seed": brought.random_seed,
-        },
-        modules=shipping.modules(),
-        files=brought.files,
-        stdin=brought.task.stdin,
-        sites=brought.task.sites,
-        seed=brought.seeds.hash,
-        preload=brought.preload,
-        limits=Limits(wall_s=wall_s, cpu_s=wall_s),
-    )
-    return _ending(await brought.sandbox.run(job))
+    payload: dict[str, Json] = {
+        "entry": subject.solution.entry, "text": mask(subject.solution.text),
+        "argv": list(subject.task.argv), "random_seed": subject.random_seed,
+    }
+    job = subject.job("script", payload, subject.wall_s * WALL_FACTOR)
+    job = replace(job, files=subject.files, stdin=subject.task.stdin)
+    return _ending(await subject.sandbox.run(job))
 
 
 def _ending(outcome: Outcome) -> Ending:
     """How a script ended: the host's word first, then what the process told of itself."""
-    told = outcome.messages[-1] if outcome.messages else None
-    row: dict[str, Any] = told if isinstance(told, dict) else {}
+    last = outcome.messages[-1] if outcome.messages else None
+    row: dict[str, Any] = last if isinstance(last, dict) else {}
     kind: Literal["completed", "raised", "exited", "timeout", "killed"]
     exit_code = outcome.exit_code
     if outcome.ended == "timeout":
@@ -52,14 +43,14 @@ def _ending(outcome: Outcome) -> Ending:
     else:
         kind = "completed" if outcome.ended == "completed" else "exited"
     raised = kind == "raised"
-    message = _text(row, "message")
+    message = text_in(row, "message")
     if kind == "exited" and exit_code and not message:
         # What a program says before it gives up goes there: argparse does so.
         message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(
         kind=kind, exit_code=exit_code,
-        exception=_text(row, "raised") if raised else "",
+        exception=text_in(row, "raised") if raised else "",
         message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",
@@ -68,8 +59,3 @@ def _ending(outcome: Outcome) -> Ending:
         limit=outcome.limit or outcome.signal if kind in ("timeout", "killed") else "",
         refused=outcome.refusals,
     )
-
-
-def _text(row: dict[str, Any], key: str) -> str:
-    value = row.get(key)
-    return value[:SHOWN] if isinstance(value, str) else ""

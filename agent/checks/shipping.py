@@ -11,6 +11,7 @@ import ast
 import asyncio
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,26 +19,25 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from agent import __name__ as _AGENT
 from agent.domain import Script, TestCase
 from agent.trees import nodes_of
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
-_COMMON = (
-    "changes", "codec", "naming", "nodes", "operations", "plain", "reading", "remote", "sharing",
-    "signs", "standins", "transform", "wording", "programs.endless", "programs.guard",
-    "programs.namesakes", "programs.nearness", "programs.observe_examples",
-    "programs.observe_solution", "programs.observe_tests", "programs.pieces",
-    "programs.plain_run", "programs.probing", "programs.recorder", "programs.running",
-    "programs.screen", "programs.script", "programs.spoiling", "programs.ticks",
-    "programs.trace", "programs.warming",
+_PROGRAMS = (
+    "agent.checks.programs.observe_examples", "agent.checks.programs.observe_solution",
+    "agent.checks.programs.observe_tests", "agent.checks.programs.plain_run",
+    "agent.checks.programs.screen", "agent.checks.programs.script",
+    "agent.checks.programs.trace",
 )
-_OURS = __package__.rpartition(".")[0]
-_FROM_BELOW = ("common_ends", "literals", "pytest_settings")
-"""What of `agent` itself they need."""
+"""What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (
-    *_COMMON, "programs.plain_pytest", "programs.observe_pytest", "programs.pytest_items",
+    "agent.checks.programs.observe_pytest", "agent.checks.programs.plain_pytest",
+    "agent.checks.programs.pytest_items",
 )
+_IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
+_OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
 
 
 def program(name: str) -> str:
@@ -51,15 +51,23 @@ def modules(with_pytest: bool = False) -> Mapping[str, str]:
 
     Under their own name they would hide a user's module called `agent`.
     """
-    ours = [f"checks.{name}" for name in (_WITH_PYTEST if with_pytest else _COMMON)]
     sources = {"_judge": "", "_judge.programs": ""}
-    for name in (*_FROM_BELOW, *ours):
-        *rooms, last = name.split(".")
-        text = files(_OURS).joinpath(*rooms, f"{last}.py").read_text("utf-8")
-        for there in (f"from {__package__}.", f"from {_OURS}."):
-            text = text.replace(there, "from _judge.")
-        sources[f"_judge.{name.removeprefix('checks.')}"] = text
+    programs = (*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ()))
+    waiting = [name.removeprefix("agent.") for name in programs]
+    while waiting:
+        name = waiting.pop()
+        if _inside(name) not in sources:
+            *rooms, last = name.split(".")
+            text = files(_AGENT).joinpath(*rooms, f"{last}.py").read_text("utf-8")
+            sources[_inside(name)] = _OURS.sub(lambda at: f"from {_inside(at[1])} import", text)
+            waiting += _IMPORTED.findall(text)
     return sources
+
+
+def _inside(name: str) -> str:
+    """What a module of ours is called in a jail."""
+    room = "_judge.programs" if ".programs." in name else "_judge"
+    return f"{room}.{name.rpartition('.')[2]}"
 
 
 @cache

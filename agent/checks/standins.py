@@ -3,7 +3,7 @@
 A stand-in has no state. Every use of it is a request to the side that owns the object; the
 link (`remote`) knows by identity which object is meant.
 
-    Unsettled     the test needs what cannot cross; nothing is said about the solution
+    Unfollowable  the test needs what cannot cross; nothing is said about the solution
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent.checks.remote import Link
 
 
-class Unsettled(BaseException):
+class Unfollowable(BaseException):
     """The test needs what cannot cross; it must be run another way.
 
     Not an `Exception`, so that no test takes it for one of the solution.
@@ -58,7 +58,8 @@ class Attributes(Mapping[str, "Any"]):
 
     def __iter__(self) -> Iterator[str]:
         names = dir(self._owner)
-        return iter(_all_names(self._link, names) if isinstance(self._owner, FarModule) else names)
+        is_module = isinstance(self._owner, StandInModule)
+        return iter(_all_names(self._link, names) if is_module else names)
 
     def __len__(self) -> int:
         return len(dir(self._owner))
@@ -69,7 +70,7 @@ def _all_names(link: Link, names: Iterable[str]) -> tuple[str, ...]:
     fixed = tuple(names)
     own = [name for name in fixed if hasattr(builtins, name) and not is_special(name)]
     if own:
-        raise link.unsettled(f"the program has a name of its own for Python's {own[0]}")
+        raise link.unfollowable(f"the program has a name of its own for Python's {own[0]}")
     return fixed
 
 
@@ -83,7 +84,7 @@ def space_of(cls: type) -> Mapping[str, Any]:
     return space
 
 
-class FarType(type):
+class StandInType(type):
     """The class of mirrored classes."""
 
     _far_link: Link
@@ -92,10 +93,10 @@ class FarType(type):
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
         far: tuple[Link, str] | None = None, **keywords: Any,
-    ) -> FarType:
-        parent = next((base for base in bases if isinstance(base, FarType)), None)
+    ) -> StandInType:
+        parent = next((base for base in bases if isinstance(base, StandInType)), None)
         if far is None and parent is not None:
-            raise parent._far_link.unsettled(
+            raise parent._far_link.unfollowable(
                 f"the test derives a class from the program's {parent.__name__}"
             )
         cls = super().__new__(mcs, name, bases, namespace)
@@ -156,7 +157,7 @@ class FarType(type):
         return names
 
 
-class Far(metaclass=FarType):
+class StandIn(metaclass=StandInType):
     """The base of all stand-ins. It has no state: the link knows which object it is."""
 
     __slots__ = ()
@@ -200,12 +201,12 @@ class Far(metaclass=FarType):
         return names
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise type(self)._far_link.unsettled(
+        raise type(self)._far_link.unfollowable(
             f"the test copies or pickles a {type(self).__name__} of the solution"
         )
 
 
-class FarModule(types.ModuleType):
+class StandInModule(types.ModuleType):
     """A module of the other side."""
 
     def __init__(self, name: str, link: Link) -> None:

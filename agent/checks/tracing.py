@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from agent.checks.jobs import KILL_S, job, shipped
+from agent.checks.batches import Counted, Work
+from agent.checks.jobs import KILL_S, job
 from agent.checks.members import members
 from agent.checks.rows import NO_SENSE
-from agent.checks.work import Counted, Work
 from agent.domain import Report, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from sandbox.sandbox import Sandbox
@@ -35,8 +35,7 @@ async def trace(
     `hanging` are the places of tests known not to end: a few of their steps show enough. What the
     process works is added to `work`.
     """
-    ours = await shipped(sandbox, task, solution, tests)
-    watched = job(task, solution, tests, "trace", ours, cpu_s=CPU_S, wall_s=WALL_S)
+    watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}
     hits: dict[int, int] = {}

@@ -52,15 +52,13 @@ def assert_lines(tree: ast.Module) -> frozenset[int]:
     )
 
 
-def instrument(
-    tree: ast.Module, modules: Collection[str], free: bool
-) -> tuple[ast.Module, list[Site]]:
+def instrument(tree: ast.Module, modules: Collection[str]) -> tuple[ast.Module, list[Site]]:
     """The tree with its asserts recorded, and the sites the recorder's numbers mean.
 
-    `modules` are the importable modules of the program; with `free` every name that the
-    code does not bind itself is taken to be the program's.
+    `modules` are the importable modules of the program; every name that the code does not bind
+    itself is taken to be the program's, too.
     """
-    touching = touched_names(tree, modules, free)
+    touching = _touched_names(tree, modules)
     sites: list[Site] = []
     changed = _Calls(touching).visit(_Asserts(touching, sites).visit(tree))
     return ast.fix_missing_locations(changed), sites
@@ -165,11 +163,10 @@ def _touches(node: ast.AST, touching: set[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in touching for n in ast.walk(node))
 
 
-def touched_names(tree: ast.Module, modules: Collection[str], free: bool) -> set[str]:
+def _touched_names(tree: ast.Module, modules: Collection[str]) -> set[str]:
     """Names that hold something of the program, or something computed from it."""
     touching = set(imported_from(tree, modules))
-    if free:
-        touching |= {name for name in free_names(tree) if not hasattr(builtins, name)}
+    touching |= {name for name in free_names(tree) if not hasattr(builtins, name)}
     flows = list(_flows(tree))
     grown = True
     while grown:

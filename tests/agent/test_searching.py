@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agent import searching
+from agent.checks.batches import Work
 from agent.checks.tracing import trace
-from agent.checks.work import Work
 from agent.domain import File, Report, Script, Solution, Task, Verdict
 from agent.events import Searched
 from agent.screenings import Screenings

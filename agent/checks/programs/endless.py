@@ -169,13 +169,13 @@ def _picture(frame: FrameType) -> tuple[dict[str, bytes], dict[str, bytes]]:
         raise _Unclear
     home = frame.f_globals.get("__name__")
     seen = [frame.f_locals] + ([] if frame.f_locals is frame.f_globals else [frame.f_globals])
-    told = [
+    pictures = [
         {name: _written(value, home) for name, value in names.items() if not name.startswith("__")}
         for names in seen
     ]
-    if sum(len(text) for names in told for text in names.values()) > MOST_BYTES:
+    if sum(len(text) for names in pictures for text in names.values()) > MOST_BYTES:
         raise _Unclear
-    return told[0], told[1] if len(told) > 1 else {}
+    return pictures[0], pictures[1] if len(pictures) > 1 else {}
 
 
 def _written(value: Any, home: object) -> bytes:

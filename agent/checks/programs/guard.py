@@ -43,6 +43,16 @@ _CHECKED_BUILTINS = (
     "hasattr", "callable", "iter", "next", "__import__", "__build_class__",
 )
 
+_ACTS = {
+    "gc.get_objects": "collector", "gc.get_referrers": "collector",
+    "sys.addaudithook": "audit-hook", "ctypes.PyObj_FromPtr": "memory", "ctypes.cdata": "memory",
+    "ctypes.string_at": "memory",
+}
+"""Acts that no program has an honest need of, and their signs."""
+_DEEP_ACTS = {
+    "sys.settrace": "tracer", "sys.setprofile": "tracer", "sys._current_frames": "frames",
+}
+"""Acts that are none unless the program's text reads what is in a frame."""
 _NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
 """Where Python itself looks up who makes a class, and hands no frame on."""
 
@@ -132,25 +142,26 @@ class Guard:
         """From here on every act is seen; this cannot be undone."""
         rules: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
             "open": self._open, "os.link": self._open, "os.rename": self._open,
-            "sys._getframe": self._frame, "gc.get_objects": self._collector,
-            "gc.get_referrers": self._collector, "sys.settrace": self._tracer,
-            "sys.setprofile": self._tracer, "sys._current_frames": self._frames,
-            "sys.addaudithook": self._hook, "object.__setattr__": self._exchanged,
+            "sys._getframe": self._frame, "object.__setattr__": self._exchanged,
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
-            "ctypes.PyObj_FromPtr": self._memory, "ctypes.cdata": self._memory,
-            "ctypes.string_at": self._memory, "ctypes.dlsym": self._symbol, "exec": self._run,
+            "ctypes.dlsym": self._symbol, "exec": self._run,
             "os.system": self._started, "subprocess.Popen": self._started,
             "os.posix_spawn": self._started, "os.exec": self._started,
             "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
+        plain = {**_ACTS, **(_DEEP_ACTS if self._deep else {})}
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
-            rule = rules.get(event)
-            if rule is None or self._busy:
+            rule, sign = rules.get(event), plain.get(event)
+            if (rule is None and sign is None) or self._busy:
                 return
             self._busy = True
             try:
-                rule(args, sys._getframe(1))
+                caller = sys._getframe(1)
+                if rule is not None:
+                    rule(args, caller)
+                elif sign is not None and self.actor(caller) == "program":
+                    self.note(sign)
             finally:
                 self._busy = False
 
@@ -198,22 +209,6 @@ class Guard:
         if self._deep and args[1] in _FRAMES and self.actor(caller) == "program":
             self.note("frames")
 
-    def _frames(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self.actor(caller) == "program" and self._deep:
-            self.note("frames")
-
-    def _collector(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self.actor(caller) == "program":
-            self.note("collector")
-
-    def _tracer(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self._deep and self.actor(caller) == "program":
-            self.note("tracer")
-
-    def _hook(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self.actor(caller) == "program":
-            self.note("audit-hook")
-
     def _exchanged(self, args: tuple[Any, ...], caller: Any) -> None:
         function = args[0]
         code = getattr(function, "__code__", None)
@@ -234,10 +229,6 @@ class Guard:
         return code.co_filename.startswith("<") and (
             not others or getattr(module, "__file__", None) in self.program
         )
-
-    def _memory(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self.actor(caller) == "program":
-            self.note("memory")
 
     def _address(self, args: tuple[Any, ...], caller: Any) -> None:
         if self._raw and caller.f_code.co_filename in self.program:
@@ -314,8 +305,8 @@ class Guard:
         if len(modules) == len(self._modules) and all(map(is_, modules, self._modules)):
             return
         self._modules = modules
-        for brought in self.tests & laid:
-            name = os.path.splitext(os.path.basename(brought))[0]
+        for subject in self.tests & laid:
+            name = os.path.splitext(os.path.basename(subject))[0]
             module = sys.modules.get(name)
             if module is not None and getattr(module, "__file__", None) is None:
                 self.note("planted-module", name)

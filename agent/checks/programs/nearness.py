@@ -98,7 +98,7 @@ def is_plain(value: Any, depth: int = 4, longest: int = LONGEST) -> bool:
     return all(is_plain(one, *inner) for one in value)
 
 
-def told(value: Any) -> str:
+def described(value: Any) -> str:
     """A plain value in words that are the same in every process, else the name of its type.
 
     Sets are sorted; integers too long to be printed are told by their length. What is too long to

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import io
 import linecache
 import os
@@ -15,22 +14,24 @@ from typing import Any
 
 import pytest
 
-from agent.checks.nodes import stands_for
 from agent.checks.programs.observe_tests import (
-    Court,
     Deadline,
-    Surroundings,
+    Environment,
+    TestRunner,
     evaluate_nothing,
 )
+from agent.checks.programs.pytest_session import Session, node_of, plugins_for
 from agent.checks.reading import read
-from agent.checks.remote import Broken, Unsettled
-from agent.pytest_settings import OBSERVED_PLUGINS, PLUGINS
+from agent.checks.remote import Broken, Unfollowable
+from agent.pytest_settings import OBSERVED_PLUGINS
+
+TOO_LONG = "collecting the file took too long"
 
 
 class _File(pytest.Module):
     """The test file, compiled from a text that is on no disk."""
 
-    court: Court
+    runner: TestRunner
     code: types.CodeType
 
     def _getobj(self) -> types.ModuleType:
@@ -41,47 +42,37 @@ class _File(pytest.Module):
         if str(self.path.parent) not in sys.path:
             sys.path.insert(0, str(self.path.parent))
         exec(self.code, vars(module))
-        self.court.link.common = self.court.link.beyond
+        self.runner.link.common = self.runner.link.beyond
         return module
 
 
-class _Plugin:
-    """Tells the court of each test's begin and end."""
+class _Watched(Session):
+    """Tells of each test's begin and end."""
 
-    def __init__(self, court: Court, payload: dict[str, Any], tree: ast.Module) -> None:
-        self._court = court
-        self._wanted: list[tuple[str, list[str]]] = payload["nodes"]
-        self._done: set[str] = set(payload["done"])
+    def __init__(self, runner: TestRunner, payload: dict[str, Any], tree: ast.Module) -> None:
+        super().__init__(payload)
+        self._runner = runner
         self._errors: list[BaseException] = []
-        self._reports: list[pytest.TestReport] = []
-        path = os.path.join(court.jail.folder, payload["file"])
-        self._code = court.reads(read(tree, path, court.modules, free=False), path)
-        self.problem = ""
+        path = os.path.join(runner.jail.folder, payload["file"])
+        self._code = runner.reads(read(tree, path, runner.modules), path)
 
     def pytest_pycollect_makemodule(self, module_path: Any, parent: Any) -> pytest.Module:
         file: _File = _File.from_parent(parent, path=module_path)
-        file.court, file.code = self._court, self._code
+        file.runner, file.code = self._runner, self._code
         return file
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.problem:
-            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
-            told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            stopped = self._court.link.stopped
-            self.problem = str(stopped or (told or lines or ["the file cannot be collected"])[0])
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [
-            item for item in items
-            if _node(item) not in self._done
-            and any(stands_for(node, without, _node(item)) for node, without in self._wanted)
-        ]
+        if report.failed and self._runner.late:
+            self.problem = self.problem or TOO_LONG
+        elif report.failed and self._runner.link.stopped is not None:
+            self.problem = self.problem or str(self._runner.link.stopped)
+        super().pytest_collectreport(report)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._errors, self._reports = [], []
-        name = _node(item)
-        self._court.begin(name)
+        name = node_of(item)
+        self._runner.begin(name)
         try:
             return (yield)
         except Deadline as late:
@@ -95,9 +86,6 @@ class _Plugin:
         if call.excinfo is not None:
             self._errors.append(call.excinfo.value)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._reports.append(report)
-
     def pytest_keyboard_interrupt(self) -> None:
         self.problem = self.problem or "the run was interrupted"
 
@@ -108,21 +96,17 @@ class _Plugin:
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
         fatal = [e for e in errors if isinstance(e, (Deadline, Broken))]
         if fatal:
-            self._court.end(name, fatal[0])
+            self._runner.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
         elif failed or (errors and not skipped):
             text = str(failed[0].longrepr) if failed else ""
-            self._court.end(name, errors[0] if errors else None, text or "failed")
+            self._runner.end(name, errors[0] if errors else None, text or "failed")
         elif skipped:
-            self._court.end(name, Unsettled("the test sets itself aside"))
+            self._runner.end(name, Unfollowable("the test sets itself aside"))
         elif ran:
-            self._court.end(name, None)
+            self._runner.end(name, None)
         else:
-            self._court.end(name, None, "the test did not run")
-
-
-def _node(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[2]
+            self._runner.end(name, None, "the test did not run")
 
 
 def _share_folders(shared: str) -> None:
@@ -136,61 +120,57 @@ def _share_folders(shared: str) -> None:
     os.mkdir = mkdir
 
 
-def _arguments(court: Court, payload: dict[str, Any]) -> list[str]:
+def _arguments(runner: TestRunner, payload: dict[str, Any]) -> list[str]:
     arguments = [
         payload["file"], "-q", "--assert=plain", "--capture=sys", "--tb=line",
         "-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:stepwise",
         "-p", "no:junitxml", "-p", "no:pastebin", "-c", os.devnull,
-        f"--rootdir={court.jail.folder}", f"--confcutdir={court.jail.folder}",
+        f"--rootdir={runner.jail.folder}", f"--confcutdir={runner.jail.folder}",
         "-o", "xfail_strict=false",
     ]
     if not payload["conftest"]:
         arguments.append("--noconftest")
-    if court.jail.shared is not None:
-        arguments.append(f"--basetemp={os.path.join(court.jail.shared, 'tests')}")
-    for word in OBSERVED_PLUGINS:
-        plugin = PLUGINS[word]
-        if word in payload["code"] and importlib.util.find_spec(plugin.partition(".")[0]):
-            arguments += ["-p", plugin]
-    return arguments
+    if runner.jail.shared is not None:
+        arguments.append(f"--basetemp={os.path.join(runner.jail.shared, 'tests')}")
+    return arguments + plugins_for(payload["code"], OBSERVED_PLUGINS)
 
 
-def run_file(court: Court, payload: dict[str, Any]) -> None:
+def run_file(runner: TestRunner, payload: dict[str, Any]) -> None:
     """Runs the wanted nodes of one test file in one session of pytest."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     try:
         tree = ast.parse(payload["code"], payload["file"])
     except SyntaxError as error:
-        court.jail.send({"done": True, "problem": f"SyntaxError: {error}"})
+        runner.jail.send({"done": True, "problem": f"SyntaxError: {error}"})
         return
     # The file itself is empty; tracebacks and inspect find its lines here.
     lines = payload["code"].splitlines(keepends=True)
-    path = os.path.join(court.jail.folder, payload["file"])
+    path = os.path.join(runner.jail.folder, payload["file"])
     linecache.cache[path] = (len(payload["code"]), None, lines, path)
-    if court.jail.shared is not None:
-        _share_folders(court.jail.shared)
-    surroundings = Surroundings(court.link)
-    plugin = _Plugin(court, payload, tree)
-    signal.setitimer(signal.ITIMER_REAL, court.wall_s)
+    if runner.jail.shared is not None:
+        _share_folders(runner.jail.shared)
+    surroundings = Environment(runner.link)
+    plugin = _Watched(runner, payload, tree)
+    signal.setitimer(signal.ITIMER_REAL, runner.wall_s)
     try:
-        court.finder.load()
+        runner.finder.load()
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
         signal.setitimer(signal.ITIMER_REAL, 0)
-        court.jail.send({"unloaded": court.verdict(error, "")})
+        runner.jail.send({"unloaded": runner.verdict(error, "")})
         return
-    court.link.prepare = surroundings.tell
-    evaluate_nothing({path, *(os.path.join(court.jail.folder, one) for one in court.jail.files)})
+    runner.link.prepare = surroundings.tell
+    evaluate_nothing({path, *(os.path.join(runner.jail.folder, one) for one in runner.jail.files)})
     output = sys.stdout
     sys.stdout = sys.stderr = io.StringIO()
     # Collection runs the file's top level, which may use the program as well.
-    signal.setitimer(signal.ITIMER_REAL, court.wall_s * 2)
+    signal.setitimer(signal.ITIMER_REAL, runner.wall_s * 2)
     try:
-        pytest.main(_arguments(court, payload), plugins=[plugin])
+        pytest.main(_arguments(runner, payload), plugins=[plugin])
     except Deadline:
-        plugin.problem = plugin.problem or "collecting the file took too long"
-    except (Broken, Unsettled) as error:
+        plugin.problem = plugin.problem or TOO_LONG
+    except (Broken, Unfollowable) as error:
         plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout = output
-    court.jail.send({"done": True, "problem": plugin.problem})
+    runner.jail.send({"done": True, "problem": plugin.problem})

@@ -12,9 +12,9 @@ import json
 import os
 import sys
 import types
-from itertools import takewhile
 
-from agent.checks.programs.namesakes import forget_runners, give_way, hide_last_site
+from agent.checks.programs.loading import Program, begin
+from agent.checks.programs.namesakes import forget_runners, hide_last_site
 from agent.checks.remote import Link
 
 TYPE_CHECKING = False
@@ -45,29 +45,18 @@ class _Raw(io.BytesIO):
         return held
 
 
-class Program:
-    """The solution as a module that can be loaded again and again."""
+class Served:
+    """The program as it is asked for from outside, with what it prints and where it stands."""
 
-    def __init__(self, forget: Callable[[], None], payload: dict[str, Any], folder: str) -> None:
+    def __init__(
+        self, forget: Callable[[], None], payload: dict[str, Any], folder: str
+    ) -> None:
         self._forget = forget
         """Drops what is known of the module loaded before."""
-        self._name: str = payload["name"]
-        self._entry: str = payload["entry"]
-        self._path = os.path.join(folder, self._entry)
-        self._text: str = payload["text"]
+        self._program = Program(payload, folder)
         self._stdin: str = payload["stdin"]
-        self._argv: list[str] = payload["argv"]
-        self._folder = os.path.join(folder, "")
-        if payload["random_seed"] is not None:
-            import random
-
-            random.seed(payload["random_seed"])
-        self._code: types.CodeType | None = None
         self._raw = (_Raw(1), _Raw(2))
         self._ahead: types.ModuleType | BaseException | None = None
-        self._before = next(reversed(sys.modules))
-        """The last module that was there before the program's: looking at each of the others
-        would copy all the memory they share with the interpreter this process came from."""
 
     def load_ahead(self) -> None:
         """Loads the program before it is asked for."""
@@ -85,28 +74,10 @@ class Program:
         return module, tuple(dir(module))
 
     def load(self) -> types.ModuleType:
-        """Runs the program's text as a module, in a fresh namespace."""
+        """The program with its streams, afresh."""
         self._forget()
-        for name in [*takewhile(self._before.__ne__, reversed(sys.modules))]:
-            if str(getattr(sys.modules[name], "__file__", None)).startswith(self._folder):
-                del sys.modules[name]
         self._fresh_streams()
-        sys.argv[:] = [self._path, *self._argv]
-        if os.path.dirname(self._entry):
-            return importlib.import_module(self._name)
-        if self._code is None:
-            self._code = compile(self._text, self._path, "exec", dont_inherit=True)
-        module = types.ModuleType(self._name)
-        module.__file__ = self._path
-        # A program called json.py or sys.py must not take the place of what runs it.
-        sys.modules.setdefault(self._name, module)
-        try:
-            exec(self._code, module.__dict__)
-        except SystemExit as end:
-            # `sys.exit(main())` that says all is well: what was defined until then is the program.
-            if end.code not in (None, 0):
-                raise
-        return module
+        return self._program.load()
 
     def module(self, name: str) -> types.ModuleType:
         """Another module of the program, by its name."""
@@ -115,7 +86,7 @@ class Program:
     def surroundings(self, folder: str | None, changes: dict[str, str | None]) -> None:
         """Takes over the test's current folder ("" is home) and its changes of the environment."""
         if folder is not None:
-            os.chdir(folder or self._folder)
+            os.chdir(folder or self._program.folder)
         for name, value in changes.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -156,9 +127,9 @@ def main(jail: Any) -> None:
     if jail.payload["last_site_is_ours"]:
         hide_last_site()
     forget_runners()
-    give_way(jail.files)
+    begin(jail.payload, jail.files)
     link = Link(jail.peer, "s", jail.folder)
-    program = Program(link.reset, jail.payload, jail.folder)
+    program = Served(link.reset, jail.payload, jail.folder)
     link.handlers = {
         "load": program.loaded, "module": program.module, "surroundings": program.surroundings,
     }

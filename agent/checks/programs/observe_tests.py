@@ -17,13 +17,13 @@ import sys
 import types
 from collections.abc import Collection, Sequence
 
+from agent.checks.messages import first_line, named
 from agent.checks.naming import FUNCTION_KINDS
 from agent.checks.programs.namesakes import STANDING
-from agent.checks.reading import SNIPPET, Reading, read
-from agent.checks.remote import Broken, Link, Unsettled
+from agent.checks.reading import SNIPPET, Reading, import_loose, read
+from agent.checks.remote import Broken, Link, Unfollowable
 from agent.checks.signs import ACTING
-from agent.checks.standins import Far, FarModule, FarType
-from agent.checks.wording import first_line
+from agent.checks.standins import StandIn, StandInModule, StandInType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Deadline(BaseException):
     """The test took too long."""
 
 
-class Surroundings:
+class Environment:
     """Keeps the solution's process in the folder and environment of the test."""
 
     def __init__(self, link: Link) -> None:
@@ -76,7 +76,7 @@ class Finder:
         self._link = link
         self._name: str = payload["name"]
         self._modules = {*payload["modules"], self._name, "solution"} - STANDING
-        self.entry: FarModule | None = None
+        self.entry: StandInModule | None = None
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -101,11 +101,11 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: the module ran where it lives."""
 
-    def load(self) -> tuple[FarModule, frozenset[str]]:
+    def load(self) -> tuple[StandInModule, frozenset[str]]:
         """Loads the program afresh, and gives its names too; raises what the program raises."""
         self.clear()
         match self._link.request("load"):
-            case (FarModule() as module, (*names,)) if all(type(name) is str for name in names):
+            case (StandInModule() as module, (*names,)) if all(type(name) is str for name in names):
                 self.entry = module
                 return module, frozenset(names)
         raise self._link.give_up("the solution's process loaded what is no program")
@@ -128,7 +128,7 @@ class Namespace(dict[str, "Any"]):
     """
 
     def __init__(
-        self, link: Link, program: FarModule, has: Collection[str], own: set[str],
+        self, link: Link, program: StandInModule, has: Collection[str], own: set[str],
         reading: Reading, names: dict[str, Any],
     ) -> None:
         super().__init__(__name__="__test__", __builtins__=builtins, **names)
@@ -154,8 +154,10 @@ class Namespace(dict[str, "Any"]):
         except AttributeError:
             raise KeyError(name) from None
         if self._is_common(value):
-            raise self._link.unsettled(f"the test takes {name} from a library through the program")
-        if isinstance(value, (Far, FarType)):
+            raise self._link.unfollowable(
+                f"the test takes {name} from a library through the program"
+            )
+        if isinstance(value, (StandIn, StandInType)):
             self[name] = value
         return value
 
@@ -169,14 +171,14 @@ class Namespace(dict[str, "Any"]):
 
     def _is_common(self, value: Any) -> bool:
         """Whether the test means a library's: the program must not put its own in that place."""
-        if isinstance(value, FarModule):
+        if isinstance(value, StandInModule):
             return value.__name__.partition(".")[0] not in self._own
-        if not isinstance(value, Far) or type(value).__name__ not in FUNCTION_KINDS:
+        if not isinstance(value, StandIn) or type(value).__name__ not in FUNCTION_KINDS:
             return False
         return str(value.__module__).partition(".")[0] in sys.stdlib_module_names - self._own
 
 
-class Court:
+class TestRunner:
     """Runs the tests of one payload, one after another."""
 
     def __init__(self, jail: Any) -> None:
@@ -214,7 +216,7 @@ class Court:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken, Unsettled) as late:
+        except (Deadline, Broken, Unfollowable) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         if last:
@@ -239,16 +241,16 @@ class Court:
         if error is None and not failed:
             if link.handed:
                 message = "a check of the test was handed to the program, and never ran"
-                return verdict | {"status": "unsettled", "message": message}
+                return verdict | {"status": "unfollowable", "message": message}
             if link.unvouched:
-                return verdict | {"status": "unsettled", "message": link.unvouched}
+                return verdict | {"status": "unfollowable", "message": link.unvouched}
             if all(map(self._is_meant, link.swallowed.values())):
                 return verdict | {"status": "passed"}
             verdict["signs"] = [*link.signs[:3], SWALLOWED]
             return verdict | {"status": "failed", "message": SWALLOWED}
         match error:
-            case Unsettled():
-                return verdict | {"status": "unsettled", "message": str(error)}
+            case Unfollowable():
+                return verdict | {"status": "unfollowable", "message": str(error)}
             case Deadline():
                 return verdict | {
                     "status": "timeout", "message": f"no end within {self.wall_s:g} s",
@@ -259,19 +261,12 @@ class Court:
                 return verdict | {"status": "failed", "message": first_line(failed)}
         return verdict | {
             "status": "failed" if isinstance(error, AssertionError) else "error",
-            "message": self._said(error),
+            "message": named(error),
         }
-
-    def _said(self, error: BaseException) -> str:
-        try:
-            text = str(error)
-        except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
-            text = f"<its text raised {type(again).__name__}>"
-        return first_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
     def snippets(self, tests: list[dict[str, Any]]) -> None:
         """Runs assert snippets, the program loaded afresh for each."""
-        surroundings = Surroundings(self.link)
+        surroundings = Environment(self.link)
         sys.stdout = sys.stderr = self._sink
         evaluate_nothing({SNIPPET})
         for test in tests:
@@ -280,7 +275,7 @@ class Court:
             try:
                 self.link.prepare = lambda: None
                 self.link.reset()
-                reading = read(ast.parse(test["code"]), SNIPPET, self.modules, free=True)
+                reading = read(ast.parse(test["code"]), SNIPPET, self.modules)
                 program, has = self.finder.load()
                 self.link.prepare = surroundings.tell
                 self._run(test, reading, program, has)
@@ -294,7 +289,7 @@ class Court:
                 return
 
     def _run(
-        self, test: dict[str, Any], reading: Reading, program: FarModule, has: Collection[str]
+        self, test: dict[str, Any], reading: Reading, program: StandInModule, has: Collection[str]
     ) -> None:
         code = self.reads(reading, SNIPPET)
         names: dict[str, Any] = {}
@@ -302,7 +297,7 @@ class Court:
             names["output"] = test["output"]
         space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
-            _import_loose(reading, space)
+            import_loose(reading, space)
         exec(code, space)
 
     def reads(self, reading: Reading, name: str) -> types.CodeType:
@@ -349,16 +344,6 @@ class Court:
                 stream.write(text)
 
 
-def _import_loose(reading: Reading, space: Namespace) -> None:
-    """Modules of the standard library that a one-line test names without importing them."""
-    for name in reading.attributes:
-        if name in sys.stdlib_module_names and name not in space:
-            try:
-                space[name]
-            except KeyError:
-                space[name] = importlib.import_module(name)
-
-
 def evaluate_nothing(tests: Collection[str]) -> None:
     """From here on, a test that would run text, bytes or files as code is not followed: what the
     program has made must not run where its answers are judged. `tests` are their own files."""
@@ -389,7 +374,7 @@ def evaluate_nothing(tests: Collection[str]) -> None:
             return
         while frame is not None:
             if frame.f_code.co_filename in tests:
-                raise Unsettled("the test runs as code, or unpickles, what may be the program's")
+                raise Unfollowable("the test runs as code, or unpickles, what may be the program's")
             frame = frame.f_back
 
     sys.addaudithook(hook)
@@ -411,10 +396,7 @@ def main(jail: Any) -> None:
     if "file" in jail.payload:
         from agent.checks.programs.observe_pytest import run_file
 
-        run_file(Court(jail), jail.payload)
+        run_file(TestRunner(jail), jail.payload)
         os.close(jail.peer.fileno())
     else:
-        Court(jail).snippets(jail.payload["tests"])
-
-
-__all__ = ["Court", "Deadline", "Surroundings", "evaluate_nothing", "main"]
+        TestRunner(jail).snippets(jail.payload["tests"])

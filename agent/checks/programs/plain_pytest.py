@@ -21,11 +21,11 @@ from _pytest import outcomes, raises, recwarn
 from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
-from agent.checks.nodes import nodes_above
+from agent.checks.messages import first_line
 from agent.checks.programs.plain_run import ROOTS, Deadline, Run, forget_runner
+from agent.checks.programs.pytest_session import Session, marked, node_of, plugins_for
 from agent.checks.transform import constant_asserts
-from agent.checks.wording import first_line
-from agent.pytest_settings import CONFIGURATIONS, PLUGINS
+from agent.pytest_settings import CONFIGURATIONS
 
 IDLE_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
@@ -64,22 +64,22 @@ class Checks:
         names: Any = vars(rewrite)
         names["_held"] = self._passes
         names["AssertionRewriter"].visit_Assert = _telling(rewrite.AssertionRewriter.visit_Assert)
-        names["_format_explanation"] = self._heard(names["_format_explanation"])
+        names["_format_explanation"] = self._listen(names["_format_explanation"])
         for name, function in [*vars(unittest.TestCase).items()]:
             if name.startswith("assert") and callable(function):
                 setattr(unittest.TestCase, name, self._counted(function))
         for owner in (raises.RaisesExc, raises.RaisesGroup, recwarn.WarningsChecker):
             owner.__exit__ = self._counted(owner.__exit__)  # type: ignore[method-assign]
         for kind in (outcomes.OutcomeException, unittest.SkipTest):
-            self._told_of(kind)
+            self._noting(kind)
         names = vars(unittest.case)
         stop: Any = names["_ShouldStop"]
         # A builtin's own constructor cannot be replaced; that of a class in its place can.
         names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
-        self._told_of(names["_ShouldStop"])
+        self._noting(names["_ShouldStop"])
         structures.store_mark = self._marked(structures.store_mark)
         if "hypothesis" in self._run.payload["words"] and importlib.util.find_spec("hypothesis"):
-            self._told_of(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
+            self._noting(importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
 
     def _passes(self) -> None:
         """Called where an assert of the test has held."""
@@ -88,7 +88,7 @@ class Checks:
             frame = sys._getframe(1)
             self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
 
-    def _heard(self, explain: Callable[[str], str]) -> Callable[[str], str]:
+    def _listen(self, explain: Callable[[str], str]) -> Callable[[str], str]:
         def heard(text: str) -> str:
             self._fails(sys._getframe(1), text)
             return explain(text)
@@ -96,7 +96,7 @@ class Checks:
         return heard
 
     def _fails(self, frame: Any, text: str) -> None:
-        if self._run.payload["manner"]:
+        if self._run.payload["canary"]:
             return
         where = frame
         while where is not None and where.f_code.co_filename not in self._run.guard.tests:
@@ -156,7 +156,7 @@ class Checks:
                 if mine and self._run.guard.is_programs(value):
                     self._run.guard.note("changed-runner", name)
 
-    def _told_of(self, kind: Any) -> None:
+    def _noting(self, kind: Any) -> None:
         before = kind.__init__
 
         def made(error: Any, *args: Any, **named: Any) -> None:
@@ -224,8 +224,8 @@ def _telling(rewritten: Any) -> Any:
     """Rewrites an assert as pytest does, and has it tell where it held."""
 
     def visit(rewriter: Any, node: ast.Assert) -> list[ast.stmt]:
-        told = ast.copy_location(ast.Expr(rewriter.helper("_held")), node)
-        return [*rewritten(rewriter, node), ast.fix_missing_locations(told)]
+        noted = ast.copy_location(ast.Expr(rewriter.helper("_held")), node)
+        return [*rewritten(rewriter, node), ast.fix_missing_locations(noted)]
 
     return visit
 
@@ -323,22 +323,16 @@ def _catches(value: Any) -> bool:
     return isinstance(value, type) and issubclass(AssertionError, value)
 
 
-class Reporter:
+class Reporter(Session):
     """A plugin that tells the host of each test."""
 
     def __init__(self, run: Run, checks: Checks, texts: Texts) -> None:
+        super().__init__(run.payload)
         self._run = run
         self._checks = checks
         self._texts = texts
-        self._wanted: dict[str, list[list[str]]] = {}
-        """Node to what those that ask for it leave out."""
-        for node, without in run.payload["nodes"]:
-            self._wanted.setdefault(node, []).append(without)
-        self._done = {*run.payload["done"]}
         self._words: str = run.payload["words"]
-        self._reports: list[Any] = []
         self._raised: BaseException | None = None
-        self.problem = ""
         self.skipped = ""
         self.collected = 0
 
@@ -358,33 +352,20 @@ class Reporter:
         self._run.guard.configured()
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot be collected says why."""
-        if report.failed and not self.problem:
-            lines = [line for line in str(report.longrepr).strip().split("\n") if line.strip()]
-            told = [line[1:].strip() for line in lines if line.startswith("E ")]
-            self.problem = (told or lines or ["the file cannot be collected"])[0]
-        elif report.skipped:
+        """One that sets itself aside says why, too."""
+        super().pytest_collectreport(report)
+        if report.skipped:
             said = report.longrepr
             self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
 
-    def pytest_collection_modifyitems(self, session: Any, items: list[Any]) -> None:
-        """Leaves the tests that were asked for."""
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the tests that were asked for; what sets one aside shows before it runs."""
         self.collected = len(items)
         for item in items:
             for name, word in _SET_ASIDE_BY.items():
                 if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
                     self._run.guard.note("control-flow", word)
-        items[:] = [
-            item for item in items
-            if node_of(item) not in self._done and self._is_wanted(node_of(item))
-        ]
-
-    def _is_wanted(self, name: str) -> bool:
-        above = [*nodes_above(name)]
-        return any(
-            not any(one in above for one in without)
-            for node in above for without in self._wanted.get(node, ())
-        )
+        super().pytest_collection_modifyitems(items)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
@@ -398,7 +379,7 @@ class Reporter:
         except Deadline:
             return True
         finally:
-            self._told(node, item)
+            self._report(node, item)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> Generator[None, Any, Any]:
@@ -417,23 +398,19 @@ class Reporter:
         finally:
             self._checks.replaced(getattr(item, "instance", None))
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """A phase of a test is over."""
-        self._reports.append(report)
-
-    def _told(self, node: str, item: Any) -> None:
+    def _report(self, node: str, item: Any) -> None:
         status, failed = outcome_of(self._reports)
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]
-        told: dict[str, Any] = {
+        details: dict[str, Any] = {
             "checks": self._checks.held,
             "checking": self._texts.checks_anything(str(item.path), name),
             "silent": self._texts.is_silent(str(item.path), name),
         }
         if status in ("failed", "error") and failed is not None:
-            told |= explained(failed, self._run.laid)
+            details |= explained(failed, self._run.laid)
         elif status in ("skipped", "xfailed"):
             said = failed.longrepr if failed is not None else ""
-            told["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+            details["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
         if status in ("skipped", "xfailed") and not any(
             word in self._run.payload["words"].lower() for word in _SETTING_ASIDE
         ):
@@ -443,16 +420,11 @@ class Reporter:
                 self._run.guard.note("swallowed", self._checks.hidden[0])
             if self._raised is not None:
                 self._run.guard.note("changed-runner", "an exception of the test was lost")
-        self._run.end(node, status, **told)
+        self._run.end(node, status, **details)
 
 
 _SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
 """Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
-
-
-def node_of(item: Any) -> str:
-    """A node id without the file's name."""
-    return str(item.nodeid.partition("::")[2])
 
 
 def outcome_of(reports: list[Any]) -> tuple[str, Any]:
@@ -485,20 +457,21 @@ def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
     """A failure in words: pytest's own, and where it was a comparison its sides. Its place is the
     innermost in one of `ours`, paths of the program's and the tests' files."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    message = str(getattr(crash, "message", "") or _marked(str(report.longrepr)))
-    told: dict[str, Any] = {"message": first_line(message)}
+    text = str(report.longrepr)  # of what is no exception's, such as a fixture that is not there
+    message = str(getattr(crash, "message", "")) or "\n".join(marked(text)) or text
+    details: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
     head = lines[0].removeprefix("AssertionError: ")
     if head.startswith("assert "):
-        told |= _sides(head.removeprefix("assert "))
+        details |= _sides(head.removeprefix("assert "))
         where = next((line for line in lines[1:] if "where" in line and " = " in line), "")
         if where:
-            told["call"] = where.partition(" = ")[2].strip()
+            details["call"] = where.partition(" = ")[2].strip()
     if report.when != "call":
-        told["message"] = f"{report.when}: {told['message']}"
+        details["message"] = f"{report.when}: {details['message']}"
     if "assert" not in head:
-        told["message"] += _place(report.longrepr, ours)
-    return told
+        details["message"] += _place(report.longrepr, ours)
+    return details
 
 
 def _place(longrepr: Any, ours: Collection[str]) -> str:
@@ -509,13 +482,6 @@ def _place(longrepr: Any, ours: Collection[str]) -> str:
         if where is not None and path in ours:
             return f" at line {where.lineno} ({os.path.basename(path)})"
     return ""
-
-
-def _marked(text: str) -> str:
-    """Of a failure that is no exception's, such as a fixture that is not there, the lines that
-    pytest marks; all where it marks none."""
-    marked = [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
-    return "\n".join(marked) or text
 
 
 def _sides(words: str) -> dict[str, str]:
@@ -555,13 +521,10 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
         # How a spoilt test fails is nobody's concern, and takes long to tell.
-        *(("--tb=no", "--assert=plain") if payload["manner"] else ("--tb=short",)),
+        *(("--tb=no", "--assert=plain") if payload["canary"] else ("--tb=short",)),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         ]
     if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURATIONS):
         arguments += ["-c", os.devnull]
-    for word, plugin in PLUGINS.items():
-        if word in payload["words"] and importlib.util.find_spec(plugin.partition(".")[0]):
-            arguments += ["-p", plugin]
-    return arguments
+    return arguments + plugins_for(payload["words"])

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 import io
 import os
-import random
 import signal
 import sys
 import time
@@ -24,10 +22,10 @@ import types
 from typing import Any
 
 from agent.checks.programs.guard import Guard, teller
-from agent.checks.programs.namesakes import give_way
+from agent.checks.programs.loading import Program, begin, place
 from agent.checks.programs.recorder import Recorder
 from agent.checks.programs.spoiling import Spoilt, SpoiltError
-from agent.checks.reading import SNIPPET, Reading, read
+from agent.checks.reading import SNIPPET, Reading, import_loose, read
 from agent.checks.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
@@ -57,7 +55,7 @@ class Run:
         self.test = ""
         """The test that runs now."""
         self.cpu_s: float = payload["cpu_s"]
-        self._manner: str = payload["manner"]
+        self._canary: str = payload["canary"]
         program = [os.path.join(self.folder, path) for path in payload["program_files"]]
         tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
         self.laid = frozenset(os.path.join(self.folder, path) for path in payload["laid"])
@@ -65,11 +63,11 @@ class Run:
             program, [*tests, SNIPPET], self.laid - {*program, *tests}, payload["texts"],
             lambda sign, detail: self.say({"sign": sign, "detail": detail, "test": self.test}),
         )
-        self._spoiler = [0, Spoilt(self._manner == "spoilt true"), SpoiltError("spoilt")]
-        if self._manner:
+        self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
+        if self._canary:
             # Under a name that no program knows, and that no other run has.
-            rewritten = self._spoiler if self._manner != "sentinel" else self.equal
-            setattr(builtins, payload.pop("canary"), rewritten)
+            rewritten = self._spoiler if self._canary != "sentinel" else self.equal
+            setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
         signal.signal(signal.SIGPROF, self._ring)
@@ -83,25 +81,25 @@ class Run:
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
 
-    def end(self, test: str, status: str, **told: Any) -> None:
+    def end(self, test: str, status: str, **details: Any) -> None:
         """A test ended."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spoiler[0] = 0
         wall_s = time.monotonic() - self._started
-        if not self._manner:
+        if not self._canary:
             self.guard.compare()
             self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self.guard.starts_another and status in ("failed", "error"):
-            told["message"] = f"{told.get('message', '')}; {NO_PROGRAMS}"
+            details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
-            status, told = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
-        self.say({"ended": test, "status": status, "wall_s": wall_s, **told})
+            status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
+        self.say({"ended": test, "status": status, "wall_s": wall_s, **details})
         self.test = ""
 
     def done(self, problem: str = "", skipped: str = "") -> None:
         """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        if not self._manner:
+        if not self._canary:
             self.guard.compare_library()
         loaded = {
             name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
@@ -129,7 +127,7 @@ class Run:
 
     def compared(self, got: Any, expected: Any) -> None:
         """Two values were equal: nothing of the program's may equal just anything."""
-        if self._manner != "sentinel":
+        if self._canary != "sentinel":
             return
         waiting, seen = [got, expected], 0
         while waiting and seen < _MOST_ITEMS:
@@ -158,7 +156,7 @@ class Run:
         raise Deadline
 
 
-class Beside(dict[str, Any]):
+class SnippetNames(dict[str, Any]):
     """A snippet's names; those it does not bind itself are the program's, as they are by now.
 
     One that imports the program takes from it what it names, and has Python's builtins.
@@ -184,13 +182,9 @@ class Snippets:
     def __init__(self, run: Run) -> None:
         self._run = run
         payload = run.payload
-        self._name: str = payload["name"]
-        self._entry: str = payload["entry"]
-        self._path = os.path.join(run.folder, self._entry)
-        self._argv = [self._path, *payload["argv"]]
-        self._known = {*sys.modules}
+        self._program = Program(payload, run.folder)
         # Before the program is there, which could change what reads.
-        modules = {*payload["names"], self._name, "solution"}
+        modules = {*payload["names"], payload["name"], "solution"}
         self._readings = {
             test["test"]: _read(test["code"], modules) for test in payload["tests"]
         }
@@ -212,20 +206,22 @@ class Snippets:
         except BaseException as raised:  # noqa: BLE001 - a test may raise anything
             error = raised
         sys.stdin, sys.stdout, sys.stderr = streams
-        told: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
+        details: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
         status = "passed"
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
-            told |= recorder.told(error)
-            told["message"] += self._place(error)
-        run.end(test["test"], status, type_differs=recorder.type_differs, **told)
+            details |= recorder.details(error)
+            where = place(error, os.path.join(run.folder, ""), SNIPPET)
+            if where and not isinstance(error, AssertionError):
+                details["message"] += f" at {where}"
+        run.end(test["test"], status, type_differs=recorder.type_differs, **details)
 
     def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
         reading = self._readings[test["test"]]
         if isinstance(reading, Exception):
             raise reading
         recorder.sites = reading.sites
-        names = Beside(
+        names = SnippetNames(
             vars(self._load()), reading.imports_program, __name__="__test__", **{
                 COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
             },
@@ -233,62 +229,22 @@ class Snippets:
         if test["output"] is not None:
             names["output"] = test["output"]
         if test["loose"]:
-            _import_loose(reading, names)
+            import_loose(reading, names)
         exec(reading.code, names)
 
     def _load(self) -> types.ModuleType:
-        """The program as a module, all its files afresh."""
-        for name in [*sys.modules]:
-            file = getattr(sys.modules[name], "__file__", None)
-            if name not in self._known and str(file).startswith(self._run.folder):
-                del sys.modules[name]
+        """The program as a module, which is called `solution` too unless another is."""
         sys.stdin = io.StringIO(self._run.payload["stdin"])
         sys.stdout = sys.stderr = io.StringIO()
-        sys.argv[:] = self._argv
-        for name in (self._name, "solution"):
-            if name not in self._known:
-                sys.modules.pop(name, None)
-        if os.path.dirname(self._entry):
-            module = importlib.import_module(self._name)
-        else:
-            module = types.ModuleType(self._name)
-            module.__file__ = self._path
-            sys.modules.setdefault(self._name, module)
-            # Its text came along, since there are jails in which no file can be opened.
-            code = compile(self._run.payload["text"], self._path, "exec", dont_inherit=True)
-            try:
-                exec(code, vars(module))
-            except SystemExit as end:
-                # `sys.exit(main())` that says all is well: what was defined so far is the program.
-                if end.code not in (None, 0):
-                    raise
+        module = self._program.load()
         sys.modules.setdefault("solution", module)
         return module
-
-    def _place(self, error: BaseException) -> str:
-        """Where in the program, or else in the test, an exception came up."""
-        if isinstance(error, AssertionError):
-            return ""
-        if isinstance(error, SyntaxError) and str(error.filename).startswith(self._run.folder):
-            return f" at line {error.lineno} ({self._inside(str(error.filename))})"
-        where, trace = "", error.__traceback__
-        while trace is not None:
-            name = trace.tb_frame.f_code.co_filename
-            if name.startswith(self._run.folder):
-                where = f" at line {trace.tb_lineno} ({self._inside(name)})"
-            elif name == SNIPPET and not where:
-                where = f" at line {trace.tb_lineno} of the test"
-            trace = trace.tb_next
-        return where
-
-    def _inside(self, path: str) -> str:
-        return path[len(self._run.folder) + 1 :]
 
 
 def _read(code: str, modules: set[str]) -> Reading | Exception:
     """The reading of a snippet, or what is wrong with it."""
     try:
-        return read(ast.parse(code), SNIPPET, modules, free=True, recorded=True)
+        return read(ast.parse(code), SNIPPET, modules, recorded=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return error
 
@@ -306,19 +262,10 @@ def forget_runner() -> None:
         del sys.modules[name]
 
 
-def _import_loose(reading: Reading, names: Beside) -> None:
-    """Modules of the standard library that a one-line test names without importing them."""
-    for name in reading.attributes:
-        if name in sys.stdlib_module_names and name not in names:
-            names[name] = importlib.import_module(name)
-
-
 def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
-    give_way(jail.files)
+    begin(jail.payload, jail.files)
     run = Run(jail)
-    if run.payload["random_seed"] is not None:
-        random.seed(run.payload["random_seed"])
     if "file" in run.payload:
         from agent.checks.programs.plain_pytest import run_file
 

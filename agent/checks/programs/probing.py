@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from agent.checks.changes import changed
-from agent.checks.programs.nearness import told
+from agent.checks.programs.nearness import described
 
 LOST_AFTER = 4
 """After so many calls that do not end, the rest of a candidate's are not made."""
@@ -21,42 +21,42 @@ Answer = tuple[str, int]
 the steps it took."""
 
 
-def probed(room: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
+def probed(harness: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
     """What each text of the item answers to each call."""
     calls = [compile(call, "<call>", "eval") for call in item["calls"]]
     return [
-        _answers(room, changed(room.base, one), calls, limits) for one in item["changes"]
+        _answers(harness, changed(harness.base, one), calls, limits) for one in item["changes"]
     ]
 
 
-def _answers(room: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:
-    code = room.compiled(text)
+def _answers(harness: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:
+    code = harness.compiled(text)
     loaded: list[ModuleType] = []
-    load = functools.partial(_load, room, code, loaded)
-    told_of: list[Answer] = []
+    load = functools.partial(_load, harness, code, loaded)
+    answered: list[Answer] = []
     lost = 0
     # One module serves all calls: a candidate that keeps state keeps it alike in all others.
-    if not room.guarded(load, limits).passed:
+    if not harness.guarded(load, limits).passed:
         return [("!", 0) for _ in calls]
     for call in calls:
         if lost >= LOST_AFTER:
-            told_of.append(("", 0))
+            answered.append(("", 0))
             continue
         answer: list[str] = []
-        run = room.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
+        run = harness.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
         if run.passed:
-            told_of.append((answer[0], run.steps))
+            answered.append((answer[0], run.steps))
         elif run.timeout:
             lost += 1
-            told_of.append(("~", run.steps))
+            answered.append(("~", run.steps))
         else:
-            told_of.append((f"!{run.exception}", run.steps))
-    return told_of
+            answered.append((f"!{run.exception}", run.steps))
+    return answered
 
 
-def _load(room: Any, code: Any, loaded: list[ModuleType]) -> None:
-    loaded.append(room.module(code, room.stem))
+def _load(harness: Any, code: Any, loaded: list[ModuleType]) -> None:
+    loaded.append(harness.module(code, harness.stem))
 
 
 def _ask(module: ModuleType, call: Any, answer: list[str]) -> None:
-    answer.append(told(eval(call, module.__dict__)))
+    answer.append(described(eval(call, module.__dict__)))

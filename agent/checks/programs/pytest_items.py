@@ -19,9 +19,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from agent.checks.nodes import stands_for
-
-_PLUGIN_WORDS = ("asyncio", "anyio", "trio", "mocker", "benchmark", "freezer")
-"""Words of test files that need installed plugins of pytest."""
+from agent.checks.programs.pytest_session import plugins_for
 
 
 class Placeholder:
@@ -165,13 +163,11 @@ def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> N
                 sys.path.append(os.path.abspath(folder))  # as pytest does, for helpers
         with open(places[-1], "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
-    if not any(word in text for text in texts for word in _PLUGIN_WORDS):
-        # Loading every installed plugin takes longer than all the tests of a candidate.
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     arguments = [
         "-s", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler",
         "-W", "ignore", "--import-mode=importlib", "--continue-on-collection-errors",
-        "--rootdir", os.getcwd(), *places,
+        "--rootdir", os.getcwd(), *plugins_for("".join(texts)), *places,
     ]
     served = False
 

@@ -6,9 +6,9 @@ import ast
 import operator
 from collections.abc import Callable
 
+from agent.checks.messages import first_line, is_literal, named, short, text_of
 from agent.checks.plain import differs
 from agent.checks.transform import Site
-from agent.checks.wording import first_line, is_literal, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,36 +72,34 @@ class Recorder:
         self.checks += 1
         return value
 
-    def told(self, error: BaseException | None) -> dict[str, Any]:
+    def details(self, error: BaseException) -> dict[str, Any]:
         """The failure in call, expected, got and words."""
-        said = "" if error is None else first_line(_text(error))
         if not isinstance(error, AssertionError):
-            name = type(error).__name__
-            words = first_line(f"{name}: {said}" if said else name)
+            words = named(error)
             return {"call": self._call[1], "got": words, "message": words}
-        told = self._told()
-        if not told.get("message"):
-            told["message"] = said or "the assert does not hold"
+        said, details = first_line(text_of(error)), self._details()
+        if not details.get("message"):
+            details["message"] = said or "the assert does not hold"
         elif said and self._last is not None and self._last[0].message:
-            told["message"] = f"{said}: {told['message']}"
-        told.setdefault("call", self._call[1])
-        return told
+            details["message"] = f"{said}: {details['message']}"
+        details.setdefault("call", self._call[1])
+        return details
 
-    def _told(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         if self._last is None:
             return {}
         site, got, expected, call = self._last
-        told = {"call": call[:LIMIT], "got": shown(got)}
+        details = {"call": call[:LIMIT], "got": shown(got)}
         if not site.operator:
-            told["expected"] = "a true value"
-            told["message"] = f"{short(call)} gave {short(told['got'])}, which is not true"
-            return told
+            details["expected"] = "a true value"
+            details["message"] = f"{short(call)} gave {short(details['got'])}, which is not true"
+            return details
         other = shown(expected)
-        told["expected"] = _wanted(site, other)[:LIMIT]
+        details["expected"] = _wanted(site, other)[:LIMIT]
         what = short(call) or "the value"
         wanted = _wanted(site, short(other))
-        told["message"] = f"{what} gave {short(told['got'])}, expected {wanted}"
-        return told
+        details["message"] = f"{what} gave {short(details['got'])}, expected {wanted}"
+        return details
 
 
 def _wanted(site: Site, other: str) -> str:
@@ -124,14 +122,14 @@ def _call_source(source: str, call: tuple[str, str]) -> str:
         node = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError):
         return source
-    name, told = call
+    name, as_called = call
     if not name:
         return source
     if isinstance(node, ast.Name):
-        return told
+        return as_called
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
         literal = all(is_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
-        return source if literal or node.keywords else told
+        return source if literal or node.keywords else as_called
     return source
 
 
@@ -163,10 +161,3 @@ def _brief(value: Any) -> str:
 
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as again:  # noqa: BLE001 - its own __str__ may raise anything
-        return f"its text raised {type(again).__name__}"

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from agent.checks.messages import text_of
 from agent.checks.programs.endless import Watch, runs_away
-from agent.checks.programs.nearness import nearness, told
+from agent.checks.programs.nearness import described, nearness
 from agent.checks.programs.pieces import Pieces
 from agent.checks.programs.ticks import Steps, counted
 from agent.checks.transform import free_names
@@ -41,7 +42,7 @@ class OutOfTime(BaseException):
     """Raised by the timer inside whatever runs too long."""
 
 
-class Quiet(io.TextIOBase):
+class DiscardedOutput(io.TextIOBase):
     """Standard output that nobody reads."""
 
     encoding = "utf-8"
@@ -53,7 +54,7 @@ class Quiet(io.TextIOBase):
         return len(text)
 
 
-class Kept(io.StringIO):
+class CapturedOutput(io.StringIO):
     """Standard output that a test reads, up to a limit."""
 
     def write(self, text: str, /) -> int:
@@ -138,7 +139,7 @@ class Clock:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-class Room:
+class Harness:
     """One program's surroundings: its entry's name, its input, its tests."""
 
     def __init__(self, payload: dict[str, Any], folder: str) -> None:
@@ -165,7 +166,7 @@ class Room:
         self.items: Any = None
         """The `pytest_items.Items` of tests that are nodes of pytest files."""
         self.base_output: str | None = None
-        self._quiet = Quiet()
+        self._quiet = DiscardedOutput()
         self._fresh: list[str] = []
         """Types that differed in comparisons that held, of the test that runs now."""
         self.differed: tuple[Any, Any] | None = None
@@ -257,10 +258,10 @@ class Room:
         if timeout or error is None:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
-            name, message = type(error).__name__, _words(error)
+            name, message = type(error).__name__, text_of(error)[:300]
         near, got = 0.0, ""
         if name == "AssertionError" and self.differed is not None:
-            near, got = nearness(*self.differed), told(self.differed[0])
+            near, got = nearness(*self.differed), described(self.differed[0])
         return Run(
             False,
             near=near,
@@ -352,7 +353,7 @@ class Room:
 
     def _with_output(self, code: Code, test: Prepared) -> None:
         assert test.code is not None
-        output = Kept()
+        output = CapturedOutput()
         sys.stdout = output
         try:
             module = self.module(code, "__main__")
@@ -364,7 +365,7 @@ class Room:
 
     def _ends_well(self, code: Code) -> None:
         """Without tests: no crash, and nothing lost of what was printed before it."""
-        output = Kept()
+        output = CapturedOutput()
         sys.stdout = output
         try:
             self.module(code, "__main__")
@@ -437,12 +438,5 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Prepared(None, test["uses_output"], type(error).__name__)
     return Prepared(code, test["uses_output"], names=names)
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)[:300]
-    except Exception as again:  # noqa: BLE001 - an exception class of the candidate's own
-        return f"(its text cannot be read: {type(again).__name__})"
 
 

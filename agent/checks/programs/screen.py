@@ -14,7 +14,7 @@ from typing import Any
 from agent.checks.changes import changed
 from agent.checks.programs.namesakes import give_way
 from agent.checks.programs.probing import probed
-from agent.checks.programs.running import Limits, Room, Run
+from agent.checks.programs.running import Harness, Limits, Run
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
@@ -35,56 +35,54 @@ def main(jail: Any) -> None:
     warnings.simplefilter("ignore")
     gc.set_threshold(50_000, 20, 100)
     give_way(jail.files)
-    room = Room(jail.payload, jail.folder)
-    room.serving(lambda: _serve(jail, room))
+    harness = Harness(jail.payload, jail.folder)
+    harness.serving(lambda: _serve(jail, harness))
 
 
-def _serve(jail: Any, room: Any) -> None:
+def _serve(jail: Any, harness: Any) -> None:
     while True:
         item = jail.receive()
         if not isinstance(item, dict):
             return
         began = time.process_time()
-        limits = Limits(
-            item["steps"], item["cpu_s"], item["wall_s"], item["end_s"], item["look_at"]
-        )
+        limits = Limits(*item["limits"])
         answer: Any
         if item["kind"] == "baseline":
-            answer = _baseline(room, item, limits)
+            answer = _baseline(harness, item, limits)
         elif item["kind"] == "probes":
-            answer = probed(room, item, limits)
+            answer = probed(harness, item, limits)
         else:
-            room.base_output = item["base_output"]
-            answer = _answers(room, item, limits)
+            harness.base_output = item["base_output"]
+            answer = _answers(harness, item, limits)
         jail.send([time.process_time() - began, answer])
 
 
-def _baseline(room: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
+def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
     """Every test of the base: what passed, and the steps each took."""
-    runs = _all(room, item, limits)
+    runs = _all(harness, item, limits)
     return {
-        "runs": [_row(run) for run in runs], "output": room.base_output,
-        "hidden": bool(limits.end_s) and _has_hidden_state(room, item, limits, runs),
+        "runs": [_row(run) for run in runs], "output": harness.base_output,
+        "hidden": _has_hidden_state(harness, item, limits, runs),
     }
 
 
-def _has_hidden_state(room: Any, item: dict[str, Any], limits: Any, runs: list[Run]) -> bool:
+def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[Run]) -> bool:
     """Whether a run of the base that comes to an end seems to repeat itself all the same."""
     looked = replace(limits, look_at=LOOKED_FROM)
     return any(
-        room.run(room.compiled(item["text"]), index, looked).endless
+        harness.run(harness.compiled(item["text"]), index, looked).endless
         for index, run in zip(item["tests"], runs, strict=True)
         if run.steps > LOOKED_FROM and not run.timeout and run.cpu_s < LOOKED_AGAIN_S
     )
 
 
-def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
+def _answers(harness: Any, item: dict[str, Any], limits: Any) -> list[Any]:
     """The answers to as many candidates as fit into the item's time, at least one: processor
     time, or several times as long where the candidates wait for something."""
     began, begun = time.process_time(), time.monotonic()
     answers: list[Any] = []
     for one in item["changes"]:
-        answers.append(_answer(room, changed(room.base, one), item, limits))
+        answers.append(_answer(harness, changed(harness.base, one), item, limits))
         if time.process_time() - began > item["slice_s"]:
             break
         if time.monotonic() - begun > item["slice_s"] * WAITING:
@@ -92,24 +90,24 @@ def _answers(room: Any, item: dict[str, Any], limits: Any) -> list[Any]:
     return answers
 
 
-def _answer(room: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
+def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
     """[ended, passed, exception, message, line, types, near, did]: `passed` as 1, 0 and -, `near`
     in hundredths."""
     try:
-        code = room.compiled(text)
+        code = harness.compiled(text)
     except BROKEN as error:
         return ["syntax", "", type(error).__name__, str(error)[:200],
                 getattr(error, "lineno", None), [], [], ""]
     order: list[int] = item["order"]
     failing: int = item["failing"]
-    passed = ["-"] * room.count
+    passed = ["-"] * harness.count
     gained = 0
     first: Run | None = None
     seen: list[str] = []
-    near = [0] * room.count
+    near = [0] * harness.count
     did: list[str] = []
     for position, index in enumerate(order):
-        run = room.run(code, index, limits)
+        run = harness.run(code, index, limits)
         passed[index] = "1" if run.passed else "0"
         gained += run.passed and position < failing
         seen += run.types
@@ -138,10 +136,10 @@ def _short(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
+def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[Run]:
     """Tests known to hang, and all after a few that did not end, get a short budget."""
     try:
-        code: types.CodeType = room.compiled(item["text"])
+        code: types.CodeType = harness.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
         broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
@@ -150,7 +148,7 @@ def _all(room: Any, item: dict[str, Any], limits: Any) -> list[Run]:
     runs: list[Run] = []
     for index in item["tests"]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
-        runs.append(room.run(code, index, short if hanging else limits))
+        runs.append(harness.run(code, index, short if hanging else limits))
     return runs
 
 

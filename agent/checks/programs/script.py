@@ -11,17 +11,14 @@ import traceback
 import types
 from typing import Any
 
-from agent.checks.programs.namesakes import give_way
+from agent.checks.messages import text_of
+from agent.checks.programs.loading import begin
 
 
 def main(jail: Any) -> None:
     """Runs the entry file as `__main__`."""
     payload = jail.payload
-    give_way(jail.files)
-    if payload["random_seed"] is not None:
-        import random
-
-        random.seed(payload["random_seed"])
+    begin(payload, jail.files)
     path = os.path.join(jail.folder, payload["entry"])
     sys.argv[:] = [payload["entry"], *payload["argv"]]
     folder = os.path.dirname(path)
@@ -65,14 +62,10 @@ def _raised(error: BaseException, path: str, folder: str) -> dict[str, Any]:
         text = "".join(traceback.format_exception(type(error), error, trace))
     except Exception as again:  # noqa: BLE001 - the exception's own text may raise anything
         text = f"{type(error).__name__} (its text raised {type(again).__name__})"
-    try:
-        message = str(error)
-    except Exception as again:  # noqa: BLE001 - as above
-        message = f"its text raised {type(again).__name__}"
     shortened = text.replace(folder + os.sep, "")
     # Written as the interpreter would, so that it stands among the program's own output.
     sys.stderr.write(shortened)
     return {
-        "raised": type(error).__name__, "message": message[:4000], "line": line,
+        "raised": type(error).__name__, "message": text_of(error)[:4000], "line": line,
         "traceback": shortened[-8000:],
     }

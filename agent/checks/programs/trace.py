@@ -7,11 +7,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from agent.checks.programs.namesakes import give_way
-from agent.checks.programs.running import Limits, Room, Run
+from agent.checks.programs.running import Harness, Limits, Run
 
 T = TypeVar("T")
 
@@ -33,11 +33,11 @@ def main(jail: Any) -> None:
     warnings.simplefilter("ignore")
     gc.set_threshold(50_000, 20, 100)
     give_way(jail.files)
-    room = Room(jail.payload, jail.folder)
-    room.serving(lambda: _serve(jail, room))
+    harness = Harness(jail.payload, jail.folder)
+    harness.serving(lambda: _serve(jail, harness))
 
 
-def _serve(jail: Any, room: Any) -> None:
+def _serve(jail: Any, harness: Any) -> None:
     while True:
         item = jail.receive()
         if not isinstance(item, list):
@@ -45,16 +45,12 @@ def _serve(jail: Any, room: Any) -> None:
         index, steps = item
         limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
         began = time.process_time()
-        seen = _seen(room, index, limits)
+        seen = _seen(harness, index, limits)
         jail.send([time.process_time() - began, seen])
 
 
 class Watcher:
-    """What is seen of the entry file's lines in one run.
-
-    `sys.monitoring` tells of them where there is one (from Python 3.12), else `sys.settrace`:
-    both tell the same, but the former leaves alone what lies in other files.
-    """
+    """What is seen of the entry file's lines in one run."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -70,14 +66,11 @@ class Watcher:
 
     def run(self, action: Callable[[], T]) -> T:
         """Runs `action` and watches it."""
-        if sys.version_info < (3, 12):
-            sys.settrace(self._traced)
-            try:
-                return action()
-            finally:
-                sys.settrace(None)
-        else:
-            return self._monitored(action)
+        sys.settrace(self._traced)
+        try:
+            return action()
+        finally:
+            sys.settrace(None)
 
     def _traced(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != self.path:
@@ -91,48 +84,6 @@ class Watcher:
         elif event == "return":
             self._returned(frame, arg)
         return self._traced
-
-    if sys.version_info >= (3, 12):
-
-        def _monitored(self, action: Callable[[], T]) -> T:
-            monitoring, tool = sys.monitoring, sys.monitoring.PROFILER_ID
-            events = monitoring.events
-            skip = monitoring.DISABLE
-
-            def line(code: CodeType, number: int) -> Any:
-                if code.co_filename != self.path:
-                    return skip
-                if not self._line(sys._getframe(1)):
-                    monitoring.set_events(tool, events.NO_EVENTS)
-                return None
-
-            def returned(code: CodeType, place: int, value: object) -> Any:
-                if code.co_filename != self.path:
-                    return skip
-                self._returned(sys._getframe(1), value)
-                return None
-
-            def unwound(code: CodeType, place: int, error: BaseException) -> None:
-                if code.co_filename == self.path:
-                    self._returned(sys._getframe(1), None)
-
-            def raised(code: CodeType, place: int, error: BaseException) -> None:
-                if code.co_filename == self.path:
-                    self._left_by(sys._getframe(1), error)
-
-            heard = {
-                events.LINE: line, events.PY_RETURN: returned, events.PY_YIELD: returned,
-                events.PY_UNWIND: unwound, events.RAISE: raised,
-            }
-            monitoring.use_tool_id(tool, "blame")
-            try:
-                for event, callback in heard.items():
-                    monitoring.register_callback(tool, event, callback)
-                monitoring.set_events(tool, sum(heard))
-                return action()
-            finally:
-                monitoring.set_events(tool, events.NO_EVENTS)
-                monitoring.free_tool_id(tool)
 
     def _line(self, frame: FrameType) -> bool:
         """Whether to go on watching."""
@@ -173,14 +124,14 @@ class Watcher:
                 self.types.setdefault(name, set()).add(type(value).__name__)
 
 
-def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
-    watcher = Watcher(room.path)
+def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
+    watcher = Watcher(harness.path)
     try:
-        code = room.compiled(room.base)
+        code = harness.compiled(harness.base)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = Run(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        run = watcher.run(lambda: room.run(code, index, limits))
+        run = watcher.run(lambda: harness.run(code, index, limits))
     return {
         "passed": run.passed,
         "exception": "TimeoutError" if run.timeout else run.exception,
@@ -190,7 +141,7 @@ def _seen(room: Any, index: int, limits: Any) -> dict[str, Any]:
         "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
         "values": [] if run.passed else _shown(watcher.left),
         "moments": watcher.moments,
-        "answer": _compared(room.differed),
+        "answer": _compared(harness.differed),
     }
 
 

@@ -51,6 +51,7 @@ def _tests(text: str) -> list[TestCase]:
     ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     tests: list[TestCase] = [
@@ -65,6 +66,7 @@ async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     assert report.ending is not None
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_any_test_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     program = _solution("def f(n):\n    return n\n")
@@ -110,6 +112,7 @@ VALUES = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", VALUES)
 async def test_any_value_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     tests: list[TestCase] = [

@@ -9,7 +9,7 @@ import pytest
 from agent.checks.belief import (
     CONTRADICTS,
     LATE,
-    Seen,
+    Evidence,
     can_contradict,
     compared,
     keeps_to_calls,
@@ -46,49 +46,51 @@ PLAIN_WORD = [
 def test_what_does_not_pass_is_the_plain_witness_s_word(
     row: dict[str, Any], expected: Verdict
 ) -> None:
-    overruled = Seen(row, observed=FOLLOWED, vacuous=True, written="a sign in the text")
+    overruled = Evidence(row, observed=FOLLOWED, vacuous=True, written="a sign in the text")
 
     assert verdict(TEST, "two", overruled) == expected
 
 
 BELIEVED = {
     "followed": (
-        Seen(PASSED, observed=FOLLOWED),
+        Evidence(PASSED, observed=FOLLOWED),
         told(status="passed", integrity="outside", wall_s=0.5),
     ),
     "followed, by a word of the program's": (
-        Seen(PASSED, observed={"status": "passed", "observed": ["== of E", "len of E"]}),
+        Evidence(PASSED, observed={"status": "passed", "observed": ["== of E", "len of E"]}),
         told(status="passed", integrity="observed", reason="== of E; len of E", wall_s=0.5),
     ),
     "nobody asked": (
-        Seen(PASSED, unfollowed="the test replaces json.dumps"),
+        Evidence(PASSED, unfollowed="the test replaces json.dumps"),
         told(status="passed", integrity="in-process", reason="the test replaces json.dumps",
              wall_s=0.5),
     ),
     "no answer in time": (
-        Seen(PASSED), told(status="passed", integrity="in-process", reason=LATE, wall_s=0.5),
+        Evidence(PASSED), told(status="passed", integrity="in-process", reason=LATE, wall_s=0.5),
     ),
     "not to be followed": (
-        Seen(PASSED, observed={"status": "unsettled", "message": "a value cannot cross"}),
+        Evidence(PASSED, observed={"status": "unfollowable", "message": "a value cannot cross"}),
         told(status="passed", integrity="in-process", reason="a value cannot cross", wall_s=0.5),
     ),
     "otherwise from outside, once": (
-        Seen(PASSED, observed={"status": "failed", "message": "0 != 2", "feature": "it pickles"}),
+        Evidence(
+            PASSED, observed={"status": "failed", "message": "0 != 2", "feature": "it pickles"}
+        ),
         told(status="passed", integrity="in-process", reason="it pickles (from outside: 0 != 2)",
              wall_s=0.5),
     ),
     "passes on spoilt answers too": (
-        Seen(PASSED, unfollowed="it patches", vacuous=True),
+        Evidence(PASSED, unfollowed="it patches", vacuous=True),
         told(status="passed", integrity="in-process", reason="it patches", vacuous=True,
              wall_s=0.5),
     ),
     "a sign in the text": (
-        Seen(PASSED, observed=FOLLOWED, written=WRITTEN["foreign-module"]),
+        Evidence(PASSED, observed=FOLLOWED, written=WRITTEN["foreign-module"]),
         told(status="passed", integrity="in-process", reason=WRITTEN["foreign-module"],
              wall_s=0.5),
     ),
     "checks, and completed some": (
-        Seen({**PASSED, "checking": True, "checks": 2}, observed=FOLLOWED),
+        Evidence({**PASSED, "checking": True, "checks": 2}, observed=FOLLOWED),
         told(status="passed", integrity="outside", wall_s=0.5),
     ),
 }
@@ -103,18 +105,20 @@ def test_a_pass_that_is_believed_says_how_far(case: str) -> None:
 
 
 DOUBTED = {
-    "contradicted": (Seen(PASSED, observed=FOLLOWED, contradicted=True), CONTRADICTS),
-    "seen acting": (Seen(PASSED, signs=["it traces", "it traces"], observed=FOLLOWED), "it traces"),
-    "seen acting twice": (Seen(PASSED, signs=["it traces", "it hunts"]), "it traces; it hunts"),
+    "contradicted": (Evidence(PASSED, observed=FOLLOWED, contradicted=True), CONTRADICTS),
+    "seen acting": (
+        Evidence(PASSED, signs=["it traces", "it traces"], observed=FOLLOWED), "it traces",
+    ),
+    "seen acting twice": (Evidence(PASSED, signs=["it traces", "it hunts"]), "it traces; it hunts"),
     "seen from outside": (
-        Seen(PASSED, observed={"status": "passed", "signs": [ACTING["swallowed"]]}),
+        Evidence(PASSED, observed={"status": "passed", "signs": [ACTING["swallowed"]]}),
         ACTING["swallowed"],
     ),
     "no check held": (
-        Seen({**PASSED, "checking": True, "checks": 0}, observed=FOLLOWED), ACTING["no-check"],
+        Evidence({**PASSED, "checking": True, "checks": 0}, observed=FOLLOWED), ACTING["no-check"],
     ),
     "signs before a contradiction": (
-        Seen(PASSED, signs=["it traces"], contradicted=True, vacuous=True), "it traces",
+        Evidence(PASSED, signs=["it traces"], contradicted=True, vacuous=True), "it traces",
     ),
 }
 
@@ -133,7 +137,7 @@ def test_a_pass_that_is_not_believed_says_why(case: str) -> None:
 
 @pytest.mark.parametrize("status", ["skipped", "xfailed", "xpassed"])
 def test_a_test_that_the_program_sets_aside_fails(status: str) -> None:
-    found = verdict(TEST, "two", Seen({"status": status}, signs=["it skips"]))
+    found = verdict(TEST, "two", Evidence({"status": status}, signs=["it skips"]))
 
     assert found == told(status=status, doubt="it skips", message="not believed: it skips")
     assert found.fails
@@ -155,7 +159,7 @@ def test_what_the_host_compared_rests_on_nobody_s_word() -> None:
     ({"status": "failed", "plain": False}, False),
     ({"status": "failed"}, False),
     ({"status": "passed", "plain": True}, False),
-    ({"status": "unsettled", "plain": True}, False),
+    ({"status": "unfollowable", "plain": True}, False),
     ({"status": "timeout", "plain": True}, False),
 ])
 def test_only_a_failure_in_plain_calls_can_contradict(

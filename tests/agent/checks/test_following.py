@@ -98,10 +98,10 @@ async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(
     runs: list[str] = []
 
     async def counted(
-        brought: Any, code: str, tests: Any, manner: Any, only: Sequence[str], run: PlainRun
+        brought: Any, code: str, tests: Any, canary_kind: Any, only: Sequence[str], run: PlainRun
     ) -> None:
-        runs.append(manner)
-        await run_file(brought, code, tests, manner, only, run)
+        runs.append(canary_kind)
+        await run_file(brought, code, tests, canary_kind, only, run)
 
     monkeypatch.setattr(hearing, "run_file", counted)
 

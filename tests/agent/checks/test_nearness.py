@@ -7,7 +7,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.checks.programs.nearness import alike, is_plain, nearness, told
+from agent.checks.programs.nearness import alike, described, is_plain, nearness
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text()
@@ -33,8 +33,8 @@ def test_nearness_stays_between_a_crash_and_the_right_answer(got: object, expect
 
 @given(PLAIN)
 def test_plain_values_are_told_as_the_literals_they_are(value: object) -> None:
-    if len(told(value)) < 400 and is_plain(value):
-        assert alike(ast.literal_eval(told(value)), value)
+    if len(described(value)) < 400 and is_plain(value):
+        assert alike(ast.literal_eval(described(value)), value)
 
 
 def test_foreign_objects_are_named_and_never_compared() -> None:
@@ -44,15 +44,15 @@ def test_foreign_objects_are_named_and_never_compared() -> None:
 
         __hash__ = None  # type: ignore[assignment]
 
-    assert not is_plain([Loud()]) and told([Loud()]) == "<list>" and not alike(Loud(), Loud())
+    assert not is_plain([Loud()]) and described([Loud()]) == "<list>" and not alike(Loud(), Loud())
     assert nearness([Loud()], [Loud()]) > 0.0
 
 
 def test_sets_are_told_in_one_order_and_huge_integers_by_their_length() -> None:
-    assert told({"b", "a"}) == "{'a', 'b'}" and told(frozenset()) == "frozenset()"
-    assert told(1 << 5_000) == "<an integer of 5001 bits>"
+    assert described({"b", "a"}) == "{'a', 'b'}" and described(frozenset()) == "frozenset()"
+    assert described(1 << 5_000) == "<an integer of 5001 bits>"
 
 
 def test_long_values_that_differ_at_their_ends_are_told_apart() -> None:
-    assert told([0] * 1_000 + [1]) != told([0] * 1_000 + [2])
-    assert told("a" * 1_000 + "b") != told("a" * 1_000 + "c")
+    assert described([0] * 1_000 + [1]) != described([0] * 1_000 + [2])
+    assert described("a" * 1_000 + "b") != described("a" * 1_000 + "c")

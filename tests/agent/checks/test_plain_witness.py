@@ -2,82 +2,25 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.checks import observed_run, plain_run
 from agent.domain import File, Task
 from agent.intake import apart
 
-PROGRAM = """
-import os
-
-def add(a, b): return a + b
-def ask(): return int(input())
-def die(): os._exit(3)
-def boom(): return 1 / 0
-def endless():
-    while True: pass
-"""
-OUTCOMES = """
-import asyncio
-import unittest
-
-import pytest
-from calc import add, boom
-
-@pytest.fixture
-def broken(): raise OSError("no table")
-
-@pytest.fixture
-def left():
-    yield
-    raise OSError("still open")
-
-def test_passes(): assert add(1, 1) == 2
-def test_fails(): assert add(1, 1) == 3
-def test_raises(): boom()
-def test_setup(broken): assert add(1, 1) == 2
-def test_teardown(left): assert add(1, 1) == 2
-
-@pytest.mark.parametrize("a, b", [(1, 2), pytest.param(2, 5, id="wrong")])
-def test_rows(a, b): assert add(a, 1) == b
-
-@pytest.mark.skip(reason="not now")
-def test_skipped(): assert add(1, 1) == 3
-
-def test_skips(): pytest.skip("not here")
-
-@pytest.mark.xfail(reason="known")
-def test_known(): assert add(1, 1) == 3
-
-@pytest.mark.xfail
-def test_mended(): assert add(1, 1) == 2
-
-@pytest.mark.xfail(strict=True, reason="known")
-def test_strict(): assert add(1, 1) == 2
-
-class TestGroup:
-    def setup_method(self): self.one = 1
-    def test_in(self): assert add(self.one, 1) == 2
-
-class Unit(unittest.TestCase):
-    def test_equal(self): self.assertEqual(add(1, 1), 2)
-    def test_unequal(self): self.assertEqual(add(1, 1), 3)
-    def test_parts(self):
-        for n in (1, 2):
-            with self.subTest(n=n):
-                self.assertEqual(add(n, 1), 2)
-    @unittest.expectedFailure
-    def test_expected(self): self.assertEqual(add(1, 1), 3)
-    @unittest.skip("not now")
-    def test_set_aside(self): self.assertEqual(add(1, 1), 3)
-
-class Later(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): self.one = await asyncio.sleep(0, 1)
-    async def test_awaits(self): self.assertEqual(add(self.one, 1), 2)
-    async def test_fails(self): self.assertEqual(add(self.one, 1), 3)
-"""
+PROGRAMS = tomllib.loads(Path(__file__).with_name("plain_witness.toml").read_text("utf-8"))
+PROGRAM = PROGRAMS["program"]
+OUTCOMES = PROGRAMS["outcomes"]
+COLLECTED = PROGRAMS["collected"]
+OTHERWISE = PROGRAMS["otherwise"]
+BEYOND_CALLS = PROGRAMS["beyond_calls"]
+USED = PROGRAMS["used"]
+CHECKED_BY_HAND = PROGRAMS["checked_by_hand"]
+FAILING_TWICE = PROGRAMS["failing_twice"]
 AS_UNDER_PYTEST = {
     "test_passes": ("passed", ""),
     "test_fails": ("failed", "assert 2 == 3"),
@@ -168,17 +111,6 @@ async def test_an_import_that_never_ends_is_a_timeout(judge: Any) -> None:
     assert [v.status for v in report.verdicts] == ["timeout", "timeout"]
 
 
-COLLECTED = {
-    "a syntax error": ("def test_a(:\n", "line 1"),
-    "a missing name": ("from calc import gone\ndef test_a(): assert gone()\n",
-                       "ImportError: cannot import name 'gone'"),
-    "an end": ("import calc\ncalc.die()\ndef test_a(): assert calc.add(1, 1)\n",
-               "the solution ended its process (exit code 3)"),
-    "an exception": ("import calc\ncalc.boom()\ndef test_a(): assert calc.add(1, 1)\n",
-                     "ZeroDivisionError: division by zero"),
-}
-
-
 @pytest.mark.parametrize("way", COLLECTED)
 async def test_a_file_that_cannot_be_collected_is_an_error_that_says_why(
     way: str, judge: Any
@@ -205,14 +137,25 @@ async def test_a_program_that_cannot_be_imported_fails_each_test(judge: Any) -> 
 async def test_collecting_that_hangs_ends_at_the_deadline(
     judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.checks.plain_run.START_S", 1.5)
-    monkeypatch.setattr("agent.checks.observed_run.START_S", 1.5)
+    monkeypatch.setattr(plain_run, "START_S", 1.5)
+    monkeypatch.setattr(observed_run, "START_S", 1.5)
     code = "import calc\ncalc.endless()\ndef test_a(): assert calc.add(1, 1) == 2\n"
 
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
 
     assert verdict.status == "error"
     assert "collecting the tests came to no end" in verdict.message
+
+
+async def test_collecting_that_takes_too_long_only_from_outside_says_so(judge: Any) -> None:
+    code = "import sys, calc\nwhile '_judge' in sys.modules: pass\n" \
+        "def test_a(): assert calc.add(1, 1) == 2\n"
+
+    (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
+
+    assert (verdict.passed, verdict.integrity, verdict.reason) == (
+        True, "in-process", "collecting the file took too long"
+    )
 
 
 async def test_what_passes_in_some_runs_only_is_flaky(judge: Any) -> None:
@@ -230,14 +173,6 @@ def f(n):
     assert verdict.fails
 
 
-OTHERWISE = {
-    "where pytest is loaded": "'_pytest' in sys.modules",
-    "where pytest says which test runs": "'PYTEST_CURRENT_TEST' in os.environ",
-    "where the test's module is": "any('test_calc' in name for name in sys.modules)",
-    "where its caller is a test": "sys._getframe(1).f_code.co_name == 'test_it'",
-}
-
-
 @pytest.mark.parametrize("way", OTHERWISE)
 async def test_a_program_that_is_right_only_when_tested_is_not_believed(
     way: str, judge: Any
@@ -249,45 +184,6 @@ async def test_a_program_that_is_right_only_when_tested_is_not_believed(
 
     assert (verdict.status, verdict.passed) == ("passed", False)
     assert "it behaves otherwise when it is tested" in verdict.doubt
-
-
-BEYOND_CALLS = {
-    "patched": """
-def test_it(monkeypatch):
-    monkeypatch.setattr("math.pi", 3)
-    assert calc.area(2) == 12
-""",
-    "mocked": """
-from unittest import mock
-def test_it():
-    with mock.patch("json.dumps", return_value="!"):
-        assert calc.told(1) == "!"
-""",
-    "registered": """
-class Mine:
-    def __init__(self, n): self.n = n
-def test_it():
-    calc.register(Mine)
-    assert [type(calc.make(kind, 2)).__name__ for kind in calc.KINDS] == ["Mine"]
-""",
-    "mutated": """
-def test_it():
-    calc.SETTINGS.__dict__.update(rate=3)
-    assert calc.rated(2) == 6
-""",
-}
-USED = """
-import json, math, types
-
-KINDS = []
-SETTINGS = types.SimpleNamespace(rate=1)
-
-def area(r): return math.pi * r * r
-def told(n): return json.dumps(n)
-def register(kind): KINDS.append(kind)
-def make(kind, n): return kind(n)
-def rated(n): return n * SETTINGS.rate
-"""
 
 
 @pytest.mark.parametrize("way", BEYOND_CALLS)
@@ -380,29 +276,6 @@ async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: An
     assert (unasked.status, unasked.doubt, unasked.vacuous) == ("passed", "", True)
 
 
-CHECKED_BY_HAND = {
-    "a raise": '''
-def agree(one, other):
-    if one != other: raise AssertionError("not the same")
-    if one is None: assert other is None
-
-def test_it(): agree(add(1, 1), 2)
-''',
-    "a with": '''
-import contextlib
-
-@contextlib.contextmanager
-def raises(kind):
-    try: yield
-    except kind: return
-    raise AssertionError("nothing was raised")
-
-def test_it():
-    with raises(ZeroDivisionError): assert boom()
-''',
-}
-
-
 @pytest.mark.parametrize("way", CHECKED_BY_HAND)
 async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
     code = "from calc import add, boom\n" + CHECKED_BY_HAND[way]
@@ -410,20 +283,6 @@ async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
     (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)
-
-
-FAILING_TWICE = """
-import pytest
-from calc import add
-
-@pytest.fixture
-def left():
-    yield
-    raise OSError("still open")
-
-def test_both(left): assert add(1, 1) == 3
-def test_skipped(left): pytest.skip("not here")
-"""
 
 
 async def test_what_fails_in_its_teardown_too_is_an_error(judge: Any) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-import agent.checks.programs.pieces
-import agent.checks.programs.ticks
+from agent.checks.programs import pieces, ticks
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
 
@@ -21,12 +20,7 @@ ENDLESS = (
 )
 
 
-@pytest.fixture
-def ticks() -> Any:
-    return agent.checks.programs.ticks
-
-
-def run(ticks: Any, text: str, limit: int) -> tuple[dict[str, Any], Any]:
+def run(text: str, limit: int) -> tuple[dict[str, Any], Any]:
     steps = ticks.Steps(limit)
     names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(compile(text, "program.py", "exec"), names)
@@ -34,12 +28,12 @@ def run(ticks: Any, text: str, limit: int) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize("text", ENDLESS)
-def test_endless_code_ends_when_its_steps_are_used_up(ticks: Any, text: str) -> None:
+def test_endless_code_ends_when_its_steps_are_used_up(text: str) -> None:
     with pytest.raises((StopIteration, RuntimeError)):
-        run(ticks, ticks.counted(text), 2000)
+        run(ticks.counted(text), 2000)
 
 
-def test_the_lines_of_a_traceback_are_those_of_the_original(ticks: Any) -> None:
+def test_the_lines_of_a_traceback_are_those_of_the_original() -> None:
     text = (
         "def f(xs):\n    # a comment\n    if not xs:\n        raise KeyError\n"
         "    for x in (\n        xs\n    ):\n        pass\n    return [y for y in xs]\n"
@@ -47,14 +41,14 @@ def test_the_lines_of_a_traceback_are_those_of_the_original(ticks: Any) -> None:
     counted = ticks.counted(text)
 
     assert counted.count("\n") == text.count("\n")
-    names, steps = run(ticks, counted, 100)
+    names, steps = run(counted, 100)
     assert names["f"]([1, 2]) == [1, 2]
     assert steps.used == 5
 
 
-def test_asserts_at_module_level_are_off_and_those_in_functions_on(ticks: Any) -> None:
+def test_asserts_at_module_level_are_off_and_those_in_functions_on() -> None:
     text = "def f(x):\n    assert x\n    return x\nassert f(0), 'own test'\n"
-    names, _ = run(ticks, ticks.counted(text), 100)
+    names, _ = run(ticks.counted(text), 100)
 
     with pytest.raises(AssertionError):
         names["f"](0)
@@ -73,7 +67,7 @@ def test_asserts_at_module_level_are_off_and_those_in_functions_on(ticks: Any) -
         ("def f(n)", "def f(n, m=1)"),
     ],
 )
-def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: str) -> None:
+def test_moved_splices_count_as_freshly_made_ones_do(old: str, new: str) -> None:
     base = (
         "größe = 'ä'\ndef f(n):\n    t = 0\n    while n > 0:\n        t += n\n        n -= 1\n"
         "    for i in range(3):\n        t += i\n    return t\n"
@@ -88,7 +82,7 @@ def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: 
     steps = ticks.Steps(1000)
     names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(code, names)
-    fresh, fresh_steps = run(ticks, ticks.counted(candidate), 1000)
+    fresh, fresh_steps = run(ticks.counted(candidate), 1000)
     try:
         expected = fresh["f"](4)
     except StopIteration:
@@ -101,11 +95,6 @@ def test_moved_splices_count_as_freshly_made_ones_do(ticks: Any, old: str, new: 
     assert got == expected
     # A loop's counter that stays behind where the loop became a condition counts once more.
     assert 0 <= steps.used - fresh_steps.used <= 1
-
-
-@pytest.fixture
-def pieces() -> Any:
-    return agent.checks.programs.pieces
 
 
 LONG = (
@@ -132,9 +121,7 @@ LONG = (
         ("", ""),
     ],
 )
-def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(
-    pieces: Any, old: str, new: str
-) -> None:
+def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(old: str, new: str) -> None:
     candidate = LONG.replace(old, new, 1)
     whole: dict[str, Any] = {}
     exec(compile(candidate, "long.py", "exec"), whole)
@@ -152,14 +139,12 @@ def test_a_text_run_in_pieces_does_what_it_does_as_a_whole(
     assert parts["h"].fget.__code__.co_firstlineno == whole["h"].fget.__code__.co_firstlineno
 
 
-def test_pieces_refuse_what_does_not_compile(pieces: Any) -> None:
+def test_pieces_refuse_what_does_not_compile() -> None:
     with pytest.raises(SyntaxError):
         pieces.Pieces(LONG, "long.py").compiled(LONG.replace("a + 1", "a +"))
 
 
-def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates(
-    pieces: Any,
-) -> None:
+def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates() -> None:
     cut = pieces.Pieces(LONG, "long.py")
     first = cut.compiled(LONG.replace("    return a + 1\n", "    b = a\n    return b\n"))
     second = cut.compiled(LONG.replace("    return a + 1\n", "    a += 2\n    return a\n"))
@@ -170,9 +155,7 @@ def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates(
 
 
 @pytest.mark.parametrize("new", ["while True: a += 1", "for a in iter(int, 1): pass"])
-def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(
-    ticks: Any, pieces: Any, new: str
-) -> None:
+def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(new: str) -> None:
     candidate = LONG.replace("    return a + 1\n", f"    {new}\n    return a\n")
     used = []
     for codes in (
@@ -188,7 +171,7 @@ def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(
     assert used[0] == used[1] == (200, True)
 
 
-def test_counters_stand_right_in_every_edit_of_a_program(ticks: Any) -> None:
+def test_counters_stand_right_in_every_edit_of_a_program() -> None:
     base = (
         "def positive(numbers, least=0):\n    count = 0\n    for one in numbers:\n"
         "        if one > least:\n            count += 1\n    return count\n\n\n"

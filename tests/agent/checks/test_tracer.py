@@ -1,4 +1,4 @@
-"""What the tracer sees of a run is the same whichever way the interpreter tells of it."""
+"""What the tracer sees of a run and notes of a frame, the same on every Python."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from agent.checks import shipping
+from agent.checks.programs.trace import Watcher
 
 PROGRAM = '''import collections
 total = 0
@@ -42,11 +45,11 @@ def outer(xs):
 
 ASK = """
 import json, sys
-from _judge.programs.running import Limits, Room
+from _judge.programs.running import Harness, Limits
 from _judge.programs import trace
 told, out = json.loads(sys.argv[1]), sys.stdout
-room = Room(told, sys.argv[2])
-print(json.dumps([trace._seen(room, n, Limits(100_000, 5.0, 5.0)) for n in range(3)]), file=out)
+harness = Harness(told, sys.argv[2])
+print(json.dumps([trace._seen(harness, n, Limits(100_000, 5.0, 5.0)) for n in range(3)]), file=out)
 """
 
 
@@ -103,3 +106,22 @@ def test_every_interpreter_tells_the_same(minor: int, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert seen(python, tmp_path / "one") == seen(sys.executable, tmp_path / "two")
+
+
+def left(name: str) -> Any:
+    code = SimpleNamespace(co_filename="main.py", co_name=name, co_names=("a", "later"))
+    return SimpleNamespace(f_code=code, f_lineno=1, f_locals={"a": 1, "other": ""})
+
+
+@pytest.mark.parametrize("name, types", [
+    ("<module>", {"a": {"int"}}),
+    ("f", {"a": {"int"}, "other": {"str"}}),
+])
+def test_a_part_of_a_module_tells_only_of_the_names_it_touches(
+    name: str, types: dict[str, set[str]]
+) -> None:
+    seen = Watcher("main.py")
+
+    seen._returned(left(name), None)
+
+    assert seen.types == types

@@ -1,89 +1,19 @@
-"""A pass rests on one process where the program has a hand in what the test compares."""
+"""A pass rests on one process where the program has a hand in what the test compares, or would
+say by its own operators how far an object of it is from what is expected."""
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-POINT = """
-class Point:
-    def __init__(self, x, y): self.x, self.y = x, y
-    def __eq__(self, other): return (self.x, self.y) == (other.x, other.y)
-    def move(self, by): self.x += by
-"""
-ADOPTING = """
-_open = []
-
-class Point:
-    def __init__(self, x, y):
-        self.x, self.y = x, y
-        for one in _open: one.x, one.y = x, y
-        _open.clear()
-    def __eq__(self, other): return (self.x, self.y) == (other.x, other.y)
-
-def parse(text):
-    point = Point(0, 0)
-    _open.append(point)
-    return point
-"""
-HANDED_BACK = """
-import dataclasses
-_made = []
-
-@dataclasses.dataclass(frozen=True)
-class Token:
-    text: str
-    def __post_init__(self): _made.append(self)
-
-def classify(text): return _made[0]
-"""
-ALIAS = """
-import enum
-
-class Suit(enum.Enum):
-    CLUBS = 1
-    HEARTS = 1
-
-def parse(text): return Suit.CLUBS
-"""
-EMPTY = """
-import dataclasses
-
-@dataclasses.dataclass
-class Pair:
-    left: dataclasses.InitVar[int]
-    right: dataclasses.InitVar[int]
-
-def swap(pair): return pair
-"""
-SAVING = """
-def save(config): config.clear()
-def load(): return {}
-"""
-DESCRIBED = """
-class Always:
-    def __get__(self, owner, kind): return self
-    def __eq__(self, other): return True
-"""
-LEAVING = """
-class Done(Exception): pass
-
-class Store:
-    def __enter__(self): return self
-    def __exit__(self, kind, error, trace): return kind is Done
-    def put(self, key): raise Done
-"""
-
-FORGED = {
-    "adopting": (ADOPTING, "assert parse('1,2') == Point(1, 2)"),
-    "handed back": (HANDED_BACK, "want = Token('a')\nassert classify('a') == want"),
-    "alias": (ALIAS, "assert parse('H') is Suit.HEARTS\nassert parse('C') is Suit.CLUBS"),
-    "empty": (EMPTY, "assert swap(Pair(1, 2)) == Pair(2, 1)"),
-    "saving": (SAVING, "given = {'a': 1}\nsave(given)\nassert load() == given"),
-    "leaving": (LEAVING, "with Store() as s:\n    assert s\n    s.put(1)\n    assert s is None"),
-}
-
+PROGRAMS = tomllib.loads(Path(__file__).with_name("vouching.toml").read_text("utf-8"))
+POINT = PROGRAMS["point"]
+DESCRIBED = PROGRAMS["described"]
+FORGED = PROGRAMS["forged"]
+HONEST = PROGRAMS["honest"]
 
 @pytest.mark.parametrize("way", FORGED)
 async def test_what_the_program_has_a_hand_in_is_in_process(way: str, judge: Any) -> None:
@@ -105,15 +35,6 @@ async def test_a_descriptor_of_the_program_in_a_class_of_the_test_is_not_followe
     assert verdict.integrity != "observed"
 
 
-HONEST = {
-    "made and compared": "assert Point(1, 2) == Point(1, 2)",
-    "moved and compared": "p = Point(1, 2)\np.move(2)\nassert p == Point(3, 2)",
-    "handed over and back": "p = Point(1, 2)\nassert same(p) is p",
-    "one name twice": "assert Point is Point\nassert Point(1, 2).x == 1",
-    "sorted in place": "xs = [2, 1]\ntidy(xs)\nassert xs == [1, 2]",
-}
-
-
 @pytest.mark.parametrize("way", HONEST)
 async def test_everyday_objects_are_followed(way: str, judge: Any) -> None:
     program = f"{POINT}\ndef same(one): return one\ndef tidy(xs): xs.sort()\n"
@@ -121,3 +42,56 @@ async def test_everyday_objects_are_followed(way: str, judge: Any) -> None:
     (verdict,) = (await judge(program, {"it": HONEST[way]})).verdicts
 
     assert (verdict.status, verdict.integrity in ("outside", "observed")) == ("passed", True)
+
+
+KIN = """
+class E:
+    days = 0
+    def __sub__(self, other): return E()
+    __rsub__ = __sub__
+    def __abs__(self): return 0
+    def __float__(self): return 0.0
+    def count(self, item): return 1
+    def index(self, item): return 0
+    def difference(self, other): return set()
+
+def f(n): return E()
+"""
+
+
+@pytest.mark.parametrize("code", [
+    "assert abs(f(5) - 8) < 1e-9",
+    "assert float(8 - f(5)) == 0",
+    "assert (f(5) - 8).days == 0",
+])
+async def test_an_operator_of_a_class_that_the_test_does_not_name_is_not_followed(
+    judge: Any, code: str
+) -> None:
+    (verdict,) = (await judge(KIN, code)).verdicts
+
+    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
+    assert "would judge itself" in verdict.reason
+
+
+@pytest.mark.parametrize("code", [
+    "assert f(5).count(8) == 1",
+    "assert f(5).index(8) == 0",
+    "assert f(5).difference({8}) == set()",
+])
+async def test_what_rests_on_its_word_says_so(judge: Any, code: str) -> None:
+    (verdict,) = (await judge(KIN, code)).verdicts
+
+    assert verdict.integrity == "observed"
+    assert "of the solution's class E" in verdict.reason
+
+
+async def test_a_class_that_the_test_names_may_calculate(judge: Any) -> None:
+    text = """
+class Money:
+    def __init__(self, cents): self.cents = cents
+    def __add__(self, other): return Money(self.cents + other)
+    def __abs__(self): return abs(self.cents)
+"""
+    (verdict,) = (await judge(text, "assert abs(Money(3) + 4) == 7")).verdicts
+
+    assert (verdict.status, verdict.integrity) == ("passed", "observed")

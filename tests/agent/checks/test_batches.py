@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from agent.checks import work
-from agent.checks.work import LOST_S, Counted, Work
+from agent.checks import batches
+from agent.checks.batches import LOST_S, Counted, Work
 from sandbox.types import Json, Lost
 
 
@@ -31,7 +31,7 @@ async def heard(
     monkeypatch: pytest.MonkeyPatch, *replies: Json | Lost
 ) -> tuple[list[Json | Lost], float]:
     telling, spent = Telling(replies), Work()
-    monkeypatch.setattr(work, "time", telling)
+    monkeypatch.setattr(batches, "time", telling)
     told = [reply async for _, reply in Counted(telling, spent).replies([None] * len(replies), 9)]
     return told, spent.spent_s
 

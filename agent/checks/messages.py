@@ -16,6 +16,20 @@ def short(text: str) -> str:
     return text if len(text) <= 120 else text[:119] + "…"
 
 
+def text_of(error: BaseException) -> str:
+    """An exception's own words, or that its `__str__` raised something itself."""
+    try:
+        return str(error)
+    except Exception as again:  # noqa: BLE001 - it may raise anything
+        return f"<its text raised {type(again).__name__}>"
+
+
+def named(error: BaseException) -> str:
+    """An exception as the last line of a traceback tells it, capped."""
+    text, name = text_of(error), type(error).__name__
+    return first_line(f"{name}: {text}" if text else name)
+
+
 def is_literal(node: ast.expr) -> bool:
     """Whether an expression is a literal, whose source says its value."""
     try:
