@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.common_ends import common_start
-from agent.repair.blame import WRONG_ANSWERS, crash_of, ochiai
+from agent.repair.blame import WRONG_ANSWERS, crash_of, idle_nodes, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
-from agent.repair.edits.ends import deliberate_ends
 from agent.repair.facts import Trace
-from agent.repair.idle import idle_nodes
 from agent.repair.program import Function, Program
+from agent.repair.program.blocks import deliberate_ends
 from agent.repair.seen import Seen
 
-UNTESTED = {"function": 3.0, "method": 3.0, "constant condition": 3.0}
+UNTESTED = {"function": 3.0, "method": 3.0}
 """What these operators cost more where no test could tell their edits from a repair."""
 _NAME = re.compile(r"\w+")
 

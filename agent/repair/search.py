@@ -25,7 +25,6 @@ from bisect import bisect_right
 from collections.abc import Generator
 from dataclasses import replace
 
-from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
 from agent.repair.blame import WRONG_ANSWERS
 from agent.repair.facts import (
     SYNTAX,
@@ -51,15 +50,20 @@ from agent.repair.recombining import observed, recombined
 from agent.repair.seen import KEPT, Partial, Seen, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
+    BEAM,
     LONG_PATIENCE,
     PATIENCE,
     SLOW,
     SLOWEST,
     again,
     again_promising,
+    cheap_pairs,
+    edited,
+    grown,
     screened,
+    seeds_of,
 )
-from agent.repair.watched import watched
+from agent.repair.widening import watched
 from agent.trees import is_legible, parse
 
 SPLIT = 4.0

@@ -6,21 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from agent.repair.program import (
-    AND,
-    BINARY,
-    COMPARE,
-    COMPARISONS,
-    NOT,
-    OR,
-    UNARY,
-    Program,
-    Splice,
-)
+from agent.repair.program import AND, BINARY, COMPARE, COMPARISONS, NOT, OR, UNARY, Program, Splice
 
 _COMPARISON = re.compile(rb"not\s+in\b|is\s+not\b|is\b|in\b|<=|>=|==|!=|<|>")
 _ARITHMETIC = re.compile(rb"\*\*|//|<<|>>|[-+*/%@&|^]")
-
 NEARBY: dict[str, tuple[str, ...]] = {
     "<": ("<=", ">", ">=", "!=", "=="),
     "<=": ("<", ">=", ">", "=="),
@@ -34,13 +23,11 @@ NEARBY: dict[str, tuple[str, ...]] = {
     "not in": ("in", "!="),
 }
 """Comparisons people write for one another, the likeliest first."""
-
 _BOUNDS = {("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")}
 _NEGATIONS = {
     ("==", "!="), ("!=", "=="), ("in", "not in"), ("not in", "in"), ("is", "is not"),
     ("is not", "is"), ("is", "=="), ("is not", "!="),
 }
-
 ARITHMETIC: dict[str, tuple[str, ...]] = {
     "+": ("-", "*", "//", "|", "/", "%", "&"),
     "-": ("+", "*", "//", "/", "%", "&", "^"),
@@ -102,27 +89,6 @@ def comparison_bound(program: Program, node: ast.Compare) -> Iterator[Splice]:
                 text = f"{program.grouped(node.left, COMPARE + 1)} {new} " \
                     f"{program.grouped(right, 10)} {shift}"
                 yield program.replace(node, text, 4.2)
-
-
-def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Sides swapped, a chain shortened, or both sides seen through the same function."""
-    parts = [program.grouped(one, COMPARE + 1) for one in (node.left, *node.comparators)]
-    signs = [COMPARISONS[type(op)] for op in node.ops]
-    for index in range(len(signs)):
-        swapped = list(parts)
-        swapped[index], swapped[index + 1] = swapped[index + 1], swapped[index]
-        yield program.replace(node, _chain(swapped, signs), 3.0)
-    if len(signs) > 1:
-        yield program.replace(node, _chain(parts[:-1], signs[:-1]), 3.5)
-        yield program.replace(node, _chain(parts[1:], signs[1:]), 3.5)
-        return
-    kinds = program.type_of(node.left) | program.type_of(node.comparators[0])
-    views = ["set({})", "sorted({})", "len({})", "str({})", "int({})", "abs({})", "list({})"]
-    if not kinds or "str" in kinds:
-        views.append("{}.lower()")
-    for view in views:
-        text = f"{view.format(parts[0])} {signs[0]} {view.format(parts[1])}"
-        yield program.replace(node, text, 4.6)
 
 
 def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
@@ -212,11 +178,6 @@ def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
         yield program.replace(node, f"{head} {old} ({same[-2]} {new} {same[-1]})", 3.8)
 
 
-def unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
-    """A sign or `not` taken away."""
-    yield program.replace(node, program.code(node.operand), 2.5)
-
-
 def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A condition turned round."""
     parent = program.parents.get(node)
@@ -232,22 +193,6 @@ def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     # A comparison turned round reads better than one denied.
     cost = 3.0 if isinstance(node, ast.Compare) else 2.5 if likely else 3.8
     yield program.replace(node, f"not {program.grouped(node, NOT)}", cost)
-
-
-def constant_condition(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition that always or never holds."""
-    if program.is_tested(node) and not isinstance(program.parents.get(node), ast.BoolOp):
-        yield program.replace(node, "True", 4.0)
-        yield program.replace(node, "False", 4.0)
-
-
-def ternary(program: Program, node: ast.IfExp) -> Iterator[Splice]:
-    """The branches of a conditional expression swapped, or one of them alone."""
-    body, other = program.grouped(node.body, OR), program.grouped(node.orelse, OR)
-    test = program.grouped(node.test, OR)
-    yield program.replace(node, f"{other} if {test} else {body}", 2.5)
-    yield program.replace(node, program.code(node.body), 4.0)
-    yield program.replace(node, program.code(node.orelse), 4.0)
 
 
 def _comparison_places(program: Program, node: ast.Compare) -> Iterator[tuple[int, int, str]]:
@@ -268,12 +213,3 @@ def _operator_start(program: Program, node: ast.BinOp, sign: str) -> int | None:
         if match.group().decode() == sign:
             return match.start()
     return None
-
-
-def _chain(parts: list[str], signs: list[str]) -> str:
-    text = parts[0]
-    for sign, part in zip(signs, parts[1:], strict=True):
-        text += f" {sign} {part}"
-    return text
-
-

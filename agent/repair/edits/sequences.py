@@ -161,3 +161,17 @@ def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
                           ("!=", "not in", "in", "==", "<", ">")]
         for test, cost in tests:
             yield Splice(end, end, f" if {test}", cost, node.iter.lineno)
+
+
+def repeated(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """`[[0] * w] * h`, whose rows are all the same list."""
+    if not isinstance(node.op, ast.Mult):
+        return
+    for one, count in ((node.left, node.right), (node.right, node.left)):
+        if not (isinstance(one, ast.List) and len(one.elts) == 1):
+            continue
+        inner = one.elts[0]
+        made = isinstance(inner, ast.List | ast.Dict | ast.Set | ast.Call | ast.ListComp)
+        if made or (isinstance(inner, ast.BinOp) and isinstance(inner.left, ast.List)):
+            text = f"[{program.code(inner)} for _ in range({program.code(count)})]"
+            yield program.replace(node, text, 2.2)

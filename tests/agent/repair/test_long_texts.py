@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from agent.repair.blame import idle_nodes
 from agent.repair.edits import EDITS, single_edits
-from agent.repair.idle import idle_nodes
 from agent.repair.program import Program
-from agent.repair.program.near import NEAR, nearest
+from agent.repair.program.scopes import NEAR, nearest
 from agent.repair.wording import described
 
 MANY = 700
