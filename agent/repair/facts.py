@@ -165,10 +165,6 @@ class Candidate:
     """What it gives for each of the findings' calls; empty where it was not asked."""
     rarity: float = 0.0
     """How seldom such edits are the repair, by their operators alone."""
-    surprise: float = 0.0
-    """How unusual the code is that its edits write, in nats; 0 where it was not asked."""
-    penalty: float = 0.0
-    """What its behaviour beyond the tests adds to its cost."""
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,9 @@ from agent.repair.facts import (
 )
 from agent.repair.ground import ground
 from agent.repair.missing import mended_names
-from agent.repair.naturalness import surprise
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
-from agent.repair.rank import behaved, ranked
+from agent.repair.rank import ranked
 from agent.repair.recombining import observed, recombined
 from agent.repair.seen import KEPT, Partial, Seen, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
@@ -213,9 +212,6 @@ def offered(state: Seen) -> Steps:
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
-    if len(kept) > 1:
-        kept = surprising(state.source, kept)
-        state.plausible.update({one.text: one for one in kept})
     kept = yield from watched(state, kept)
     calls = _calls(state, kept[0].text)
     if len(kept) > 1 and calls:
@@ -224,10 +220,11 @@ def offered(state: Seen) -> Steps:
         assert isinstance(answer, Probed)
         calls = quick(calls, answer)
     if len(kept) > 1 and calls:
-        texts = (state.source, *(one.text for one in kept))
-        answer = yield Probe(texts, calls, state.progress())
+        answer = yield Probe(tuple(one.text for one in kept), calls, state.progress())
         assert isinstance(answer, Probed)
-        kept = behaved(kept, answer.rows)
+        kept = tuple(
+            replace(one, answers=row or ()) for one, row in zip(kept, answer.rows, strict=True)
+        )
         state.plausible.update({one.text: one for one in kept})
         state.calls = calls
     accepted = yield Offer(state.findings(kept))
@@ -242,13 +239,6 @@ def _calls(state: Seen, text: str) -> tuple[str, ...]:
     if not plain:
         plain = (*probes(names, tests, counting=True), *recombined(text, names, tests))
     return tuple(dict.fromkeys((*plain, *observed(text, names, tests))))
-
-
-def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """The candidates by how unusual their code is too, where that is known of all."""
-    asked = [(one, surprise(source, one.text)) for one in kept]
-    told = [replace(one, surprise=nats) for one, nats in asked if nats is not None]
-    return ranked(told) if len(told) == len(kept) else kept
 
 
 def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
