@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from agent.repair.edits import Operator
 from agent.repair.edits.calls import given_arguments, replaced_call
-from agent.repair.program import ATOM, COMPARE, COMPARISONS, OR, UNARY, Function, Program, Splice
+from agent.repair.program import ATOM, OR, UNARY, Function, Program, Splice
 
 KNOWN: dict[str, tuple[str, ...]] = {
     "builtins": ("abs", "max", "min", "pow", "round", "sorted", "sum"),
@@ -165,15 +165,6 @@ def _is_meant(word: str, member: str) -> bool:
     )
 
 
-def _sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Two sides of a comparison exchanged."""
-    if len(node.ops) == 1:
-        left, right = (
-            program.grouped(one, COMPARE + 1) for one in (node.comparators[0], node.left)
-        )
-        yield program.replace(node, f"{left} {COMPARISONS[type(node.ops[0])]} {right}", 3.0)
-
-
 def _unsigned(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
     """A sign or `not` taken away."""
     yield program.replace(node, program.code(node.operand), 2.5)
@@ -222,7 +213,6 @@ FORMS: tuple[Operator, ...] = (
     Operator("taken", (ast.Subscript,), _taken),
     Operator("cycle", (ast.BinOp,), _cycle),
     Operator("century", (ast.Compare,), _century),
-    Operator("sides", (ast.Compare,), _sides),
     Operator("unsigned", (ast.UnaryOp,), _unsigned),
     Operator("branches", (ast.IfExp,), _branches),
     Operator("range", (ast.Call,), _range),

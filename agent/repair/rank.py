@@ -8,10 +8,7 @@ from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
-RARE = 0.25
-"""What rarity adds among candidates that all pass: an operator with hundreds of edits passes a
-few tests by chance."""
-WIDENING = 3.0
+WIDENING = 1.0
 """Cost of a condition changed so that no test takes one of its sides."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
@@ -30,6 +27,6 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 def weight(candidate: Candidate) -> float:
     """How unlikely it is that a candidate is what was meant."""
     return (
-        candidate.cost + RARE * candidate.rarity + WRONG_TYPE * bool(candidate.types)
-        + WIDENING * candidate.widens + BLIND * candidate.blind
+        candidate.cost + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
+        + BLIND * candidate.blind
     )

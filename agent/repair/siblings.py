@@ -24,7 +24,7 @@ MOST = 400
 
 ANY = 9.0
 NEAR: dict[str, float] = {
-    "comparison": ANY, "arithmetic": ANY, "operands": 3.8,
+    "comparison": ANY, "sides of a comparison": 3.0, "arithmetic": ANY, "operands": 3.8,
     "augmented assignment": ANY, "and, or": 2.5, "negation": ANY,
     "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
     "attribute": ANY, "arguments": 3.9, "call unwrapped": ANY,

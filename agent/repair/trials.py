@@ -55,7 +55,6 @@ class Planned:
     cost: float
     operators: tuple[str, ...]
     edit: Edit
-    rarity: float
 
 
 def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
@@ -164,7 +163,7 @@ def _chunk(
         text = spliced(planned.data, planned.splices)
         if mark(text) not in state.seen:
             state.seen.add(mark(text))
-            candidate = Candidate(text, planned.cost, planned.operators, rarity=planned.rarity)
+            candidate = Candidate(text, planned.cost, planned.operators)
             chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
                 break
@@ -206,15 +205,12 @@ def grown(
     for edit in known.edits(state)[:most]:
         cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
         operators = (*seed.candidate.operators, edit.operator)
-        rarity = seed.candidate.rarity + edit.rarity
-        found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit, rarity))
+        found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit))
     return found
 
 
 def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
-    return Planned(
-        program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit, edit.rarity
-    )
+    return Planned(program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit)
 
 
 def cheap_pairs(
@@ -229,6 +225,5 @@ def cheap_pairs(
             if a.end <= b.start or b.end <= a.start:
                 cost = base.cost + first.cost + second.cost + PAIR
                 operators = (first.operator, second.operator)
-                rarity = first.rarity + second.rarity
-                found.append(Planned(program.data, (a, b), cost, operators, second, rarity))
+                found.append(Planned(program.data, (a, b), cost, operators, second))
     return found

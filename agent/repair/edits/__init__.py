@@ -49,8 +49,6 @@ class Edit:
     splice: Splice
     operator: str
     cost: float
-    rarity: float = 0.0
-    """How seldom an edit of this operator is the repair; see `rarity`."""
 
 
 _FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -61,6 +59,7 @@ _VALUES: tuple[type[ast.AST], ...] = (ast.expr,)
 EDITS: tuple[Operator, ...] = (
     Operator("comparison", (ast.Compare,), operators.comparison),
     Operator("comparison and bound", (ast.Compare,), operators.comparison_bound),
+    Operator("sides of a comparison", (ast.Compare,), operators.comparison_sides),
     Operator("arithmetic", (ast.BinOp,), operators.arithmetic),
     Operator("operands", (ast.BinOp,), operators.operands),
     Operator("augmented assignment", (ast.AugAssign,), operators.augmented),
@@ -74,6 +73,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("function", (ast.Name,), names.function),
     Operator("method", (ast.Attribute,), names.method),
     Operator("attribute", (ast.Attribute,), names.attribute),
+    Operator("element of", (ast.Name,), names.element_of),
     Operator("arguments", (ast.Call,), calls.arguments),
     Operator("idiom", (ast.Call,), calls.idiom),
     Operator("call unwrapped", (ast.Call,), calls.unwrapped),
@@ -109,6 +109,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("nothing returned", (ast.Return,), calls.nothing_returned),
     Operator("dropped result", (ast.Expr,), calls.dropped_result),
     Operator("not called", (ast.Attribute, ast.Name), calls.not_called),
+    Operator("joined or unique", (ast.Call,), calls.joined),
     Operator("comma", (ast.Constant,), constants.comma),
     Operator("format string", (ast.Constant,), constants.formatted),
     Operator("date format", (ast.Constant,), constants.directives),
@@ -118,12 +119,16 @@ EDITS: tuple[Operator, ...] = (
     Operator("field", (ast.Assign,), classes.own_assignment),
     Operator("constructor", (ast.FunctionDef,), classes.constructor),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind),
+    Operator("order", (ast.Call,), calls.order),
     Operator("tie break", (ast.keyword,), calls.tie_break),
     Operator("library field", (ast.Attribute,), names.field),
     Operator("class and module", (ast.Attribute,), names.class_of_module),
+    Operator("all of a sequence", (ast.Subscript,), sequences.folded),
     Operator("twin", (ast.stmt,), moves.repeated),
     Operator("else branch", (ast.If,), moves.otherwise),
     Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
+    Operator("spelling of answers", _FUNCTIONS, constants.spelt),
+    Operator("another variable converted", (ast.Name,), expressions.converted),
     Operator("observed case", (ast.stmt,), conditions.answered),
     Operator("observed word", (ast.Constant,), constants.key),
     Operator("crash", (ast.Module,), crashes.crash),
@@ -149,10 +154,10 @@ MOST_EACH = 8
 MOST_EDITS = 80_000
 
 
-def rarity(operator: str) -> float:
-    """How unlikely one edit of an operator is to be the repair: its negative log likelihood."""
+def price(operator: str) -> float:
+    """What is added to the cost of each edit of an operator: by how unlikely one is the repair."""
     repairs, offers = COUNTS[operator]
-    return -math.log((repairs + NEVER_COUNTED) / offers)
+    return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
 
 
 def single_edits(
@@ -180,7 +185,7 @@ def single_edits(
     ]
     found: dict[tuple[int, int, str], Edit] = {}
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
-    rarities = {one.name: rarity(one.name) for one in operators}
+    prices = {one.name: price(one.name) for one in operators}
     nodes = list(_walked(within or program.tree, closed))
     each = None
     # What is deep would not be reached: the most suspicious come first.
@@ -207,12 +212,11 @@ def single_edits(
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
                 if node in idle:
                     known = 0.0
-                cost = splice.cost + WEIGHT * rarities[operator.name]
-                cost += PER_SUSPICION * (1.0 - known)
+                cost = splice.cost + prices[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)
                 if key not in found or cost < found[key].cost:
-                    found[key] = Edit(splice, operator.name, cost, rarities[operator.name])
+                    found[key] = Edit(splice, operator.name, cost)
     edits = [
         edit for (start, end, text), edit in found.items()
         if program.data[start:end] != text.encode("utf-8", "surrogatepass")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import ATOM, UNARY, Program, Splice
+from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice
 
 _KEYS = ("reverse=True", "key=len", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=abs",
          "key=str", "key=int", "default=0", "default=None")
@@ -40,6 +40,7 @@ _ASKS_NOTHING = frozenset(
     "reverse clear total_seconds today now weekday isoformat read readlines close".split()
 )
 """Methods that are mostly called without arguments."""
+_ORDERED = frozenset({"sorted", "max", "min"})
 _FUNCTIONS = ("sorted", "reversed", "set", "list", "round", "abs")
 
 
@@ -165,6 +166,40 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
             yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
 
 
+def order(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A key for an order that has none: values of a dictionary, letters without case."""
+    is_sort = isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if not is_sort and (name not in _ORDERED or len(node.args) != 1):
+        return
+    given, named = given_arguments(program, node), named_arguments(program, node)
+    words = {one.arg for one in node.keywords}
+
+    def call(extra: str, cost: float) -> Splice:
+        return replaced_call(program, node, given, [*named, extra], cost)
+
+    if "reverse" not in words and (is_sort or name == "sorted"):
+        yield call("reverse=True", 3.2)
+    if "key" in words:
+        return
+    sequence = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
+    kinds = program.type_of(sequence)
+    keys = ["key=str.lower", "key=sum", "key=lambda x: -x", "key=lambda x: x[0]",
+            "key=lambda x: x[1]", "key=lambda x: x[-1]", "key=lambda x: (len(x), x)",
+            "key=lambda x: (-len(x), x)", "key=lambda x: (-x[1], x[0])",
+            "key=lambda x: (x[1], x[0])", "key=lambda x: -x[1]"]
+    keys += [f"key=lambda x: x.{attribute}" for attribute in program.attributes[:6]]
+    for key in keys:
+        yield call(key, 4.2)
+    for other in program.variables(node):
+        if "dict" in program.seen(other) or "Counter" in program.seen(other):
+            for key in (f"key={other}.get", f"key=lambda x: {other}[x]",
+                        f"key=lambda x: (-{other}[x], x)"):
+                yield call(key, 3.0 if other == program.code(sequence) else 3.6)
+    if not kinds and isinstance(sequence, ast.Name):
+        yield call(f"key={sequence.id}.get", 5.0)
+
+
 def tie_break(program: Program, node: ast.keyword) -> Iterator[Splice]:
     """A key's order turned round, and a further one for what it does not tell apart."""
     if node.arg != "key":
@@ -278,6 +313,44 @@ def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
         for argument in value.args:
             if isinstance(argument, ast.Name):
                 yield program.replace_statement(node, f"{argument.id} = {text}", 3.4)
+
+
+def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """What is joined must be strings; what is made unique may have to keep its order."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="join"), args=[given]):
+            if isinstance(given, ast.GeneratorExp | ast.ListComp):
+                element = program.code(given.elt)
+                yield program.replace(given.elt, f"str({element})", 2.6)
+            else:
+                text = program.code(given)
+                cost = 2.4 if not isinstance(given, ast.Constant) else 6.0
+                yield program.replace(given, f"map(str, {text})", cost)
+                yield program.replace(given, f"[str(i) for i in {text}]", cost + 0.6)
+                yield program.replace(given, f"str(i) for i in {text}", cost + 0.7)
+        case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple" as name), args=[
+            ast.Call(func=ast.Name(id="set"), args=[given])
+        ]):
+            kept = f"dict.fromkeys({program.code(given)})"
+            outer = "list" if name == "sorted" else name
+            yield program.replace(node, f"{outer}({kept})", 2.2)
+        case ast.Call(func=ast.Name(id="set"), args=[given]):
+            kept = f"dict.fromkeys({program.code(given)})"
+            yield program.replace(node, f"list({kept})", 3.8)
+        case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_]):
+            yield from _running(program, node, name)
+
+
+def _running(program: Program, node: ast.Call, name: str) -> Iterator[Splice]:
+    """The best so far: `best = max(best, one)` in a loop."""
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+        return
+    best = parent.targets[0].id
+    for other in program.variables(node):
+        kinds = program.seen(other)
+        if other != best and not (kinds and kinds <= {*SEQUENCES, "dict", "set"} - {"str"}):
+            yield replaced_call(program, node, [best, other], [], 3.4)
 
 
 def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Splice]:

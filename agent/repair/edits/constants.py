@@ -162,6 +162,29 @@ def exchanged(program: Program, node: Function) -> Iterator[Splice]:
             yield together(program, edits, 2.6, places[0].lineno)
 
 
+def spelt(program: Program, node: Function) -> Iterator[Splice]:
+    """All texts that are answers written in another way: capitals, small letters, no blanks."""
+    places = [
+        (one.value, one) for statement in ast.walk(node) if isinstance(statement, ast.Return)
+        for one in ast.walk(statement)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        and one not in program.hidden
+        and isinstance(program.parents.get(one), ast.Return | ast.IfExp)
+    ]
+    if len(places) < 2:
+        return
+    line = places[0][1].lineno
+    for change in (str.capitalize, str.upper, str.lower, str.title, str.strip, str.swapcase):
+        groups: dict[str, list[tuple[int, int, str]]] = {}
+        for value, one in places:
+            new = quoted(change(value), program.code(one))
+            groups.setdefault(value, []).append((program.start(one), program.end(one), new))
+        yield together(program, [one for alike in groups.values() for one in alike], 2.8, line)
+        for alike in groups.values():
+            if len(alike) > 1:
+                yield together(program, alike, 3.2, line)
+
+
 def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """A comma between two strings that stand side by side."""
     if not isinstance(node.value, str) or node in program.hidden:

@@ -116,6 +116,42 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
                 yield program.replace(node, text, 5.0)
 
 
+def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """Another variable, seen as a value of the type that is wanted here."""
+    parent = program.parents.get(node)
+    own = program.seen(node.id)
+    if not isinstance(node.ctx, ast.Load) or _is_called(parent, node) or not own:
+        return
+    for name in program.variables(node):
+        seen = program.seen(name)
+        if name == node.id:
+            continue
+        unread = 0.8 * (not program.reads.get(name))
+        lambda_own = not seen and name in _lambda_names(program, node)
+        views: tuple[str, ...] = ()
+        if own & NUMBERS and "str" in seen:
+            views = ("int", "len", "ord")
+        elif own & NUMBERS and seen & {"list", "tuple", "set", "dict"}:
+            views = ("len", "sum", "max", "min")
+        elif "str" in own and seen & NUMBERS:
+            views = ("str",)
+        elif "list" in own and seen & {"str", "tuple", "set"}:
+            views = ("list", "sorted")
+        elif lambda_own and not own & NUMBERS:
+            views = ("str", "bin", "list", "set")
+        for view in views:
+            yield program.replace(node, f"{view}({name})", 4.8 - unread)
+
+
+def _lambda_names(program: Program, node: ast.AST) -> tuple[str, ...]:
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        if isinstance(at, ast.Lambda):
+            return tuple(one.arg for one in at.args.args)
+        at = program.parents.get(at)
+    return ()
+
+
 def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A neutral value where the value is returned under no condition."""
     if not isinstance(program.parents.get(node), ast.Return) or isinstance(node, ast.Constant):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
-from agent.repair.program import BUILTINS, Program, Splice
+from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
 
 def variable(program: Program, node: ast.Name) -> Iterator[Splice]:
@@ -63,6 +63,37 @@ def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
             yield attribute_name(program, node, other, 2.5)
     if isinstance(node.ctx, ast.Load):
         yield program.replace(node, program.code(node.value), 4.0)
+
+
+def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """An element or a part of a sequence in place of a variable."""
+    if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
+        return
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Attribute):
+        return
+    own = program.seen(node.id)
+    variables = program.variables(node)
+    counts = [name for name in variables if "int" in program.seen(name)]
+    if not own or own & SEQUENCES:
+        cost = 4.6 if own else 5.6
+        for part in ("1:", ":-1", "::-1"):
+            yield program.replace(node, f"{node.id}[{part}]", cost)
+        for name in counts:
+            for part in (f"{name}:", f":{name}", f"{name} + 1:", f":{name} + 1"):
+                yield program.replace(node, f"{node.id}[{part}]", cost + 0.3)
+    if isinstance(parent, ast.For):
+        return
+    indices = [*counts, "0", "-1", *(f"{n} - 1" for n in counts), *(f"{n} + 1" for n in counts)]
+    for name in variables:
+        if program.seen(name) & SEQUENCES:
+            for index in indices:
+                if index != name:
+                    yield program.replace(node, f"{name}[{index}]", 5.4)
+        if "dict" in program.seen(name):
+            for key in variables:
+                if key != name:
+                    yield program.replace(node, f"{name}[{key}]", 5.6)
 
 
 def field(program: Program, node: ast.Attribute) -> Iterator[Splice]:

@@ -91,6 +91,27 @@ def comparison_bound(program: Program, node: ast.Compare) -> Iterator[Splice]:
                 yield program.replace(node, text, 4.2)
 
 
+def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """Sides swapped, a chain shortened, or both sides seen through the same function."""
+    parts = [program.grouped(one, COMPARE + 1) for one in (node.left, *node.comparators)]
+    signs = [COMPARISONS[type(op)] for op in node.ops]
+    for index in range(len(signs)):
+        swapped = list(parts)
+        swapped[index], swapped[index + 1] = swapped[index + 1], swapped[index]
+        yield program.replace(node, _chain(swapped, signs), 3.0)
+    if len(signs) > 1:
+        yield program.replace(node, _chain(parts[:-1], signs[:-1]), 3.5)
+        yield program.replace(node, _chain(parts[1:], signs[1:]), 3.5)
+        return
+    kinds = program.type_of(node.left) | program.type_of(node.comparators[0])
+    views = ["set({})", "sorted({})", "len({})", "str({})", "int({})", "abs({})", "list({})"]
+    if not kinds or "str" in kinds:
+        views.append("{}.lower()")
+    for view in views:
+        text = f"{view.format(parts[0])} {signs[0]} {view.format(parts[1])}"
+        yield program.replace(node, text, 4.6)
+
+
 def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     """Another arithmetic operator."""
     old = BINARY[type(node.op)][0]
@@ -213,3 +234,10 @@ def _operator_start(program: Program, node: ast.BinOp, sign: str) -> int | None:
         if match.group().decode() == sign:
             return match.start()
     return None
+
+
+def _chain(parts: list[str], signs: list[str]) -> str:
+    text = parts[0]
+    for sign, part in zip(signs, parts[1:], strict=True):
+        text += f" {sign} {part}"
+    return text

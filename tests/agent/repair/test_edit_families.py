@@ -14,6 +14,24 @@ MARK = re.compile("«([^»]*)»«([^»]*)»")
 ABOVE = "größe = 'ä'  # kept\n"
 
 FAMILIES = [
+    ("all of a sequence", None, """
+def digits(number):
+    return «[int(one) for one in str(number)][0]»«sum([int(one) for one in str(number)])»
+"""),
+    ("joined or unique", None, """
+def unique(items):
+    return «list(set(items))»«list(dict.fromkeys(items))»
+"""),
+    ("order", None, """
+def best(scores):
+    return max(scores«»«, key=scores.get»)
+"""),
+    ("spelling of answers", None, """
+def check(a, b):
+    if a > b:
+        return «"yes"»«"Yes"»  # bigger
+    return «'no'»«'No'»
+"""),
     ("late binding", None, """
 def adders():
     return [lambda x«»«, i=i»: x + i for i in range(3)]

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from agent.repair import edits
-from agent.repair.edits import COUNTS, EDITS, rarity, single_edits, unreached
+from agent.repair.edits import COUNTS, EDITS, price, single_edits, unreached
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice, rank, spliced
 
@@ -198,7 +198,7 @@ def test_operators_have_names_of_their_own() -> None:
 
 def test_every_operator_is_counted_and_whatever_is_counted_is_an_operator() -> None:
     assert [*COUNTS] == [operator.name for operator in EDITS]
-    assert rarity("comparison") < rarity("guard") < rarity("condition")
+    assert price("comparison") < price("guard") < price("condition")
 
 
 def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> None:
