@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent.common_ends import common_start
-from agent.repair.blame import WRONG_ANSWERS, crash_of, idle_nodes, ochiai
+from agent.repair.blame import crash_of, ochiai
 from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.facts import Trace
 from agent.repair.program import Function, Program
@@ -17,7 +16,6 @@ from agent.repair.seen import Seen
 
 UNTESTED = {"function": 3.0, "method": 3.0}
 """What these operators cost more where no test could tell their edits from a repair."""
-_NAME = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -29,15 +27,12 @@ class Ground:
     protected: tuple[tuple[int, int], ...]
     closed: tuple[Function, ...]
     """Functions that no failing test entered."""
-    idle: frozenset[ast.AST] = frozenset()
-    """What a wrong answer hardly comes from."""
 
     def edits(self, state: Seen, within: ast.AST | None = None) -> list[Edit]:
         """Single edits, cheapest first: those outside of closed functions, or `within` one."""
         found = single_edits(
             self.program, self.suspicion, self.protected, within=within,
-            closed=frozenset() if within else frozenset(self.closed), idle=self.idle,
-            over=state.budget.over,
+            closed=frozenset() if within else frozenset(self.closed), over=state.budget.over,
         )
         if state.facts.tests:
             return found
@@ -57,19 +52,7 @@ def ground(state: Seen, text: str, trace: Trace) -> Ground:
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))
     suspicion = ochiai(trace)
-    return Ground(
-        program, suspicion, protected, tuple(unreached(program, suspicion)),
-        _idle(program, state.facts.tests, trace),
-    )
-
-
-def _idle(program: Program, tests: Iterable[str], trace: Trace) -> frozenset[ast.AST]:
-    """What hardly has to do with it where all failing tests end in a wrong answer: what is
-    never read can still raise."""
-    ends = {test.exception for test in trace.tests if not test.passed}
-    if not ends or not ends <= WRONG_ANSWERS:
-        return frozenset()
-    return idle_nodes(program, frozenset(_NAME.findall("\n".join(tests))))
+    return Ground(program, suspicion, protected, tuple(unreached(program, suspicion)))
 
 
 def _shifted(

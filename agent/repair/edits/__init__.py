@@ -100,11 +100,8 @@ EDITS: tuple[Operator, ...] = (
     Operator("guard", (ast.stmt,), conditions.guarded),
     Operator("statement inserted", (ast.stmt,), moves.inserted),
     Operator("mutable default", _FUNCTIONS, functions.mutable_default),
-    Operator("outer variable", _FUNCTIONS, functions.outer_variable),
-    Operator("late binding", (ast.Lambda, ast.FunctionDef), functions.late_binding),
     Operator("repeated list", (ast.BinOp,), sequences.repeated),
     Operator("copy", (ast.Assign, ast.For, ast.Return), functions.copied),
-    Operator("shadowed name", _FUNCTIONS, functions.shadowed),
     Operator("nothing kept", (ast.Assign,), calls.nothing_kept),
     Operator("nothing returned", (ast.Return,), calls.nothing_returned),
     Operator("dropped result", (ast.Expr,), calls.dropped_result),
@@ -168,14 +165,12 @@ def single_edits(
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
-    idle: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> list[Edit]:
     """Every single edit once, as cheap as any operator has it, the cheapest edits first; without
     `operators` those of the whole table.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
-    No `idle` node is under suspicion.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
     operators = EDITS if operators is None else operators
@@ -189,9 +184,7 @@ def single_edits(
     nodes = list(_walked(within or program.tree, closed))
     each = None
     # What is deep would not be reached: the most suspicious come first.
-    nodes.sort(key=lambda node: -(
-        0.0 if node in idle else suspicion.get(getattr(node, "lineno", 0), 0.0)
-    ))
+    nodes.sort(key=lambda node: -suspicion.get(getattr(node, "lineno", 0), 0.0))
     if len(nodes) > LARGE:
         each = MOST_EACH
     for node in nodes:
@@ -210,8 +203,6 @@ def single_edits(
                 continue
             for splice in islice(operator.propose(program, node), each):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
-                if node in idle:
-                    known = 0.0
                 cost = splice.cost + prices[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from agent.repair.edits.constants import NEUTRAL, together
-from agent.repair.program import BUILTINS, Function, Program, Splice
+from agent.repair.edits.constants import NEUTRAL
+from agent.repair.program import Function, Program, Splice
 from agent.repair.program.blocks import block_of, is_docstring, is_generator
 
 _CHANGES = frozenset(
@@ -59,71 +59,6 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
                 + "".join(line + program.newline for line in lines)
             )
             yield Splice(program.start(value), start, text, 2.0, node.lineno)
-
-
-def outer_variable(program: Program, node: Function) -> Iterator[Splice]:
-    """`global` or `nonlocal` for a name that is assigned here and outside."""
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno:
-        return
-    assigned = {
-        one.id for one in ast.walk(node) if isinstance(one, ast.Name)
-        and isinstance(one.ctx, ast.Store)
-    }
-    outer = program.scope(node)
-    for name in sorted(assigned):
-        if name in program.module_values:
-            yield program.insert_before(body[0], [f"global {name}"], 3.0)
-        if isinstance(outer, Function) and name in program.variables(outer.body[0]):
-            yield program.insert_before(body[0], [f"nonlocal {name}"], 2.6)
-
-
-def late_binding(program: Program, node: ast.Lambda | ast.FunctionDef) -> Iterator[Splice]:
-    """A function made in a loop that keeps the loop's value of the time it was made."""
-    looped = _looped(program, node)
-    if not looped:
-        return
-    own = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-    bodies: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
-    read = {
-        one.id for body in bodies for one in ast.walk(body) if isinstance(one, ast.Name)
-    } - own
-    names = [name for name in looped if name in read]
-    if not names or node.args.kwarg or node.args.vararg:
-        return
-    for wanted in dict.fromkeys([*((name,) for name in names), tuple(names)]):
-        given = ", ".join(f"{name}={name}" for name in wanted)
-        listed = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        if listed:
-            last = max(
-                [*(program.end(one) for one in node.args.defaults),
-                 *(program.end(one) for one in node.args.kw_defaults if one is not None),
-                 *(program.end(one) for one in listed)]
-            )
-            yield Splice(last, last, f", {given}", 2.2, node.lineno)
-        elif isinstance(node, ast.Lambda):
-            at = program.start(node) + len("lambda")
-            yield Splice(at, at, f" {given}", 2.2, node.lineno)
-        else:
-            at = program.data.find(b"(", program.start(node)) + 1
-            yield Splice(at, at, given, 2.2, node.lineno)
-
-
-def _looped(program: Program, node: ast.AST) -> list[str]:
-    """Variables of the loops around a node, up to its function."""
-    names: list[str] = []
-    at = program.parents.get(node)
-    while at is not None and not isinstance(at, Function):
-        targets: list[ast.expr] = []
-        if isinstance(at, ast.For):
-            targets = [at.target]
-        elif isinstance(at, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            targets = [one.target for one in at.generators]
-        names += [
-            one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)
-        ]
-        at = program.parents.get(at)
-    return list(dict.fromkeys(names))
 
 
 def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterator[Splice]:
@@ -180,52 +115,3 @@ def _changes(body: Iterable[ast.AST], name: str) -> bool:
                 if ast.unparse(target) == name:
                     return True
     return False
-
-
-def shadowed(program: Program, node: Function) -> Iterator[Splice]:
-    """A variable that hides a function of its name, and a loop that reuses another's variable."""
-    places: dict[str, list[ast.Name]] = {}
-    called: set[str] = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner not in program.hidden:
-            parent = program.parents.get(inner)
-            if isinstance(parent, ast.Call) and parent.func is inner:
-                called.add(inner.id)
-            else:
-                places.setdefault(inner.id, []).append(inner)
-    known = {*BUILTINS, *program.functions, *program.imported}
-    for name, found in places.items():
-        stored = any(isinstance(one.ctx, ast.Store) for one in found)
-        if stored and name in called and name in known:
-            edits = [(program.start(one), program.end(one), f"{name}_") for one in found]
-            yield together(program, edits, 1.6, found[0].lineno)
-    for outer in ast.walk(node):
-        if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name):
-            yield from _inner_loops(program, outer, outer.target.id)
-
-
-def _inner_loops(program: Program, outer: ast.For, name: str) -> Iterator[Splice]:
-    taken = {one.id for one in ast.walk(program.tree) if isinstance(one, ast.Name)}
-    new = next((one for one in ("j", "k", "m", f"{name}2") if one not in taken), "")
-    inner_loops = (
-        one for statement in outer.body for one in ast.walk(statement)
-        if isinstance(one, ast.For) and isinstance(one.target, ast.Name)
-        and one.target.id == name
-    )
-    for loop in inner_loops:
-        if not new:
-            return
-        reads = [
-            one for statement in loop.body for one in ast.walk(statement)
-            if isinstance(one, ast.Name) and one.id == name
-        ]
-        seconds = [
-            one for one in reads
-            if isinstance(above := program.parents.get(one), ast.Subscript)
-            and isinstance(above.value, ast.Subscript)
-        ]
-        for chosen in (reads, seconds):
-            edits = [
-                (program.start(one), program.end(one), new) for one in (loop.target, *chosen)
-            ]
-            yield together(program, edits, 2.6, loop.lineno)

@@ -32,10 +32,6 @@ def check(a, b):
         return «"yes"»«"Yes"»  # bigger
     return «'no'»«'No'»
 """),
-    ("late binding", None, """
-def adders():
-    return [lambda x«»«, i=i»: x + i for i in range(3)]
-"""),
     ("repeated list", None, """
 def grid(w, h):
     return «[[0] * w] * h»«[[0] * w for _ in range(h)]»
@@ -45,14 +41,6 @@ def extended(items, x):
     out = «items»«items[:]»
     out.append(x)
     return out
-"""),
-    ("shadowed name", Crash("TypeError", "'int' object is not callable", 6), """
-def stats(items):
-    «max»«max_» = 0
-    for one in items:
-        if one > «max»«max_»:
-            «max»«max_» = one
-    return «max»«max_», max(len(str(i)) for i in items)
 """),
     ("nothing kept", None, """
 def ordered(items):
@@ -211,13 +199,6 @@ def kind(n):
     if n > 0«»« and is_small(n)»:
         return 'digit'
     return 'no'
-"""),
-    ("outer variable", None, """
-count = 0
-def bump():
-    «»«global count
-    »count += 1
-    return count
 """),
 ]
 """An operator, how the program ended, and the program: «what was written»«what was meant»."""
