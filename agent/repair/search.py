@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Generator
 from dataclasses import replace
 
-from agent.repair.blame import WRONG_ANSWERS
+from agent.repair.blame import WRONG_ANSWERS, localized
 from agent.repair.facts import (
     SYNTAX,
     Answer,
@@ -40,13 +40,12 @@ from agent.repair.facts import (
     Screen,
     Trace,
 )
-from agent.repair.ground import ground
 from agent.repair.missing import mended_names
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
 from agent.repair.rank import ranked
 from agent.repair.recombining import observed, recombined
-from agent.repair.seen import KEPT, Partial, Seen, Steps, examined, mark, measured
+from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
     BEAM,
@@ -74,7 +73,7 @@ SYNTAX_BASES = 3
 
 def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
     """Searches for texts that pass every test; see the module for the questions it asks."""
-    state = Seen(source, facts, budget)
+    state = SearchState(source, facts, budget)
     bases = [Candidate(source, 0.0, ())]
     if not compiles(source):
         bases = yield from _mend(state)
@@ -87,20 +86,20 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
     return state.findings()
 
 
-def _onwards(state: Seen, base: Candidate) -> Steps:
+def _onwards(state: SearchState, base: Candidate) -> Steps:
     """All stages on a text that lies between the base under repair and its repair."""
     before = state.failing, state.passing, state.base
     yield from _repair(state, base, is_between=True)
     state.failing, state.passing, state.base = before
 
 
-def _repair(state: Seen, base: Candidate, is_between: bool = False) -> Steps:
+def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> Steps:
     """All stages on one base text."""
     trace = yield from examined(state, base.text)
     if trace.tests and not trace.failing:
         return  # nothing fails here, so nothing could be seen to get better
     try:
-        known = ground(state, base.text, trace)
+        known = localized(state, base.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return
     state.failing = frozenset(trace.failing or {0})
@@ -181,7 +180,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
     )
 
 
-def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
+def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
     """Texts that compile; those that pass everything are offered, the best go on as bases."""
     texts = mended(state.source, state.budget.syntax)
     found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
@@ -207,7 +206,7 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
     return [candidate for _, candidate in scored[:SYNTAX_BASES]]
 
 
-def offered(state: Seen) -> Steps:
+def offered(state: SearchState) -> Steps:
     """Shows what is plausible and was not shown before, once it is known how it behaves."""
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
@@ -232,7 +231,7 @@ def offered(state: Seen) -> Steps:
     state.accepted = accepted is True
 
 
-def _calls(state: Seen, text: str) -> tuple[str, ...]:
+def _calls(state: SearchState, text: str) -> tuple[str, ...]:
     """Calls beyond the tests'; where these only use objects, what may be done with them."""
     names, tests = _names(state.source), state.facts.tests
     plain = probes(names, tests)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from agent.repair.blame import localized
 from agent.repair.edits import Edit
 from agent.repair.facts import SYNTAX, Answer, Candidate, Mode, Question, Screen
-from agent.repair.ground import ground
 from agent.repair.program import Program, Splice, spliced
-from agent.repair.seen import Partial, Seen, Slow, Steps, examined, mark, note
+from agent.repair.state import Partial, SearchState, Slow, Steps, examined, mark, note
 
 FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 2.5
@@ -57,7 +57,7 @@ class Planned:
     edit: Edit
 
 
-def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
+def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> Steps:
     """Screens candidates in order, a little beyond the first that pass every test."""
     pending = iter(candidates)
     size = FIRST_CHUNK
@@ -84,13 +84,13 @@ def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
         size = CHUNK
 
 
-def _beyond(state: Seen) -> float | None:
+def _beyond(state: SearchState) -> float | None:
     """The cost up to which candidates are tried once some are plausible."""
     costs = [one.cost for one in state.fresh]
     return min(costs) + BEYOND if costs else None
 
 
-def again_promising(state: Seen) -> Steps:
+def again_promising(state: SearchState) -> Steps:
     """Gives more steps to what passed a failing test before it did not end, and to a few more:
     a test that goes through many cases passes all at once or not at all."""
     yield from again(state, PROMISING, least=1)
@@ -99,7 +99,7 @@ def again_promising(state: Seen) -> Steps:
 
 
 def again(
-    state: Seen, rounds: Iterable[tuple[int, float]],
+    state: SearchState, rounds: Iterable[tuple[int, float]],
     *, least: int = 0, most: int | None = None, is_last: bool = False,
 ) -> Steps:
     """Gives candidates that did not end more steps, if they passed `least` tests before, and no
@@ -145,13 +145,13 @@ def _promise(one: Slow) -> tuple[int, float]:
     return -one.candidate.passed, one.candidate.cost
 
 
-def _afforded(state: Seen, patience: float) -> int:
+def _afforded(state: SearchState, patience: float) -> int:
     """How many candidates may be given so much patience now."""
     return max(0, int((FIRST_WAITS + WAITS * state.tried - state.waited) // patience))
 
 
 def _chunk(
-    state: Seen,
+    state: SearchState,
     pending: Iterator[Planned],
     size: int,
     stop_cost: float | None,
@@ -170,7 +170,7 @@ def _chunk(
     return chunk
 
 
-def seeds_of(state: Seen, most: int) -> list[Partial]:
+def seeds_of(state: SearchState, most: int) -> list[Partial]:
     """The best partial fixes that were not grown yet, each of another behaviour."""
     seeds: list[Partial] = []
     counts: dict[tuple[int, str], int] = {}
@@ -193,12 +193,12 @@ def seeds_of(state: Seen, most: int) -> list[Partial]:
 
 
 def grown(
-    state: Seen, seed: Partial, place: int, most: int
+    state: SearchState, seed: Partial, place: int, most: int
 ) -> Generator[Question, Answer, list[Planned]]:
     """A partial fix, each with one more edit."""
     trace = yield from examined(state, seed.candidate.text)
     try:
-        known = ground(state, seed.candidate.text, trace)
+        known = localized(state, seed.candidate.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return []
     found = []

@@ -17,7 +17,7 @@ from functools import lru_cache
 from agent.repair.facts import Answer, Candidate, Question, Screen, Screened
 from agent.repair.program import Program, spliced
 from agent.repair.rank import ranked
-from agent.repair.seen import Seen
+from agent.repair.state import SearchState
 from agent.trees import parse
 
 MOST = 12
@@ -32,7 +32,7 @@ COMMON = frozenset({"0", "1", "-1", "2", "''", "None", "True", "False"})
 
 
 def watched(
-    state: Seen, kept: Sequence[Candidate]
+    state: SearchState, kept: Sequence[Candidate]
 ) -> Generator[Question, Answer, tuple[Candidate, ...]]:
     """The candidates, best first, those marked that widen what is accepted: one side of a
     condition they changed can be had for nothing, a guard is gone, or they turn on a literal of
