@@ -9,7 +9,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from agent.repair.program import BUILTINS, Function
+from agent.repair.program import BUILTINS, Function, readable
 from agent.trees import parse
 
 MISSPELT = 0.7
@@ -42,10 +42,7 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
 def undefined_exceptions(text: str) -> tuple[str, ...]:
     """Names that are raised or expected and bound nowhere in the text, in its order; none where it
     does not parse, or where names may come from elsewhere."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+    tree = readable(text)
     read: set[str] = set()
     meant: dict[str, None] = {}
     bound: set[str] = set()

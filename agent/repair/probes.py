@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.literals import spelt
-from agent.trees import is_literal, parse
+from agent.repair.program import readable
+from agent.trees import is_literal
 
 PROBES = 128
 MOST_SEEDS = 24
@@ -73,10 +74,7 @@ def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> lis
     found: dict[str, Call] = {}
     used: dict[str, Call] = {}
     for test in tests:
-        try:
-            tree = parse(test)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        tree = readable(test)
         if counting:
             for one in sequences(tree, names):
                 used.setdefault(ast.unparse(one.call), (one.call, one.literals))

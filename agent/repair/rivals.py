@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
+from agent.repair.program import readable
 from agent.repair.rank import weight
-from agent.trees import parse
 
 MOST = 3
 """Behaviours that are put before a person."""
@@ -87,10 +87,7 @@ def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) 
 
 def deliberate(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    tree = readable(text)
     found = set()
     for node in ast.walk(tree):
         match node:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.repair.facts import Answer, Candidate, Question, Screen, Screened
-from agent.repair.program import Program, spliced
+from agent.repair.program import Program, readable, spliced
 from agent.repair.rank import ranked
 from agent.repair.state import SearchState
 from agent.trees import parse
@@ -134,10 +134,7 @@ def turns_on_a_tests_literal(before: str, after: str, tests: Iterable[str]) -> b
 
 @lru_cache(maxsize=64)
 def _constants_of(code: str) -> frozenset[str]:
-    try:
-        return _constants(parse(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    return _constants(readable(code))
 
 
 def _constants(tree: ast.AST) -> frozenset[str]:

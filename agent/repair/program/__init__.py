@@ -13,6 +13,7 @@ from agent.repair.program.source import (
     UNARY,
     Splice,
     rank,
+    readable,
     spliced,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "Splice",
     "UNARY",
     "rank",
+    "readable",
     "spliced",
 ]
