@@ -8,8 +8,8 @@ import tomllib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from agent.repair.edits import (
@@ -132,7 +132,7 @@ EDITS: tuple[Operator, ...] = (
 )
 
 COUNTS: dict[str, list[int]] = tomllib.loads(
-    Path(__file__).with_name("operators.toml").read_text(encoding="utf-8")
+    files("agent.repair.edits").joinpath("operators.toml").read_text(encoding="utf-8")
 )
 """Repairs that an operator gave, and edits that it offers for one program; the file says whence."""
 NEVER_COUNTED = 2

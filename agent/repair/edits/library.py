@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
+from importlib.resources import files
 
-_TABLES = tomllib.loads(Path(__file__).with_name("library.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads(
+    files("agent.repair.edits").joinpath("library.toml").read_text(encoding="utf-8")
+)
 
 
 def _leads(groups: list[str]) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
+from importlib.resources import files
 
 from agent.repair.syntax.broken import Broken, Proposal
 from agent.repair.syntax.tokens import tokens
@@ -17,7 +17,7 @@ _HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|
 _FAMILIES: list[list[tuple[str, str]]] = [
     [(pattern, new) for pattern, new in family["rewrites"]]
     for family in tomllib.loads(
-        Path(__file__).with_name("foreign.toml").read_text(encoding="utf-8")
+        files("agent.repair.syntax").joinpath("foreign.toml").read_text(encoding="utf-8")
     )["family"]
 ]
 """What lines of other languages look like, and what they become."""
