@@ -28,6 +28,8 @@ _NEGATIONS = {
     ("==", "!="), ("!=", "=="), ("in", "not in"), ("not in", "in"), ("is", "is not"),
     ("is not", "is"), ("is", "=="), ("is not", "!="),
 }
+IN_ORDER = 0.01
+"""What each place in a list of the likeliest adds to a cost, so that none ties."""
 ARITHMETIC: dict[str, tuple[str, ...]] = {
     "+": ("-", "*", "//", "|", "/", "%", "&"),
     "-": ("+", "*", "//", "/", "%", "&", "^"),
@@ -117,7 +119,7 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     old = BINARY[type(node.op)][0]
     start = _operator_start(program, node, old)
     for position, new in enumerate(ARITHMETIC[old]):
-        cost = 2.0 if position < 3 else 2.8
+        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
         if new == "%" and old not in ("/", "//"):
             cost += 0.8
         need = next(level for sign, level in BINARY.values() if sign == new)
@@ -164,9 +166,8 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
     target, value = program.code(node.target), program.code(node.value)
     start = program.data.find(old.encode() + b"=", program.end(node.target))
     for position, new in enumerate(ARITHMETIC[old]):
-        yield Splice(
-            start, start + len(old), new, 2.0 if position < 3 else 2.8, node.lineno
-        )
+        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
+        yield Splice(start, start + len(old), new, cost, node.lineno)
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
     need = BINARY[type(node.op)][1]
     grouped = program.grouped(node.value, need)
