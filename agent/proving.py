@@ -25,9 +25,8 @@ from agent.checks.probing import Answered, answers
 from agent.domain import Evidence, Solution
 from agent.repair.expectations import Known, doubts, known
 from agent.repair.mutants import Mutant, mutants, repaired_lines, surrounding_lines
-from agent.repair.probes import probes
+from agent.repair.probes import probes, sequences
 from agent.repair.rivals import deliberate
-from agent.repair.sequences import sequences
 from agent.rivalry import Case, Gathered, Judge, rivalry
 from agent.trees import parse
 

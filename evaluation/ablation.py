@@ -21,7 +21,6 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from agent.exits import HEALED, USAGE
 from agent.intake import BadInput, NotFixable
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
+from agent.memory.offers import contexts
 from agent.repair import edits, rank, syntax
 from agent.searching import heal_by_search
 from evaluation.encounters import encounters, recalled, remembered
@@ -44,7 +44,7 @@ OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
 TERMS = ("WRONG_TYPE", "WIDENING", "BLIND")
 """What `rank` adds to the cost of a candidate."""
-_OFFERS = import_module("agent.memory.offers")  # the package calls a function so
+_OFFERS = sys.modules[contexts.__module__]  # the package calls a function by its name
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {
     "transfer": (_OFFERS, "contexts", lambda text: ()),
     "layout": (_OFFERS, "returned", lambda before, after, text: None),

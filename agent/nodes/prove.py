@@ -13,10 +13,8 @@ from agent.proving import (
     looked_into,
     reaches_e3,
 )
-from agent.repair.dropped import dropped_calls
+from agent.repair.doubts import dropped_calls, undefined_exceptions, unread_names
 from agent.repair.question import question
-from agent.repair.undefined import undefined_exceptions
-from agent.repair.unread import unread_names
 from agent.repair.widening import dropped_guards
 from agent.rivalry import Case, Gathered
 from agent.state import State, Suite

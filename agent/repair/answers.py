@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.repair.program import BUILTINS, Function
-from agent.trees import is_literal, parse
+from agent.repair.program import BUILTINS, Function, readable
+from agent.trees import is_literal
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -58,10 +58,7 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
 
     One text is asked about together with many others, so two are kept.
     """
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
+    tree = readable(text)
     lines = text.splitlines()
     return {
         name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
@@ -72,10 +69,7 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
 @lru_cache(maxsize=2)
 def _recited(text: str) -> int:
     """How many calls of `print` print constants alone."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+    tree = readable(text)
     return sum(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         and node.func.id == "print" and bool(node.args) and all(map(is_literal, node.args))
@@ -169,10 +163,7 @@ def _expected(tests: tuple[str, ...], name: str) -> frozenset[str]:
     """What asserts that name a function expect; one that says something else is itself."""
     found = set()
     for test in tests:
-        try:
-            tree = parse(test)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        tree = readable(test)
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert) and name in _called(node.test):
                 found.add(_wanted(node.test))

@@ -1,12 +1,19 @@
-"""Where the fault may be: how suspicious each line is, from what the tests ran."""
+"""Where the fault may be: how suspicious each line is, and all single edits of a text by that."""
 
 from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from agent.common_ends import common_start
 from agent.domain import BlamedLine
+from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.facts import Crash, Trace
+from agent.repair.program import Function, Program
+from agent.repair.program.blocks import deliberate_ends
+from agent.repair.state import SearchState
 from agent.trees import nodes_of
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
@@ -14,6 +21,8 @@ _AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeErr
 _LOADED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass,
 )
+UNTESTED = {"function": 3.0, "method": 3.0}
+"""What these operators cost more where no test could tell their edits from a repair."""
 
 
 def ochiai(trace: Trace) -> dict[int, float]:
@@ -81,4 +90,56 @@ def _headers(text: str) -> frozenset[int]:
         for node in nodes
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+
+
+@dataclass(frozen=True)
+class Localized:
+    """A text and what its watched runs told of it."""
+
+    program: Program
+    suspicion: Mapping[int, float]
+    protected: tuple[tuple[int, int], ...]
+    closed: tuple[Function, ...]
+    """Functions that no failing test entered."""
+
+    def edits(self, state: SearchState, within: ast.AST | None = None) -> list[Edit]:
+        """Single edits, cheapest first: those outside of closed functions, or `within` one."""
+        found = single_edits(
+            self.program, self.suspicion, self.protected, within=within,
+            closed=frozenset() if within else frozenset(self.closed), over=state.budget.over,
+        )
+        if state.facts.tests:
+            return found
+        dearer = (
+            replace(edit, cost=edit.cost + UNTESTED.get(edit.operator, 0.0)) for edit in found
+        )
+        return sorted(dearer, key=lambda edit: edit.cost)
+
+
+def localized(state: SearchState, text: str, trace: Trace) -> Localized:
+    """Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse."""
+    program = Program(
+        text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
+        answers=trace.answers,
+    )
+    protected = _shifted(state.facts.protected, state.source, text)
+    if not state.facts.tests:
+        protected = (*protected, *deliberate_ends(program))
+    suspicion = ochiai(trace)
+    return Localized(program, suspicion, protected, tuple(unreached(program, suspicion)))
+
+
+def _shifted(
+    protected: tuple[tuple[int, int], ...], source: str, text: str
+) -> tuple[tuple[int, int], ...]:
+    """Protected lines of the source where they stand after an edit."""
+    if not protected:
+        return ()
+    old, new = source.splitlines(), text.splitlines()
+    same = common_start(old, new)
+    shift = len(new) - len(old)
+    return tuple(
+        (first, last) if last <= same else (first + shift, last + shift)
+        for first, last in protected
     )

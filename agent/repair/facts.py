@@ -163,12 +163,6 @@ class Candidate:
     """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
-    rarity: float = 0.0
-    """How seldom such edits are the repair, by their operators alone."""
-    surprise: float = 0.0
-    """How unusual the code is that its edits write, in nats; 0 where it was not asked."""
-    penalty: float = 0.0
-    """What its behaviour beyond the tests adds to its cost."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
-"""Other forms of an expression: they agree on the inputs one thinks of, and part at the edges.
-
-Rows as in the search's own table. They only serve to look for rivals of a repair.
+"""Other forms of an expression or function: they agree on the inputs one thinks of, and part at the
+edges. They only serve to look for rivals of a repair.
 """
 
 from __future__ import annotations
@@ -9,7 +8,29 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits import Operator
-from agent.repair.program import ATOM, UNARY, Function, Program, Splice
+from agent.repair.edits.calls import given_arguments, replaced_call
+from agent.repair.program import ATOM, OR, UNARY, Function, Program, Splice
+
+KNOWN: dict[str, tuple[str, ...]] = {
+    "builtins": ("abs", "max", "min", "pow", "round", "sorted", "sum"),
+    "math": ("comb", "factorial", "gcd", "isqrt", "lcm", "perm", "prod"),
+    "statistics": ("mean", "median", "mode"),
+    "calendar": ("isleap",),
+    "str": ("capitalize", "swapcase", "title"),
+}
+"""Functions that are the same whoever writes them, by their modules."""
+LEAST = 3
+"""Letters by which a shortened name is told: `fact`, `sort`."""
+CYCLES = {
+    "hour": ("({}) % 24",), "minute": ("({}) % 60",), "month": ("({} - 1) % 12 + 1",),
+    "weekday": ("({}) % 7", "({} - 1) % 7 + 1"), "angle": ("({}) % 360",),
+}
+"""What begins anew after its last, by the last word of a name."""
+ANEW = {
+    "sort": "sorted({name}{rest})", "reverse": "{name}[::-1]", "update": "{{**{name}, **{given}}}",
+    "append": "{name} + [{given}]", "extend": "[*{name}, *{given}]",
+}
+"""What a method changes in place, made anew."""
 
 
 def _distance(program: Program, node: ast.BinOp) -> Iterator[Splice]:
@@ -72,13 +93,6 @@ def _taken(program: Program, node: ast.Subscript) -> Iterator[Splice]:
             yield program.replace(node, f"{program.code(node.value)}.pop({place})", 3.0)
 
 
-CYCLES = {
-    "hour": ("({}) % 24",), "minute": ("({}) % 60",), "month": ("({} - 1) % 12 + 1",),
-    "weekday": ("({}) % 7", "({} - 1) % 7 + 1"), "angle": ("({}) % 360",),
-}
-"""What begins anew after its last, by the last word of a name."""
-
-
 def _cycle(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     """The next or an earlier of what begins anew: after December comes January."""
     match node:
@@ -106,13 +120,6 @@ def _century(program: Program, node: ast.Compare) -> Iterator[Splice]:
             yield program.replace(node, negated + leap, 3.0)
 
 
-ANEW = {
-    "sort": "sorted({name}{rest})", "reverse": "{name}[::-1]", "update": "{{**{name}, **{given}}}",
-    "append": "{name} + [{given}]", "extend": "[*{name}, *{given}]",
-}
-"""What a method changes in place, made anew."""
-
-
 def anew(program: Program, function: Function) -> Iterator[Splice]:
     """The first change of an argument in place, made on a new value instead."""
     given = {one.arg for one in (*function.args.posonlyargs, *function.args.args)}
@@ -130,6 +137,72 @@ def anew(program: Program, function: Function) -> Iterator[Splice]:
                 yield program.replace_statement(node, f"{name} = {text}", 3.0)
 
 
+def namesakes(program: Program, function: Function) -> Iterator[Splice]:
+    """A function of a module that does nothing but call what Python itself has by its name: whoever
+    reads `median`, `fact`, `is_leap` expects that."""
+    own = function.args
+    if own.vararg or own.kwarg or own.kwonlyargs or not isinstance(
+        program.parents.get(function), ast.Module
+    ):
+        return
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    words = [*function.name.lower().split("_"), function.name.lower().replace("_", "")]
+    start, end = program.start(function.body[0]), program.end(function.body[-1])
+    for module, members in KNOWN.items():
+        for member in members:
+            if names and any(_is_meant(word, member) for word in words):
+                called = f"__import__({module!r}).{member}({', '.join(names)})"
+                if module == "str":
+                    called = f"{names[0]}.{member}({', '.join(names[1:])})"
+                yield Splice(start, end, f"return {called}", 3.0, function.lineno)
+
+
+def _is_meant(word: str, member: str) -> bool:
+    """Whether one is the other, or its beginning."""
+    plain = member.removeprefix("is")
+    return min(len(word), len(plain)) >= LEAST and (
+        word in (member, plain) or member.startswith(word) or word.startswith(plain)
+    )
+
+
+def _unsigned(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
+    """A sign or `not` taken away."""
+    yield program.replace(node, program.code(node.operand), 2.5)
+
+
+def _branches(program: Program, node: ast.IfExp) -> Iterator[Splice]:
+    """The branches of a conditional expression exchanged."""
+    body, other = program.grouped(node.body, OR), program.grouped(node.orelse, OR)
+    yield program.replace(node, f"{other} if {program.grouped(node.test, OR)} else {body}", 2.5)
+
+
+def _range(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Other bounds of a range."""
+    if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
+        return
+    given = given_arguments(program, node)
+    others: list[list[str]] = []
+    if len(given) == 1:
+        stop = given[0]
+        others = [["1", stop], ["1", f"{stop} + 1"], ["2", stop], ["2", f"{stop} + 1"]]
+    elif len(given) == 2:
+        start, stop = given
+        others = [["0", stop], ["1", stop], [f"{start} + 1", f"{stop} + 1"],
+                  [f"{start} - 1", f"{stop} - 1"], [start, stop, "2"]]
+    for bounds in others:
+        yield replaced_call(program, node, bounds, [], 3.0)
+
+
+def _one_of(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """The first or the last element in place of all taken together."""
+    match node:
+        case ast.Call(func=ast.Name(id="sum" | "max" | "min" | "len"), args=[whole], keywords=[]):
+            text = program.grouped(whole, ATOM)
+            if not isinstance(whole, ast.GeneratorExp):
+                yield program.replace(node, f"{text}[0]", 4.8)
+                yield program.replace(node, f"{text}[-1]", 4.8)
+
+
 FORMS: tuple[Operator, ...] = (
     Operator("distance", (ast.BinOp,), _distance),
     Operator("from the end", (ast.Subscript,), _from_the_end),
@@ -140,4 +213,8 @@ FORMS: tuple[Operator, ...] = (
     Operator("taken", (ast.Subscript,), _taken),
     Operator("cycle", (ast.BinOp,), _cycle),
     Operator("century", (ast.Compare,), _century),
+    Operator("unsigned", (ast.UnaryOp,), _unsigned),
+    Operator("branches", (ast.IfExp,), _branches),
+    Operator("range", (ast.Call,), _range),
+    Operator("one of a sequence", (ast.Call,), _one_of),
 )

@@ -15,7 +15,7 @@ from agent.repair.edits import Edit
 from agent.repair.edits.crashes import crash
 from agent.repair.facts import Answer, Candidate, Crash, Question, Screen, Screened, Trace
 from agent.repair.program import Program, Splice, spliced
-from agent.repair.seen import Seen, examined, note
+from agent.repair.state import SearchState, examined, note
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
 OPERATOR = "missing name"
@@ -27,7 +27,7 @@ STEP = 1.0
 
 
 def mended_names(
-    state: Seen, base: Candidate, trace: Trace
+    state: SearchState, base: Candidate, trace: Trace
 ) -> Generator[Question, Answer, Candidate | None]:
     """A text that comes further than its base, since names that it lacks were found; `None`
     where no name is missing or none was found. `trace` is of the base.

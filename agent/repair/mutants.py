@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agent.repair.edits import Operator
-from agent.repair.edits.blocks import is_docstring
 from agent.repair.edits.moves import dropped
 from agent.repair.edits.operators import comparison
 from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
+from agent.repair.program.blocks import is_docstring
 from agent.repair.wording import described
 from agent.trees import parse
 

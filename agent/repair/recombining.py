@@ -13,8 +13,8 @@ from typing import Any
 
 from agent.literals import spelt
 from agent.repair.probes import LONGEST, as_argument, seeds_of, with_literals
-from agent.repair.program import Function
-from agent.trees import is_literal, parse
+from agent.repair.program import Function, readable
+from agent.trees import is_literal
 
 MOST = 120
 LARGEST_LENGTH = 24
@@ -139,10 +139,7 @@ def _lengths(constants: Sequence[int]) -> Iterator[int]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """The whole numbers that a program compares with."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+    tree = readable(text)
     return tuple(dict.fromkeys(
         side.value
         for node in ast.walk(tree) if isinstance(node, ast.Compare)
@@ -184,10 +181,7 @@ def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> 
 
 def _defined(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     """The functions of a program, and of each class what can be read of an object of it."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset(), {}
+    tree = readable(text)
     functions = frozenset(node.name for node in tree.body if isinstance(node, Function))
     members = {
         node.name: tuple(dict.fromkeys(_members(node)))

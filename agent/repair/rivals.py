@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
-from agent.repair.rank import weight, written
-from agent.trees import parse
+from agent.repair.program import readable
+from agent.repair.rank import weight
 
 MOST = 3
 """Behaviours that are put before a person."""
 FAR = 1.2
-"""So much dearer may the edit of a rival be, by its operator, its place and its code; one by the
-same operator may be as dear as it likes."""
+"""So much dearer may the edit of a rival be, by its operator and its place; one by the same
+operator may be as dear as it likes."""
 LONGEST = 200
 """Characters of an answer that a person is asked to read; much longer ones come cut off."""
 
@@ -61,7 +61,7 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
 
 def _rivals(one: Candidate, own: Candidate) -> bool:
     """Whether a candidate may be what was meant instead of the chosen one."""
-    is_far = one.operators != own.operators and written(one) - written(own) > FAR
+    is_far = one.operators != own.operators and one.cost - own.cost > FAR
     if is_far or (one.types and not own.types):
         return False
     return not (one.answers and own.answers) or otherwise(
@@ -87,10 +87,7 @@ def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) 
 
 def deliberate(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    tree = readable(text)
     found = set()
     for node in ast.walk(tree):
         match node:

@@ -25,8 +25,7 @@ from bisect import bisect_right
 from collections.abc import Generator
 from dataclasses import replace
 
-from agent.repair.beam import BEAM, cheap_pairs, edited, grown, seeds_of
-from agent.repair.blame import WRONG_ANSWERS
+from agent.repair.blame import WRONG_ANSWERS, localized
 from agent.repair.facts import (
     SYNTAX,
     Answer,
@@ -41,25 +40,28 @@ from agent.repair.facts import (
     Screen,
     Trace,
 )
-from agent.repair.ground import ground
 from agent.repair.missing import mended_names
-from agent.repair.naturalness import surprise
 from agent.repair.probes import probes
 from agent.repair.program import Function, Program
-from agent.repair.rank import behaved, ranked
+from agent.repair.rank import ranked
 from agent.repair.recombining import observed, recombined
-from agent.repair.seen import KEPT, Partial, Seen, Steps, examined, mark, measured
+from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
+    BEAM,
     LONG_PATIENCE,
     PATIENCE,
     SLOW,
     SLOWEST,
     again,
     again_promising,
+    cheap_pairs,
+    edited,
+    grown,
     screened,
+    seeds_of,
 )
-from agent.repair.watched import watched
+from agent.repair.widening import watched
 from agent.trees import is_legible, parse
 
 SPLIT = 4.0
@@ -71,7 +73,7 @@ SYNTAX_BASES = 3
 
 def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
     """Searches for texts that pass every test; see the module for the questions it asks."""
-    state = Seen(source, facts, budget)
+    state = SearchState(source, facts, budget)
     bases = [Candidate(source, 0.0, ())]
     if not compiles(source):
         bases = yield from _mend(state)
@@ -84,20 +86,20 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
     return state.findings()
 
 
-def _onwards(state: Seen, base: Candidate) -> Steps:
+def _onwards(state: SearchState, base: Candidate) -> Steps:
     """All stages on a text that lies between the base under repair and its repair."""
     before = state.failing, state.passing, state.base
     yield from _repair(state, base, is_between=True)
     state.failing, state.passing, state.base = before
 
 
-def _repair(state: Seen, base: Candidate, is_between: bool = False) -> Steps:
+def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> Steps:
     """All stages on one base text."""
     trace = yield from examined(state, base.text)
     if trace.tests and not trace.failing:
         return  # nothing fails here, so nothing could be seen to get better
     try:
-        known = ground(state, base.text, trace)
+        known = localized(state, base.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return
     state.failing = frozenset(trace.failing or {0})
@@ -178,7 +180,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
     )
 
 
-def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
+def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
     """Texts that compile; those that pass everything are offered, the best go on as bases."""
     texts = mended(state.source, state.budget.syntax)
     found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
@@ -204,14 +206,11 @@ def _mend(state: Seen) -> Generator[Question, Answer, list[Candidate]]:
     return [candidate for _, candidate in scored[:SYNTAX_BASES]]
 
 
-def offered(state: Seen) -> Steps:
+def offered(state: SearchState) -> Steps:
     """Shows what is plausible and was not shown before, once it is known how it behaves."""
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
-    if len(kept) > 1:
-        kept = surprising(state.source, kept)
-        state.plausible.update({one.text: one for one in kept})
     kept = yield from watched(state, kept)
     calls = _calls(state, kept[0].text)
     if len(kept) > 1 and calls:
@@ -220,10 +219,11 @@ def offered(state: Seen) -> Steps:
         assert isinstance(answer, Probed)
         calls = quick(calls, answer)
     if len(kept) > 1 and calls:
-        texts = (state.source, *(one.text for one in kept))
-        answer = yield Probe(texts, calls, state.progress())
+        answer = yield Probe(tuple(one.text for one in kept), calls, state.progress())
         assert isinstance(answer, Probed)
-        kept = behaved(kept, answer.rows)
+        kept = tuple(
+            replace(one, answers=row or ()) for one, row in zip(kept, answer.rows, strict=True)
+        )
         state.plausible.update({one.text: one for one in kept})
         state.calls = calls
     accepted = yield Offer(state.findings(kept))
@@ -231,20 +231,13 @@ def offered(state: Seen) -> Steps:
     state.accepted = accepted is True
 
 
-def _calls(state: Seen, text: str) -> tuple[str, ...]:
+def _calls(state: SearchState, text: str) -> tuple[str, ...]:
     """Calls beyond the tests'; where these only use objects, what may be done with them."""
     names, tests = _names(state.source), state.facts.tests
     plain = probes(names, tests)
     if not plain:
         plain = (*probes(names, tests, counting=True), *recombined(text, names, tests))
     return tuple(dict.fromkeys((*plain, *observed(text, names, tests))))
-
-
-def surprising(source: str, kept: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """The candidates by how unusual their code is too, where that is known of all."""
-    asked = [(one, surprise(source, one.text)) for one in kept]
-    told = [replace(one, surprise=nats) for one, nats in asked if nats is not None]
-    return ranked(told) if len(told) == len(kept) else kept
 
 
 def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:

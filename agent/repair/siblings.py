@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from agent.common_ends import common_ends
 from agent.repair.edits import EDITS, Operator
 from agent.repair.edits.constants import NEUTRAL
-from agent.repair.forms import FORMS, anew
+from agent.repair.forms import FORMS, anew, namesakes
 from agent.repair.mutants import differences
-from agent.repair.namesakes import namesakes
 from agent.repair.program import Function, Program, Splice, spliced
 
 MOST = 400
@@ -26,11 +25,11 @@ MOST = 400
 ANY = 9.0
 NEAR: dict[str, float] = {
     "comparison": ANY, "sides of a comparison": 3.0, "arithmetic": ANY, "operands": 3.8,
-    "augmented assignment": ANY, "and, or": 2.5, "sign or not": ANY, "negation": ANY,
+    "augmented assignment": ANY, "and, or": 2.5, "negation": ANY,
     "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
-    "attribute": ANY, "arguments": 3.9, "range": ANY, "call unwrapped": ANY,
-    "one of a sequence": ANY, "index": ANY, "slice": ANY, "off by one": ANY,
-    "simpler expression": 4.0, "conditional expression": 2.6, "any order": ANY,
+    "attribute": ANY, "arguments": 3.9, "call unwrapped": ANY,
+    "index": ANY, "slice": ANY, "off by one": ANY,
+    "simpler expression": 4.0, 
     "expected exception": ANY,
 }
 """Rows of the search's own table, and how far-fetched an edit of each is still a sibling: of

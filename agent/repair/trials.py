@@ -1,4 +1,5 @@
-"""Screening candidates in the order of their cost, and what did not end once more.
+"""Screening candidates in the order of their cost, and what did not end once more; growing partial
+fixes by one more edit, and pairing cheap edits.
 
 A budget of steps ends endless candidates at the same place each time. It is short, since most
 that exceed it are endless; those that may only be slow are tried again with more.
@@ -6,13 +7,14 @@ that exceed it are endless; those that may only be slow are tried again with mor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from agent.repair.blame import localized
 from agent.repair.edits import Edit
-from agent.repair.facts import Candidate, Mode, Screen
-from agent.repair.program import Splice, spliced
-from agent.repair.seen import Seen, Slow, Steps, mark, note
+from agent.repair.facts import SYNTAX, Answer, Candidate, Mode, Question, Screen
+from agent.repair.program import Program, Splice, spliced
+from agent.repair.state import Partial, SearchState, Slow, Steps, examined, mark, note
 
 FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 2.5
@@ -30,10 +32,17 @@ SLOW, PATIENCE = 240, 20.0
 """The same of others that did not end."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
 """And of those, where the base told nothing of how long a healthy run takes."""
-
 FIRST_WAITS, WAITS = 4_000.0, 1.0
 """How many times the usual steps all that is tried again may be given, at first and for each
 candidate tried."""
+BEAM = ((12, 1_500), (8, 800), (6, 500))
+"""How many partial fixes are grown by a further edit in each round, each by how many edits."""
+PER_PLACE, PER_SCORE = 0.25, 0.8
+"""What a partial fix's place among the others adds to the cost of its edits, and what its score
+takes off."""
+CHEAP, CHEAP_COUNT = 4.5, 140
+PAIR = 2.0
+"""What it adds to a pair's cost that neither edit was seen to help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +55,9 @@ class Planned:
     cost: float
     operators: tuple[str, ...]
     edit: Edit
-    rarity: float
 
 
-def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
+def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> Steps:
     """Screens candidates in order, a little beyond the first that pass every test."""
     pending = iter(candidates)
     size = FIRST_CHUNK
@@ -76,13 +84,13 @@ def screened(state: Seen, candidates: Iterable[Planned], limit: int) -> Steps:
         size = CHUNK
 
 
-def _beyond(state: Seen) -> float | None:
+def _beyond(state: SearchState) -> float | None:
     """The cost up to which candidates are tried once some are plausible."""
     costs = [one.cost for one in state.fresh]
     return min(costs) + BEYOND if costs else None
 
 
-def again_promising(state: Seen) -> Steps:
+def again_promising(state: SearchState) -> Steps:
     """Gives more steps to what passed a failing test before it did not end, and to a few more:
     a test that goes through many cases passes all at once or not at all."""
     yield from again(state, PROMISING, least=1)
@@ -91,7 +99,7 @@ def again_promising(state: Seen) -> Steps:
 
 
 def again(
-    state: Seen, rounds: Iterable[tuple[int, float]],
+    state: SearchState, rounds: Iterable[tuple[int, float]],
     *, least: int = 0, most: int | None = None, is_last: bool = False,
 ) -> Steps:
     """Gives candidates that did not end more steps, if they passed `least` tests before, and no
@@ -137,13 +145,13 @@ def _promise(one: Slow) -> tuple[int, float]:
     return -one.candidate.passed, one.candidate.cost
 
 
-def _afforded(state: Seen, patience: float) -> int:
+def _afforded(state: SearchState, patience: float) -> int:
     """How many candidates may be given so much patience now."""
     return max(0, int((FIRST_WAITS + WAITS * state.tried - state.waited) // patience))
 
 
 def _chunk(
-    state: Seen,
+    state: SearchState,
     pending: Iterator[Planned],
     size: int,
     stop_cost: float | None,
@@ -155,8 +163,67 @@ def _chunk(
         text = spliced(planned.data, planned.splices)
         if mark(text) not in state.seen:
             state.seen.add(mark(text))
-            candidate = Candidate(text, planned.cost, planned.operators, rarity=planned.rarity)
+            candidate = Candidate(text, planned.cost, planned.operators)
             chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
                 break
     return chunk
+
+
+def seeds_of(state: SearchState, most: int) -> list[Partial]:
+    """The best partial fixes that were not grown yet, each of another behaviour."""
+    seeds: list[Partial] = []
+    counts: dict[tuple[int, str], int] = {}
+    behaviours: set[str] = set()
+    order = sorted(
+        state.partials,
+        key=lambda one: (-one.score, one.candidate.cost, one.candidate.text),
+    )
+    for one in order:
+        if one.operator == SYNTAX or one.candidate.text in state.grown:
+            continue
+        key = (one.line, one.operator)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= 2 and not (one.did and one.did in behaviours):
+            behaviours.add(one.did)
+            seeds.append(one)
+        if len(seeds) == most:
+            break
+    return seeds
+
+
+def grown(
+    state: SearchState, seed: Partial, place: int, most: int
+) -> Generator[Question, Answer, list[Planned]]:
+    """A partial fix, each with one more edit."""
+    trace = yield from examined(state, seed.candidate.text)
+    try:
+        known = localized(state, seed.candidate.text, trace)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    found = []
+    for edit in known.edits(state)[:most]:
+        cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
+        operators = (*seed.candidate.operators, edit.operator)
+        found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit))
+    return found
+
+
+def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
+    return Planned(program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit)
+
+
+def cheap_pairs(
+    program: Program, base: Candidate, edits: list[Edit]
+) -> list[Planned]:
+    """Two cheap edits at places that do not overlap."""
+    cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]
+    found = []
+    for place, first in enumerate(cheap):
+        for second in cheap[place + 1 :]:
+            a, b = first.splice, second.splice
+            if a.end <= b.start or b.end <= a.start:
+                cost = base.cost + first.cost + second.cost + PAIR
+                operators = (first.operator, second.operator)
+                found.append(Planned(program.data, (a, b), cost, operators, second))
+    return found

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import ast
+import math
+import tomllib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
 from typing import Any
 
 from agent.repair.edits import (
     calls,
     classes,
+    conditions,
     constants,
     crashes,
     expressions,
     functions,
-    guards,
-    keys,
-    library,
-    logic,
-    loops,
     moves,
     names,
-    observed,
     operators,
-    results,
     sequences,
-    sharing,
-    slips,
     statements,
-    symmetry,
-    twins,
-    wholes,
 )
-from agent.repair.edits.priors import prior, rarity
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -58,8 +49,6 @@ class Edit:
     splice: Splice
     operator: str
     cost: float
-    rarity: float = 0.0
-    """How seldom an edit of this operator is the repair; see `priors`."""
 
 
 _FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -75,26 +64,18 @@ EDITS: tuple[Operator, ...] = (
     Operator("operands", (ast.BinOp,), operators.operands),
     Operator("augmented assignment", (ast.AugAssign,), operators.augmented),
     Operator("and, or", (ast.BoolOp,), operators.connective),
-    Operator("sign or not", (ast.UnaryOp,), operators.unary),
     Operator("negation", _VALUES, operators.negation),
-    Operator("constant condition", _VALUES, operators.constant_condition),
-    Operator("conditional expression", (ast.IfExp,), operators.ternary),
     Operator("number", (ast.Constant,), constants.number),
     Operator("True, False", (ast.Constant,), constants.truth),
-    Operator("None", (ast.Constant,), constants.nothing),
     Operator("string", (ast.Constant,), constants.string),
-    Operator("constant everywhere", _FUNCTIONS, constants.everywhere),
     Operator("variable", (ast.Name,), names.variable),
     Operator("assigned variable", (ast.Name,), names.target),
-    Operator("variable everywhere", _FUNCTIONS, names.renamed),
     Operator("function", (ast.Name,), names.function),
     Operator("method", (ast.Attribute,), names.method),
     Operator("attribute", (ast.Attribute,), names.attribute),
-    Operator("attribute of", (ast.Name,), names.attribute_of),
     Operator("element of", (ast.Name,), names.element_of),
     Operator("arguments", (ast.Call,), calls.arguments),
     Operator("idiom", (ast.Call,), calls.idiom),
-    Operator("range", (ast.Call,), calls.ranges),
     Operator("call unwrapped", (ast.Call,), calls.unwrapped),
     Operator("value wrapped", _VALUES, calls.wrapped),
     Operator("index", (ast.Subscript,), sequences.index),
@@ -106,84 +87,58 @@ EDITS: tuple[Operator, ...] = (
     Operator("operand added", _VALUES, expressions.operand),
     Operator("expression from nearby", _VALUES, expressions.donor),
     Operator("simpler expression", _VALUES, expressions.simpler),
-    Operator("condition", _VALUES, expressions.condition),
-    Operator("negative", _VALUES, expressions.negative),
+    Operator("condition", _VALUES, conditions.condition),
     Operator("neutral if empty", _VALUES, expressions.chosen),
     Operator("assignment", (ast.Assign,), statements.assignment),
-    Operator("returned value", (ast.Return,), statements.returned),
     Operator("unused value", (ast.Expr,), statements.expression),
     Operator("jump", (ast.Break, ast.Continue, ast.Pass), statements.jump),
-    Operator("kind of branch", (ast.If, ast.While), statements.branch_kind),
     Operator("statement dropped", (ast.stmt,), moves.dropped),
     Operator("statement moved", (ast.stmt,), moves.moved),
     Operator("branches", (ast.If,), moves.flattened),
     Operator("missing return", _FUNCTIONS, functions.missing_return),
-    Operator("guard at the start", _FUNCTIONS, guards.guarded_start),
-    Operator("guard", (ast.stmt,), guards.guarded),
+    Operator("guard at the start", _FUNCTIONS, conditions.guarded_start),
+    Operator("guard", (ast.stmt,), conditions.guarded),
     Operator("statement inserted", (ast.stmt,), moves.inserted),
     Operator("mutable default", _FUNCTIONS, functions.mutable_default),
-    Operator("outer variable", _FUNCTIONS, functions.outer_variable),
-    Operator("alternatives", (ast.BoolOp,), logic.alternatives),
-    Operator("chain", (ast.BoolOp,), logic.chained),
-    Operator("parentheses", (ast.BoolOp,), logic.grouped),
-    Operator("reach of not", (ast.UnaryOp,), logic.isolated),
-    Operator("any order", (ast.Compare, ast.BoolOp), logic.any_order),
-    Operator("type test", (ast.Compare, ast.Call), logic.kind_tests),
-    Operator("late binding", (ast.Lambda, ast.FunctionDef), sharing.late_binding),
-    Operator("repeated list", (ast.BinOp,), sharing.repeated),
-    Operator("copy", (ast.Assign, ast.For, ast.Return), sharing.copied),
-    Operator("copy of what is kept", (ast.Call,), sharing.kept),
-    Operator("used once", _VALUES, sharing.used_once),
-    Operator("shadowed name", _FUNCTIONS, sharing.shadowed),
-    Operator("nothing kept", (ast.Assign,), results.nothing_kept),
-    Operator("nothing returned", (ast.Return,), results.nothing_returned),
-    Operator("dropped result", (ast.Expr,), results.dropped_result),
-    Operator("method not called", (ast.Attribute,), results.not_called),
-    Operator("function not called", (ast.Name,), results.name_not_called),
-    Operator("joined or unique", (ast.Call,), results.joined),
-    Operator("comma", (ast.Constant,), slips.comma),
-    Operator("tuple of one", (ast.Return, ast.Assign), slips.single),
-    Operator("format string", (ast.Constant,), slips.formatted),
-    Operator("date format", (ast.Constant,), slips.directives),
-    Operator("expected exception", (ast.ExceptHandler,), slips.handler),
-    Operator("attempt", (ast.stmt,), slips.attempted),
-    Operator("end of a loop", (ast.For, ast.While), loops.early_end),
-    Operator("reset in a loop", (ast.Assign,), loops.reset),
-    Operator("exchange", (ast.Assign,), loops.turned),
-    Operator("loop by index", (ast.For,), loops.by_index),
-    Operator("both bounds", (ast.Call,), loops.both_bounds),
+    Operator("repeated list", (ast.BinOp,), sequences.repeated),
+    Operator("copy", (ast.Assign, ast.For, ast.Return), functions.copied),
+    Operator("nothing kept", (ast.Assign,), calls.nothing_kept),
+    Operator("nothing returned", (ast.Return,), calls.nothing_returned),
+    Operator("dropped result", (ast.Expr,), calls.dropped_result),
+    Operator("not called", (ast.Attribute, ast.Name), calls.not_called),
+    Operator("joined or unique", (ast.Call,), calls.joined),
+    Operator("comma", (ast.Constant,), constants.comma),
+    Operator("format string", (ast.Constant,), constants.formatted),
+    Operator("date format", (ast.Constant,), constants.directives),
+    Operator("expected exception", (ast.ExceptHandler,), statements.handler),
+    Operator("attempt", (ast.stmt,), statements.attempted),
     Operator("self", (ast.Name,), classes.own_name),
     Operator("field", (ast.Assign,), classes.own_assignment),
     Operator("constructor", (ast.FunctionDef,), classes.constructor),
-    Operator("parent's method", (ast.Call,), classes.parent_call),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind),
-    Operator("shared field", (ast.ClassDef,), classes.shared_field),
-    Operator("order", (ast.Call,), keys.order),
-    Operator("tie break", (ast.keyword,), keys.tie_break),
-    Operator("library field", (ast.Attribute,), library.field),
-    Operator("factory", (ast.Call,), library.factory),
-    Operator("default of a dictionary", (ast.Dict,), library.own_default),
-    Operator("qualified name", (ast.Name,), library.qualified),
-    Operator("class and module", (ast.Attribute,), library.class_of_module),
-    Operator("another case", (ast.BoolOp,), symmetry.another_case),
-    Operator("all orders", (ast.Compare,), symmetry.all_orders),
-    Operator("another check", (ast.If,), symmetry.another_check),
-    Operator("all of a sequence", (ast.Subscript,), wholes.folded),
-    Operator("one of a sequence", (ast.Call,), wholes.one_of),
-    Operator("twin", (ast.stmt,), twins.repeated),
-    Operator("else branch", (ast.If,), twins.otherwise),
-    Operator("check after", (ast.AugAssign, ast.Assign), twins.checked),
+    Operator("order", (ast.Call,), calls.order),
+    Operator("tie break", (ast.keyword,), calls.tie_break),
+    Operator("library field", (ast.Attribute,), names.field),
+    Operator("class and module", (ast.Attribute,), names.class_of_module),
+    Operator("all of a sequence", (ast.Subscript,), sequences.folded),
+    Operator("twin", (ast.stmt,), moves.repeated),
+    Operator("else branch", (ast.If,), moves.otherwise),
     Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
     Operator("spelling of answers", _FUNCTIONS, constants.spelt),
     Operator("another variable converted", (ast.Name,), expressions.converted),
-    Operator("observed case", (ast.stmt,), guards.answered),
-    Operator("observed bound", (ast.Compare,), observed.threshold),
-    Operator("observed difference", (ast.Constant,), observed.difference),
-    Operator("observed term", (ast.Return, ast.Assign), observed.constant_term),
-    Operator("observed word", (ast.Constant,), observed.key),
+    Operator("observed case", (ast.stmt,), conditions.answered),
+    Operator("observed word", (ast.Constant,), constants.key),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 
+COUNTS: dict[str, list[int]] = tomllib.loads(
+    files("agent.repair.edits").joinpath("operators.toml").read_text(encoding="utf-8")
+)
+"""Repairs that an operator gave, and edits that it offers for one program; the file says whence."""
+NEVER_COUNTED = 2
+WEIGHT = 0.1
+"""How much of the logarithm is added. The operators' own costs were set with frequencies in
+mind, so most of it is in them; more weight ranks the development set's repairs later."""
 UNTRACED = 1.0
 """Suspicion of every line where nothing is known of them."""
 PER_SUSPICION = 2.5
@@ -196,6 +151,12 @@ MOST_EACH = 8
 MOST_EDITS = 80_000
 
 
+def price(operator: str) -> float:
+    """What is added to the cost of each edit of an operator: by how unlikely one is the repair."""
+    repairs, offers = COUNTS[operator]
+    return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
+
+
 def single_edits(
     program: Program,
     suspicion: Mapping[int, float],
@@ -204,14 +165,12 @@ def single_edits(
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
-    idle: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> list[Edit]:
     """Every single edit once, as cheap as any operator has it, the cheapest edits first; without
     `operators` those of the whole table.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
-    No `idle` node is under suspicion.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
     operators = EDITS if operators is None else operators
@@ -221,14 +180,11 @@ def single_edits(
     ]
     found: dict[tuple[int, int, str], Edit] = {}
     fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
-    priors = {one.name: prior(one.name) for one in operators}
-    rarities = {one.name: rarity(one.name) for one in operators}
+    prices = {one.name: price(one.name) for one in operators}
     nodes = list(_walked(within or program.tree, closed))
     each = None
     # What is deep would not be reached: the most suspicious come first.
-    nodes.sort(key=lambda node: -(
-        0.0 if node in idle else suspicion.get(getattr(node, "lineno", 0), 0.0)
-    ))
+    nodes.sort(key=lambda node: -suspicion.get(getattr(node, "lineno", 0), 0.0))
     if len(nodes) > LARGE:
         each = MOST_EACH
     for node in nodes:
@@ -247,13 +203,11 @@ def single_edits(
                 continue
             for splice in islice(operator.propose(program, node), each):
                 known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
-                if node in idle:
-                    known = 0.0
-                cost = splice.cost + priors[operator.name] + PER_SUSPICION * (1.0 - known)
+                cost = splice.cost + prices[operator.name] + PER_SUSPICION * (1.0 - known)
                 cost -= RAISING_LINE * (splice.line == raising)
                 key = (splice.start, splice.end, splice.text)
                 if key not in found or cost < found[key].cost:
-                    found[key] = Edit(splice, operator.name, cost, rarities[operator.name])
+                    found[key] = Edit(splice, operator.name, cost)
     edits = [
         edit for (start, end, text), edit in found.items()
         if program.data[start:end] != text.encode("utf-8", "surrogatepass")

@@ -1,15 +1,14 @@
-"""Edits of calls: arguments, keywords, wrapping and unwrapping."""
+"""Edits of calls: arguments, wrapping and unwrapping, orders, and what becomes of the result."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import ATOM, NUMBERS, Program, Splice
+from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice
 
 _KEYS = ("reverse=True", "key=len", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=abs",
          "key=str", "key=int", "default=0", "default=None")
-
 WRAPPERS: dict[str, tuple[str, ...]] = {
     "int": ("str({})", "abs({})", "float({})", "-{}", "[{}]", "bool({})"),
     "float": ("int({})", "round({})", "abs({})", "-{}", "str({})"),
@@ -24,9 +23,25 @@ WRAPPERS: dict[str, tuple[str, ...]] = {
     "bool": ("not {}", "int({})"),
 }
 """What is often forgotten around a value of a type."""
-
 _UNKNOWN = ("abs({})", "len({})", "int({})", "str({})", "list({})", "sorted({})", "set({})",
             "-{}", "not {}")
+_IN_PLACE = frozenset(
+    "append extend insert remove reverse sort clear add discard update appendleft".split()
+)
+"""Methods that change their object and return nothing."""
+_NEW_TEXT = frozenset(
+    "strip lstrip rstrip lower upper title capitalize swapcase replace zfill ljust rjust center "
+    "casefold removeprefix removesuffix expandtabs translate".split()
+)
+"""Methods of strings that change nothing and return a new string."""
+_ASKS_NOTHING = frozenset(
+    "strip lstrip rstrip lower upper title capitalize swapcase casefold isdigit isalpha isalnum "
+    "isupper islower isspace isnumeric keys values items copy split splitlines popleft sort "
+    "reverse clear total_seconds today now weekday isoformat read readlines close".split()
+)
+"""Methods that are mostly called without arguments."""
+_ORDERED = frozenset({"sorted", "max", "min"})
+_FUNCTIONS = ("sorted", "reversed", "set", "list", "round", "abs")
 
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
@@ -95,32 +110,6 @@ def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
                 yield program.replace_statement(parent, f"return {given[0]}", 2.8)
 
 
-def ranges(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Other bounds of a range."""
-    if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
-        return
-    given = given_arguments(program, node)
-    variables = [name for name in program.variables(node) if program.may_be(name, NUMBERS)]
-    if len(given) == 1:
-        stop = given[0]
-        for bounds in (["1", stop], ["1", f"{stop} + 1"], ["2", stop], ["2", f"{stop} + 1"],
-                       [f"{stop} - 1", "-1", "-1"], [stop, "0", "-1"], ["0", stop, "2"],
-                       [stop, "-1", "-1"]):
-            yield replaced_call(program, node, bounds, [], 3.0)
-        for name in variables:
-            yield replaced_call(program, node, [name, stop], [], 4.0)
-            yield replaced_call(program, node, [f"{name} + 1", stop], [], 4.0)
-    elif len(given) == 2:
-        start, stop = given
-        for bounds in (["0", stop], ["1", stop], [start, stop, "2"], [start, stop, "-1"],
-                       [f"{start} + 1", f"{stop} + 1"], [f"{start} - 1", f"{stop} - 1"],
-                       [f"{stop} - 1", f"{start} - 1", "-1"], [stop, start, "-1"]):
-            yield replaced_call(program, node, bounds, [], 3.2)
-        for name in variables:
-            yield replaced_call(program, node, [*given, name], [], 4.2)
-    yield program.replace(node, f"reversed({program.code(node)})", 4.2)
-
-
 def unwrapped(program: Program, node: ast.Call) -> Iterator[Splice]:
     """An argument, or the object of a method, in place of the call."""
     if isinstance(program.parents.get(node), ast.Expr):
@@ -175,6 +164,214 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     if "str" in kinds and not isinstance(parent, ast.Compare):
         for mark in ("' '", "'.'", "','", "'-'", "'\\n'"):
             yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
+
+
+def order(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A key for an order that has none: values of a dictionary, letters without case."""
+    is_sort = isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if not is_sort and (name not in _ORDERED or len(node.args) != 1):
+        return
+    given, named = given_arguments(program, node), named_arguments(program, node)
+    words = {one.arg for one in node.keywords}
+
+    def call(extra: str, cost: float) -> Splice:
+        return replaced_call(program, node, given, [*named, extra], cost)
+
+    if "reverse" not in words and (is_sort or name == "sorted"):
+        yield call("reverse=True", 3.2)
+    if "key" in words:
+        return
+    sequence = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
+    kinds = program.type_of(sequence)
+    keys = ["key=str.lower", "key=sum", "key=lambda x: -x", "key=lambda x: x[0]",
+            "key=lambda x: x[1]", "key=lambda x: x[-1]", "key=lambda x: (len(x), x)",
+            "key=lambda x: (-len(x), x)", "key=lambda x: (-x[1], x[0])",
+            "key=lambda x: (x[1], x[0])", "key=lambda x: -x[1]"]
+    keys += [f"key=lambda x: x.{attribute}" for attribute in program.attributes[:6]]
+    for key in keys:
+        yield call(key, 4.2)
+    for other in program.variables(node):
+        if "dict" in program.seen(other) or "Counter" in program.seen(other):
+            for key in (f"key={other}.get", f"key=lambda x: {other}[x]",
+                        f"key=lambda x: (-{other}[x], x)"):
+                yield call(key, 3.0 if other == program.code(sequence) else 3.6)
+    if not kinds and isinstance(sequence, ast.Name):
+        yield call(f"key={sequence.id}.get", 5.0)
+
+
+def tie_break(program: Program, node: ast.keyword) -> Iterator[Splice]:
+    """A key's order turned round, and a further one for what it does not tell apart."""
+    if node.arg != "key":
+        return
+    match node.value:
+        case ast.Lambda(args=ast.arguments(args=[one]), body=body):
+            name = one.arg
+        case ast.Name() | ast.Attribute():
+            text = program.code(node.value)
+            for key in (f"lambda x: ({text}(x), x)", f"lambda x: (-{text}(x), x)",
+                        f"lambda x: -{text}(x)"):
+                yield program.replace(node.value, key, 3.4)
+            return
+        case _:
+            return
+    value, negative = program.code(body), f"-{program.grouped(body, UNARY)}"
+    rests = [name, f"{name}[0]", f"{name}[1]"]
+    if isinstance(body, ast.Tuple):
+        parts = [program.code(part) for part in body.elts]
+        signs = [f"-{program.grouped(part, UNARY)}" for part in body.elts]
+        for place, part in enumerate(body.elts):
+            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+                signs[place] = program.code(part.operand)
+            turned = [*parts[:place], signs[place], *parts[place + 1 :]]
+            yield program.replace(body, f"({', '.join(turned)})", 2.6)
+        if len(parts) == 2:
+            yield program.replace(body, f"({signs[0]}, {signs[1]})", 3.2)
+        for rest in rests:
+            yield program.replace(body, f"({', '.join([*parts, rest])})", 4.0)
+        return
+    if isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.USub):
+        negative = program.code(body.operand)
+    yield program.replace(body, negative, 2.8)
+    for place, rest in enumerate(rests):
+        yield program.replace(body, f"({value}, {rest})", 3.4 + 0.3 * place)
+        yield program.replace(body, f"({negative}, {rest})", 3.6 + 0.3 * place)
+        yield program.replace(body, f"({value}, -{rest})", 4.2 + 0.3 * place)
+        yield program.replace(body, f"({rest}, {value})", 4.4 + 0.3 * place)
+    if isinstance(body, ast.Compare | ast.Call | ast.BinOp):
+        yield program.replace(body, f"({value}, len({name}), {name})", 4.8)
+
+
+def nothing_kept(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """`x = x.sort()` keeps nothing: the call alone."""
+    match node.value:
+        case ast.Call(func=ast.Attribute(value=base, attr=name), args=given) if name in _IN_PLACE:
+            target, text = program.code(node.targets[0]), program.code(base)
+            call = program.code(node.value)
+            yield program.replace_statement(node, call, 1.4 if target == text else 2.6)
+            if name == "sort":
+                yield program.replace(node.value, _sorted(program, node.value), 1.8)
+            if name == "reverse":
+                yield program.replace(node.value, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
+            if name == "append" and len(given) == 1:
+                new = f"{program.grouped(base, 10)} + [{program.code(given[0])}]"
+                yield program.replace(node.value, new, 2.2)
+
+
+def nothing_returned(program: Program, node: ast.Return) -> Iterator[Splice]:
+    """`return x.sort()` returns nothing: the object, once it is changed."""
+    match node.value:
+        case ast.Call(func=ast.Attribute(value=base, attr=name), args=given) if name in _IN_PLACE:
+            text, call = program.code(base), program.code(node.value)
+            if program.alone(node):
+                joint = program.newline + program.indent(node)
+                yield program.replace_statement(node, f"{call}{joint}return {text}", 1.8)
+            if name == "sort":
+                yield program.replace(node.value, _sorted(program, node.value), 1.6)
+            if name == "reverse":
+                yield program.replace(node.value, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
+                yield program.replace(node.value, f"list(reversed({text}))", 2.2)
+            if name in ("append", "add") and len(given) == 1:
+                added = program.code(given[0])
+                new = f"[{added}]" if name == "append" else f"{{{added}}}"
+                sign = "+" if name == "append" else "|"
+                left = program.grouped(base, 10)
+                yield program.replace(node.value, f"{left} {sign} {new}", 1.9)
+
+
+def _sorted(program: Program, call: ast.Call) -> str:
+    assert isinstance(call.func, ast.Attribute)
+    named = [f"{one.arg}={program.code(one.value)}" for one in call.keywords]
+    return f"sorted({', '.join([program.code(call.func.value), *named])})"
+
+
+def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """A new value that nobody takes: it is what the variable should become."""
+    value = node.value
+    if not isinstance(value, ast.Call):
+        return
+    text = program.code(value)
+    if isinstance(value.func, ast.Attribute) and value.func.attr in _NEW_TEXT:
+        base = value.func.value
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+            base = base.func.value
+        if isinstance(base, ast.Name | ast.Attribute | ast.Subscript):
+            yield program.replace_statement(node, f"{program.code(base)} = {text}", 1.2)
+    if isinstance(value.func, ast.Name) and value.func.id in _FUNCTIONS and value.args:
+        first = value.args[0]
+        if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
+            name = value.func.id
+            kept = f"list({text})" if name == "reversed" else text
+            yield program.replace_statement(node, f"{program.code(first)} = {kept}", 1.6)
+            if name in ("sorted", "reversed"):
+                in_place = "sort" if name == "sorted" else "reverse"
+                rest = [f"{one.arg}={program.code(one.value)}" for one in value.keywords]
+                call = f"{program.grouped(first, ATOM)}.{in_place}({', '.join(rest)})"
+                yield program.replace_statement(node, call, 1.8)
+    own = isinstance(value.func, ast.Name) and value.func.id in program.functions
+    if own:
+        for argument in value.args:
+            if isinstance(argument, ast.Name):
+                yield program.replace_statement(node, f"{argument.id} = {text}", 3.4)
+
+
+def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """What is joined must be strings; what is made unique may have to keep its order."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="join"), args=[given]):
+            if isinstance(given, ast.GeneratorExp | ast.ListComp):
+                element = program.code(given.elt)
+                yield program.replace(given.elt, f"str({element})", 2.6)
+            else:
+                text = program.code(given)
+                cost = 2.4 if not isinstance(given, ast.Constant) else 6.0
+                yield program.replace(given, f"map(str, {text})", cost)
+                yield program.replace(given, f"[str(i) for i in {text}]", cost + 0.6)
+                yield program.replace(given, f"str(i) for i in {text}", cost + 0.7)
+        case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple" as name), args=[
+            ast.Call(func=ast.Name(id="set"), args=[given])
+        ]):
+            kept = f"dict.fromkeys({program.code(given)})"
+            outer = "list" if name == "sorted" else name
+            yield program.replace(node, f"{outer}({kept})", 2.2)
+        case ast.Call(func=ast.Name(id="set"), args=[given]):
+            kept = f"dict.fromkeys({program.code(given)})"
+            yield program.replace(node, f"list({kept})", 3.8)
+        case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_]):
+            yield from _running(program, node, name)
+
+
+def _running(program: Program, node: ast.Call, name: str) -> Iterator[Splice]:
+    """The best so far: `best = max(best, one)` in a loop."""
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+        return
+    best = parent.targets[0].id
+    for other in program.variables(node):
+        kinds = program.seen(other)
+        if other != best and not (kinds and kinds <= {*SEQUENCES, "dict", "set"} - {"str"}):
+            yield replaced_call(program, node, [best, other], [], 3.4)
+
+
+def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Splice]:
+    """Parentheses forgotten after the name of a method or function."""
+    parent = program.parents.get(node)
+    if (isinstance(parent, ast.Call) and parent.func is node) or not isinstance(node.ctx, ast.Load):
+        return
+    # One may be handed on as it is: `key=str.lower`.
+    is_argument = isinstance(parent, ast.Call | ast.keyword)
+    if isinstance(node, ast.Attribute):
+        methods = {
+            one.name for one in program.defined
+            if isinstance(program.parents[one], ast.ClassDef)
+            and not any(getattr(deco, "id", "") == "property" for deco in one.decorator_list)
+        }
+        if node.attr in methods or node.attr in _ASKS_NOTHING:
+            yield program.replace(node, f"{program.code(node)}()", 3.0 if is_argument else 1.2)
+    elif node.id == "super":
+        yield program.replace(node, "super()", 0.6)
+    elif node.id in program.functions:
+        yield program.replace(node, f"{node.id}()", 3.4 if is_argument else 2.2)
 
 
 def given_arguments(program: Program, node: ast.Call) -> list[str]:

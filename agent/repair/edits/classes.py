@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.edits.blocks import indented, is_docstring, lines_of
 from agent.repair.program import Function, Program, Splice
+from agent.repair.program.blocks import is_docstring
 
 
 def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
@@ -111,31 +111,6 @@ def _parent(
         yield program.insert_before(body[0], [call], 1.2 + 0.3 * place)
 
 
-def parent_call(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """What the parent's method is given."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
-            pass
-        case _:
-            return
-    method = program.scope(node)
-    given = [program.code(one) for one in node.args]
-    if not isinstance(method, Function):
-        return
-    names = [one for one in _parameters(method) if one != "self"]
-    opening = program.data.find(b"(", program.end(node.func)) + 1
-    end = program.end(node) - 1
-    offers = [names[:count] for count in range(len(names) + 1)]
-    if given[:1] == ["self"]:
-        offers.insert(0, given[1:])
-    for place, arguments in enumerate(offers):
-        yield Splice(opening, end, ", ".join(arguments), 2.0 + 0.1 * place, node.lineno)
-    for place in range(len(given)):
-        for name in names:
-            text = ", ".join([*given[:place], name, *given[place + 1 :]])
-            yield Splice(opening, end, text, 2.4, node.lineno)
-
-
 def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     """A method that takes no object: `self` is missing, or it is a static method."""
     owner = program.parents.get(node)
@@ -154,38 +129,6 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
         yield program.insert_before(node, ["@staticmethod"], 0.9)
         if names:
             yield program.insert_before(node, ["@classmethod"], 2.4)
-
-
-def shared_field(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """A mutable field of the class, which all objects share, made in the constructor."""
-    fields = [
-        one for one in node.body if isinstance(one, ast.Assign) and program.alone(one)
-        and isinstance(one.targets[0], ast.Name)
-        and isinstance(one.value, ast.List | ast.Dict | ast.Set | ast.Call)
-    ]
-    makers = [
-        one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
-    ]
-    for one in fields:
-        start, end = program.whole_lines(one)
-        while program.between(end, end + 1) in ("\n", "\r"):
-            end += 1
-        name = program.code(one.targets[0])
-        text = lines_of(program, one).lstrip()
-        if makers:
-            last = makers[0].body[-1]
-            stop = program.whole_lines(last)[1]
-            if stop <= end or not program.alone(last):
-                continue
-            line = f"{program.indent(last)}self.{text}"
-            middle = program.between(end, stop)
-            middle += "" if middle.endswith(("\n", "\r")) else program.newline
-            yield Splice(start, stop, middle + line, 1.8, one.lineno)
-        else:
-            made = f"def __init__(self):{program.newline}{program.step}self.{name} = "
-            made += program.code(one.value) + program.newline
-            new = indented(program, made, program.indent(one))
-            yield Splice(*program.whole_lines(one), new, 2.2, one.lineno)
 
 
 def _class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import difflib
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 
+from agent.repair.evidence import plain
 from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 """Values a guard may answer with; never one taken from a test."""
-
 _BRACKETS = {
     "(": ("[", "{", ")"), "[": ("(", "{", "]"), "{": ("(", "[", "}"), ")": ("]", "}", "("),
     "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),
@@ -19,6 +22,12 @@ _BRACKETS = {
 _MARKS = (" ", ",", ".", ":", "!", "?", "-", "'")
 _WORD = re.compile(r"\w+")
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
+_FIELD = re.compile(r"\{(\w+)[^{}]*\}")
+_DIRECTIVE = re.compile(r"%[A-Za-z]")
+_SWAPPED_CASE = {"m": "M", "M": "m", "d": "D", "y": "Y", "Y": "y", "h": "H", "H": "I", "I": "H",
+                 "s": "S", "S": "s", "b": "B", "B": "b", "a": "A", "A": "a"}
+ALIKE = 0.75
+"""How similar a misspelt constant is to the value it was meant to be."""
 
 
 def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
@@ -83,15 +92,6 @@ def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
                     yield program.replace(node, f"{name} == {other}", 5.0)
                 if other != name and program.seen(other) & {"str", "list", "dict", "set"}:
                     yield program.replace(node, f"{name} in {other}", 5.0)
-
-
-def nothing(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A neutral value for `None`."""
-    if node.value is None:
-        for neutral in ("0", "[]", "''", "True", "False", "{}"):
-            yield program.replace(node, neutral, 3.5)
-        for name in program.variables(node):
-            yield program.replace(node, name, 4.2)
 
 
 def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
@@ -185,27 +185,97 @@ def spelt(program: Program, node: Function) -> Iterator[Splice]:
                 yield together(program, alike, 3.2, line)
 
 
-def everywhere(program: Program, node: Function) -> Iterator[Splice]:
-    """The same constant changed at all its places in a function."""
-    places: dict[tuple[type, object], list[ast.Constant]] = {}
-    for inner in ast.walk(node):
-        if not isinstance(inner, ast.Constant) or type(inner.value) not in (int, str):
-            continue
-        if inner not in program.hidden and program.scope(inner) is node:
-            places.setdefault((type(inner.value), inner.value), []).append(inner)
-    for (kind, value), found in places.items():
-        if len(found) < 2:
-            continue
-        others = [other for same, other in places if same is kind and other != value]
-        near = [value + 1, value - 1, 0, 1] if isinstance(value, int) else []
-        for other in dict.fromkeys([*near, *others]):
-            if other != value:
-                splices = [
-                    (program.start(one), program.end(one),
-                     quoted(other, program.code(one)) if isinstance(other, str) else repr(other))
-                    for one in found
-                ]
-                yield together(program, splices, 4.6, found[0].lineno)
+def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """A comma between two strings that stand side by side."""
+    if not isinstance(node.value, str) or node in program.hidden:
+        return
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.List | ast.Tuple | ast.Set | ast.Call):
+        return
+    text = program.code(node)
+    if text.count("'") + text.count('"') < 4:
+        return
+    try:
+        tokens = [*tokenize.generate_tokens(io.StringIO(f"({text})").readline)]
+    except (tokenize.TokenError, SyntaxError):
+        return
+    offset = 0
+    rows = [0]
+    for row in f"({text})".splitlines(keepends=True):
+        offset += len(row.encode())
+        rows.append(offset)
+    strings = [one for one in tokens if one.type == tokenize.STRING]
+    shown = f"({text})".splitlines()
+    for one in strings[:-1]:
+        line, column = one.end
+        at = program.start(node) + rows[line - 1] + len(shown[line - 1][:column].encode()) - 1
+        yield Splice(at, at, ",", 1.6, node.lineno)
+
+
+def formatted(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """An `f` forgotten before a string with a variable in braces."""
+    if not isinstance(node.value, str) or node in program.hidden or "{" not in node.value:
+        return
+    names = {match[1] for match in _FIELD.finditer(node.value)}
+    text = program.code(node)
+    if names & {*program.variables(node)} and text[:1] in "'\"":
+        at = program.start(node)
+        yield Splice(at, at, "f", 1.2, node.lineno)
+
+
+def directives(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """Parts of a format for dates exchanged, or in the other case."""
+    value = node.value
+    if not isinstance(value, str) or node in program.hidden:
+        return
+    found = [*_DIRECTIVE.finditer(value)]
+    text = program.code(node)
+    inner = [*_DIRECTIVE.finditer(text)]
+    if not found or len(found) != len(inner):
+        return
+
+    def put(first: int, last: int, new: str, cost: float) -> Splice:
+        return program.replace(node, text[:first] + new + text[last:], cost)
+
+    for place, one in enumerate(inner):
+        other = _SWAPPED_CASE.get(one[0][1:])
+        if other:
+            yield put(one.start(), one.end(), f"%{other}", 2.6)
+        for later in inner[place + 1 :]:
+            between = text[one.end() : later.start()]
+            yield put(one.start(), later.end(), later[0] + between + one[0], 2.6)
+
+
+def key(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """A key that the dictionaries have, and a word as the arguments spell it."""
+    value = node.value
+    if not isinstance(value, str) or node in program.hidden:
+        return
+    parent = program.parents.get(node)
+    line = program.statement(node).lineno
+    moments = program.moments(line)
+    if isinstance(parent, ast.Subscript) or (
+        isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
+        and parent.func.attr in ("get", "pop", "setdefault")
+    ):
+        keys: dict[str, None] = {}
+        for moment in moments:
+            for held in plain(moment).values():
+                for one in (held, *(held if isinstance(held, list | tuple) else ())):
+                    if isinstance(one, dict):
+                        keys.update(dict.fromkeys(k for k in one if isinstance(k, str)))
+        for place, name in enumerate([name for name in keys if name != value][:8]):
+            near = difflib.SequenceMatcher(None, name, value).ratio()
+            cost = (2.2 if near >= ALIKE else 3.0) + 0.1 * place
+            yield program.replace(node, quoted(name, program.code(node)), cost)
+    elif isinstance(parent, ast.Compare | ast.List | ast.Tuple | ast.Set | ast.Dict):
+        words = dict.fromkeys(
+            held for lines in program.all_moments for held in plain(lines).values()
+            if isinstance(held, str) and 3 < len(held) <= 40
+        )
+        if len(value) > 3 and value not in words:
+            for word in difflib.get_close_matches(value, words, 2, ALIKE):
+                yield program.replace(node, quoted(word, program.code(node)), 2.4)
 
 
 def together(

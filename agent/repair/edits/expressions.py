@@ -1,35 +1,16 @@
-"""Edits that put something into an expression: one off, an operand, a donor, a condition."""
+"""Edits that put something into an expression: one off, an operand, a donor, a neutral value."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
-from heapq import nsmallest
-from operator import itemgetter
 
-from agent.repair.edits.observed import separators
-from agent.repair.evidence import both, either, worth
-from agent.repair.program import (
-    AND,
-    ATOM,
-    NOT,
-    NUMBERS,
-    OR,
-    SEQUENCES,
-    UNARY,
-    Program,
-    Splice,
-)
+from agent.repair.program import ATOM, NUMBERS, OR, SEQUENCES, Program, Splice
 
 _PLACES = (
     ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
     ast.AugAssign, ast.keyword,
 )
-MOST_CONDITIONS = 400
-"""What is asked at one place."""
-_LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
-_CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 
 
 def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
@@ -135,100 +116,6 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
                 yield program.replace(node, text, 5.0)
 
 
-def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition with a further part, or another condition."""
-    returned = isinstance(program.parents.get(node), ast.Return)
-    if not program.is_tested(node) and not (returned and program.type_of(node) == {"bool"}):
-        return
-    if isinstance(program.parents.get(node), ast.BoolOp | ast.UnaryOp):
-        return
-    text = program.code(node)
-    extra = 0.5 * returned
-    line = program.statement(node).lineno
-    moments, before = program.moments(line), program.held(text, line)
-    for atom, cost in atoms(program, node):
-        if atom == text:
-            continue
-        part = f"({atom})" if _LOOSE.search(atom) else atom
-        now = program.held(atom, line)
-        narrow = 4.8 + cost + extra + worth(before, both(before, now), moments)
-        wide = 4.8 + cost + extra + worth(before, either(before, now), moments)
-        yield program.replace(node, f"{program.grouped(node, NOT)} and {part}", narrow)
-        yield program.replace(node, f"{program.grouped(node, AND)} or {part}", wide)
-        yield program.replace(node, f"{part} and {program.grouped(node, NOT)}", narrow + 0.3)
-        yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
-
-
-def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:
-    """Conditions that could be asked at a place, with how far-fetched each is, the likeliest first.
-
-    Many names in reach make thousands, none of which is likely.
-    """
-    return nsmallest(MOST_CONDITIONS, _atoms(program, node), key=itemgetter(1))
-
-
-def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
-    names = program.variables(node)
-    numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
-    divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
-    asked = _askers(program, node)
-    for text in program.conditions(program.scope(node)):
-        if len(text) < 60:
-            yield text, 0.0
-    for text, opposite, cost in separators(program, program.statement(node).lineno):
-        yield text, cost - 0.5
-        yield opposite, cost - 0.5
-    for name in names:
-        seen = program.seen(name)
-        if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
-            # What was prepared and is never looked at was meant to be asked.
-            for other in names:
-                places = ("", "[0]", "[1]", "[-1]") if program.may_be(other, SEQUENCES) else ("",)
-                for place in places if other != name else ():
-                    yield f"{other}{place} in {name}", 0.1
-                    yield f"{other}{place} not in {name}", 0.1
-        yield f"not {name}", 0.2
-        yield name, 0.4
-        if not seen or "NoneType" in seen:
-            yield f"{name} is None", 0.5
-            yield f"{name} is not None", 0.5
-        if not seen or seen & NUMBERS:
-            for test in ("> 0", "== 0", "< 0", ">= 0", "== 1", "> 1", "!= 0", "<= 0", "<= 1"):
-                yield f"{name} {test}", 0.6
-            for other in names:
-                if other != name and program.may_be(other, NUMBERS):
-                    for sign in ("<", "<=", "==", "!="):
-                        yield f"{name} {sign} {other}", 0.9
-        if seen & {"list", "str", "tuple", "set", "dict"}:
-            for other in names:
-                if other != name:
-                    yield f"{other} in {name}", 0.7
-                    yield f"{other} not in {name}", 0.7
-            for test in ("== 0", "== 1", "> 1"):
-                yield f"len({name}) {test}", 0.9
-        if seen & {"int"}:
-            for divisor in dict.fromkeys((2, *divisors)):
-                yield f"{name} % {divisor} == 0", 0.9
-                yield f"{name} % {divisor} != 0", 0.9
-        for function in asked:
-            yield f"{function}({name})", 0.8
-            yield f"not {function}({name})", 0.9
-        if "str" in seen:
-            for test in ("isdigit()", "isalpha()", "isupper()", "islower()"):
-                yield f"{name}.{test}", 0.9
-        plain = {"int", "float", "str", "list", "tuple", "dict", "set", "bool"}
-        if not seen or not seen <= plain:
-            for attribute in program.attributes:
-                yield f"{name}.{attribute}", 0.9
-                yield f"not {name}.{attribute}", 0.9
-                yield f"{name}.{attribute} is None", 0.9
-
-
-def _askers(program: Program, node: ast.AST) -> list[str]:
-    """Functions of the program that take one value and answer with `True` or `False`."""
-    return [one.name for one in program.askers if one is not program.scope(node)]
-
-
 def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
     """Another variable, seen as a value of the type that is wanted here."""
     parent = program.parents.get(node)
@@ -263,17 +150,6 @@ def _lambda_names(program: Program, node: ast.AST) -> tuple[str, ...]:
             return tuple(one.arg for one in at.args.args)
         at = program.parents.get(at)
     return ()
-
-
-def negative(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A sign put before a number that is computed."""
-    kinds = program.type_of(node)
-    parent = program.parents.get(node)
-    given = isinstance(parent, ast.Return | ast.Call | ast.keyword)
-    if not isinstance(node, ast.BinOp | ast.Name | ast.Call) or not given:
-        return
-    if (not kinds or kinds & NUMBERS) and not _is_called(parent, node):
-        yield program.replace(node, f"-{program.grouped(node, UNARY)}", 4.0)
 
 
 def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:

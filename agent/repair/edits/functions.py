@@ -1,13 +1,18 @@
-"""Edits of a whole function: its last return, its defaults, the names it takes from outside."""
+"""Edits of a whole function: its last return, its defaults, names that mean something outside."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from agent.repair.edits.blocks import is_docstring, is_generator
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import Function, Program, Splice
+from agent.repair.program.blocks import block_of, is_docstring, is_generator
+
+_CHANGES = frozenset(
+    "append extend insert remove pop clear sort reverse add discard update popitem setdefault "
+    "appendleft popleft".split()
+)
 
 
 def missing_return(program: Program, node: Function) -> Iterator[Splice]:
@@ -56,18 +61,57 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
             yield Splice(program.start(value), start, text, 2.0, node.lineno)
 
 
-def outer_variable(program: Program, node: Function) -> Iterator[Splice]:
-    """`global` or `nonlocal` for a name that is assigned here and outside."""
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno:
+def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterator[Splice]:
+    """A copy of what is changed later, or while it is iterated over."""
+    value = node.iter if isinstance(node, ast.For) else node.value
+    if value is None:
         return
-    assigned = {
-        one.id for one in ast.walk(node) if isinstance(one, ast.Name)
-        and isinstance(one.ctx, ast.Store)
-    }
-    outer = program.scope(node)
-    for name in sorted(assigned):
-        if name in program.module_values:
-            yield program.insert_before(body[0], [f"global {name}"], 3.0)
-        if isinstance(outer, Function) and name in program.variables(outer.body[0]):
-            yield program.insert_before(body[0], [f"nonlocal {name}"], 2.6)
+    base = value
+    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and not base.args:
+        base = base.func.value
+    if not isinstance(base, ast.Name | ast.Attribute | ast.Subscript):
+        return
+    kinds = program.type_of(base)
+    if kinds and not kinds & {"list", "dict", "set", "deque", "Counter", "defaultdict"}:
+        return
+    text = program.code(value)
+    if isinstance(node, ast.For):
+        changed = _changes(node.body, program.code(base))
+        cost = 2.0 if changed else 4.8
+        if base is not value:
+            yield program.replace(value, f"list({text})", cost)
+            return
+    else:
+        cost = 4.2 if kinds else 5.0
+        if base is not value:
+            return
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            rest = block_of(program, node)
+            rest = rest[rest.index(node) + 1 :]
+            cost = 2.6 if _changes(rest, node.targets[0].id) else cost
+    if not kinds or "list" in kinds:
+        yield program.replace(value, f"{text}[:]", cost)
+        yield program.replace(value, f"list({text})", cost + 0.1)
+    elif isinstance(node, ast.For):
+        yield program.replace(value, f"list({text})", cost)
+    if not isinstance(node, ast.For):
+        yield program.replace(value, f"{text}.copy()", cost + 0.2)
+        for kind in ("dict", "set"):
+            if kind in kinds:
+                yield program.replace(value, f"{kind}({text})", cost + 0.1)
+
+
+def _changes(body: Iterable[ast.AST], name: str) -> bool:
+    """Whether statements change the value that a name or attribute stands for."""
+    for one in (inner for statement in body for inner in ast.walk(statement)):
+        match one:
+            case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _CHANGES:
+                if ast.unparse(base) == name:
+                    return True
+            case ast.Subscript(value=base, ctx=ast.Store() | ast.Del()):
+                if ast.unparse(base) == name:
+                    return True
+            case ast.AugAssign(target=target):
+                if ast.unparse(target) == name:
+                    return True
+    return False

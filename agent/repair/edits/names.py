@@ -3,56 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from agent.repair.edits.constants import together
-from agent.repair.program import BUILTINS, SEQUENCES, Function, Program, Splice
-
-
-def _groups(*lines: str) -> dict[str, tuple[str, ...]]:
-    """Each word of a line leads to the others."""
-    table: dict[str, tuple[str, ...]] = {}
-    for line in lines:
-        words = line.split()
-        for word in words:
-            others = tuple(other for other in words if other != word)
-            known = table.get(word, ())
-            table[word] = (*known, *(other for other in others if other not in known))
-    return table
-
-
-FUNCTION_SIBLINGS = _groups(
-    "min max", "any all", "sum len", "sum max", "sum min", "sorted list", "sorted reversed",
-    "list set", "list tuple", "set sorted", "int float", "int str", "int round", "str repr",
-    "abs int", "range enumerate", "zip enumerate", "ord chr", "bin hex oct", "ceil floor",
-    "map filter", "isinstance issubclass", "heappush heappop", "bisect_left bisect_right",
-    "len max", "round float", "str list", "ord int", "bin int", "divmod pow", "set tuple",
-    "combinations permutations combinations_with_replacement product", "nsmallest nlargest",
-    "insort_left insort_right", "loads dumps", "takewhile dropwhile", "mean median mode",
-    "stdev pstdev", "heappushpop heapreplace", "dict set", "frozenset set", "zip zip_longest",
-    "Counter set", "Counter defaultdict", "gcd lcm", "repr ascii", "all sum", "getattr hasattr",
-    "islice takewhile", "deepcopy copy", "chain zip", "sum prod", "isqrt sqrt", "log log2 log10",
-)
-METHOD_SIBLINGS = _groups(
-    "append extend add", "append insert", "append remove", "append appendleft", "add discard",
-    "add update", "pop popleft", "pop remove", "upper lower swapcase capitalize title",
-    "startswith endswith", "find rfind index rindex count", "strip lstrip rstrip",
-    "split rsplit splitlines", "keys values items", "isdigit isalpha isalnum isnumeric",
-    "isupper islower isalpha", "sort reverse", "union intersection difference "
-    "symmetric_difference", "remove discard pop", "ceil floor", "sqrt floor", "get pop",
-    "get setdefault", "replace strip", "join split", "bisect_left bisect_right",
-    "update add", "randint randrange", "isspace isalnum", "read readline readlines",
-    "ljust rjust center zfill", "partition rpartition", "dumps dump", "loads load",
-    "heappush heappop", "issubset issuperset", "match search fullmatch", "search findall finditer",
-    "strftime strptime", "nsmallest nlargest", "combinations permutations product",
-    "combinations combinations_with_replacement", "insort_left insort_right", "log log2 log10",
-    "sin cos tan", "comb perm", "gcd lcm", "mean median mode", "stdev pstdev", "date time",
-    "sub subn", "weekday isoweekday", "sort sorted", "insert append", "intersection_update "
-    "intersection", "difference_update difference", "lower casefold", "isdecimal isdigit",
-    "removeprefix removesuffix lstrip rstrip", "choice sample shuffle", "floor trunc",
-    "takewhile dropwhile", "now today utcnow", "appendleft append", "extendleft extend",
-    "heappushpop heapreplace", "most_common elements", "fsum sum", "isqrt sqrt", "copy deepcopy",
-)
+from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
+from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
 
 def variable(program: Program, node: ast.Name) -> Iterator[Splice]:
@@ -79,26 +34,10 @@ def target(program: Program, node: ast.Name) -> Iterator[Splice]:
                 yield program.replace(node, name, 4.0 if alike else 4.5)
 
 
-def renamed(program: Program, node: Function) -> Iterator[Splice]:
-    """One variable read everywhere in a function in place of another."""
-    places: dict[str, list[ast.Name]] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner.id not in BUILTINS and inner not in program.hidden:
-            places.setdefault(inner.id, []).append(inner)
-    for name, found in places.items():
-        loads = [one for one in found if isinstance(one.ctx, ast.Load)]
-        if len(loads) < 2 or _is_function(program, loads[0]):
-            continue
-        for other in program.variables(node.body[0]):
-            if other != name:
-                edits = [(program.start(one), program.end(one), other) for one in loads]
-                yield together(program, edits, 4.4, loads[0].lineno)
-
-
 def function(program: Program, node: ast.Name) -> Iterator[Splice]:
     """A function's sibling: `min` for `max`."""
     if isinstance(node.ctx, ast.Load):
-        for sibling in FUNCTION_SIBLINGS.get(node.id, ()):
+        for sibling in FUNCTIONS.get(node.id, ()):
             yield program.replace(node, sibling, 2.5)
         if node.id in program.functions and _is_function(program, node):
             for other in program.callables(node):
@@ -110,7 +49,7 @@ def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """A method's sibling: `upper` for `lower`."""
     parent = program.parents.get(node)
     if isinstance(parent, ast.Call) and parent.func is node:
-        for sibling in METHOD_SIBLINGS.get(node.attr, ()):
+        for sibling in METHODS.get(node.attr, ()):
             yield attribute_name(program, node, sibling, 2.5)
 
 
@@ -124,20 +63,6 @@ def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
             yield attribute_name(program, node, other, 2.5)
     if isinstance(node.ctx, ast.Load):
         yield program.replace(node, program.code(node.value), 4.0)
-
-
-def attribute_of(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """An attribute of the object in place of the object."""
-    if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
-        return
-    if isinstance(program.parents.get(node), ast.Attribute):
-        return
-    plain = {"int", "float", "str", "list", "tuple", "dict", "set", "bool", "NoneType"}
-    seen = program.seen(node.id)
-    if seen and not seen - plain:
-        return
-    for name in program.attributes:
-        yield program.replace(node, f"{node.id}.{name}", 4.5)
 
 
 def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
@@ -169,6 +94,43 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
             for key in variables:
                 if key != name:
                     yield program.replace(node, f"{name}[{key}]", 5.6)
+
+
+def field(program: Program, node: ast.Attribute) -> Iterator[Splice]:
+    """Another attribute of a value of the library: `days` for `seconds`."""
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return
+    if not isinstance(node.ctx, ast.Load) or node.attr not in FIELDS:
+        return
+    end = program.end(node)
+    for place, other in enumerate(FIELDS.get(node.attr, ())):
+        start = end - len(node.attr.encode())
+        yield Splice(start, end, other, 2.4 + 0.1 * place, node.lineno)
+
+
+def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:
+    """A module and its class of the same name taken for one another, as with `datetime`."""
+    crash = program.crash
+    if crash is None or crash.exception != "AttributeError" or not isinstance(node.value, ast.Name):
+        return
+    name = node.value.id
+    match = re.search(r"(?:module|type object) '([\w.]+)' has no attribute '(\w+)'", crash.message)
+    if match is None or match[2] != node.attr or name not in program.imported:
+        return
+    if crash.message.startswith("module") and name in MEMBERS.get(name, ()):
+        yield program.replace(node.value, f"{name}.{name}", 0.4)
+        for statement in program.tree.body:
+            if isinstance(statement, ast.Import) and program.code(statement) == f"import {name}":
+                start, end = program.start(statement), program.end(statement)
+                yield Splice(start, end, f"from {name} import {name}", 0.5, node.lineno)
+    elif name in MEMBERS and name == match[1].rpartition(".")[2]:
+        for statement in program.tree.body:
+            if isinstance(statement, ast.ImportFrom) and statement.module == name:
+                start, end = program.start(statement), program.end(statement)
+                yield Splice(start, end, f"import {name}", 0.6, node.lineno)
+    elif match[1] in MEMBERS and node.attr in MEMBERS[match[1]]:
+        yield program.replace(node, node.attr, 1.0)
 
 
 def attribute_name(program: Program, node: ast.Attribute, name: str, cost: float) -> Splice:

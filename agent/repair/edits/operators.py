@@ -6,21 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from agent.repair.program import (
-    AND,
-    BINARY,
-    COMPARE,
-    COMPARISONS,
-    NOT,
-    OR,
-    UNARY,
-    Program,
-    Splice,
-)
+from agent.repair.program import AND, BINARY, COMPARE, COMPARISONS, NOT, OR, UNARY, Program, Splice
 
 _COMPARISON = re.compile(rb"not\s+in\b|is\s+not\b|is\b|in\b|<=|>=|==|!=|<|>")
 _ARITHMETIC = re.compile(rb"\*\*|//|<<|>>|[-+*/%@&|^]")
-
 NEARBY: dict[str, tuple[str, ...]] = {
     "<": ("<=", ">", ">=", "!=", "=="),
     "<=": ("<", ">=", ">", "=="),
@@ -34,13 +23,13 @@ NEARBY: dict[str, tuple[str, ...]] = {
     "not in": ("in", "!="),
 }
 """Comparisons people write for one another, the likeliest first."""
-
 _BOUNDS = {("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")}
 _NEGATIONS = {
     ("==", "!="), ("!=", "=="), ("in", "not in"), ("not in", "in"), ("is", "is not"),
     ("is not", "is"), ("is", "=="), ("is not", "!="),
 }
-
+IN_ORDER = 0.01
+"""What each place in a list of the likeliest adds to a cost, so that none ties."""
 ARITHMETIC: dict[str, tuple[str, ...]] = {
     "+": ("-", "*", "//", "|", "/", "%", "&"),
     "-": ("+", "*", "//", "/", "%", "&", "^"),
@@ -130,7 +119,7 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     old = BINARY[type(node.op)][0]
     start = _operator_start(program, node, old)
     for position, new in enumerate(ARITHMETIC[old]):
-        cost = 2.0 if position < 3 else 2.8
+        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
         if new == "%" and old not in ("/", "//"):
             cost += 0.8
         need = next(level for sign, level in BINARY.values() if sign == new)
@@ -177,9 +166,8 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
     target, value = program.code(node.target), program.code(node.value)
     start = program.data.find(old.encode() + b"=", program.end(node.target))
     for position, new in enumerate(ARITHMETIC[old]):
-        yield Splice(
-            start, start + len(old), new, 2.0 if position < 3 else 2.8, node.lineno
-        )
+        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
+        yield Splice(start, start + len(old), new, cost, node.lineno)
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
     need = BINARY[type(node.op)][1]
     grouped = program.grouped(node.value, need)
@@ -212,11 +200,6 @@ def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
         yield program.replace(node, f"{head} {old} ({same[-2]} {new} {same[-1]})", 3.8)
 
 
-def unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
-    """A sign or `not` taken away."""
-    yield program.replace(node, program.code(node.operand), 2.5)
-
-
 def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A condition turned round."""
     parent = program.parents.get(node)
@@ -232,22 +215,6 @@ def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     # A comparison turned round reads better than one denied.
     cost = 3.0 if isinstance(node, ast.Compare) else 2.5 if likely else 3.8
     yield program.replace(node, f"not {program.grouped(node, NOT)}", cost)
-
-
-def constant_condition(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition that always or never holds."""
-    if program.is_tested(node) and not isinstance(program.parents.get(node), ast.BoolOp):
-        yield program.replace(node, "True", 4.0)
-        yield program.replace(node, "False", 4.0)
-
-
-def ternary(program: Program, node: ast.IfExp) -> Iterator[Splice]:
-    """The branches of a conditional expression swapped, or one of them alone."""
-    body, other = program.grouped(node.body, OR), program.grouped(node.orelse, OR)
-    test = program.grouped(node.test, OR)
-    yield program.replace(node, f"{other} if {test} else {body}", 2.5)
-    yield program.replace(node, program.code(node.body), 4.0)
-    yield program.replace(node, program.code(node.orelse), 4.0)
 
 
 def _comparison_places(program: Program, node: ast.Compare) -> Iterator[tuple[int, int, str]]:
@@ -275,5 +242,3 @@ def _chain(parts: list[str], signs: list[str]) -> str:
     for sign, part in zip(signs, parts[1:], strict=True):
         text += f" {sign} {part}"
     return text
-
-

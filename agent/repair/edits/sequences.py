@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import NUMBERS, Program, Splice
+from agent.repair.program import NUMBERS, SEQUENCES, Program, Splice
+
+_FOLDS = ("sum", "max", "min", "len")
 
 
 def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
@@ -161,3 +163,29 @@ def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
                           ("!=", "not in", "in", "==", "<", ">")]
         for test, cost in tests:
             yield Splice(end, end, f" if {test}", cost, node.iter.lineno)
+
+
+def folded(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """All elements taken together in place of one of them."""
+    if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Slice):
+        return
+    constant = isinstance(node.slice, ast.Constant | ast.UnaryOp)
+    if not constant or not program.type_of(node.value) & SEQUENCES:
+        return
+    whole = program.code(node.value)
+    for name in _FOLDS:
+        yield program.replace(node, f"{name}({whole})", 4.4)
+
+
+def repeated(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """`[[0] * w] * h`, whose rows are all the same list."""
+    if not isinstance(node.op, ast.Mult):
+        return
+    for one, count in ((node.left, node.right), (node.right, node.left)):
+        if not (isinstance(one, ast.List) and len(one.elts) == 1):
+            continue
+        inner = one.elts[0]
+        made = isinstance(inner, ast.List | ast.Dict | ast.Set | ast.Call | ast.ListComp)
+        if made or (isinstance(inner, ast.BinOp) and isinstance(inner.left, ast.List)):
+            text = f"[{program.code(inner)} for _ in range({program.code(count)})]"
+            yield program.replace(node, text, 2.2)

@@ -1,13 +1,19 @@
-"""Edits of what a single statement does: assigned, returned, gone on with, tested."""
+"""Edits of what a single statement does: assigned, returned, gone on with, attempted."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from agent.repair.edits.blocks import neighbour
-from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import Program, Splice
+from agent.repair.program.blocks import SIMPLE, in_loop, indented, is_docstring, lines_of
+
+HANDLED = {
+    "ValueError": ("TypeError",), "TypeError": ("ValueError",), "KeyError": ("IndexError",),
+    "IndexError": ("KeyError", "ValueError"), "ZeroDivisionError": (), "AttributeError": (),
+    "StopIteration": (), "FileNotFoundError": (), "UnicodeDecodeError": (), "OverflowError": (),
+}
+"""Exceptions that programs expect, and those they are mistaken for."""
 
 
 def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -38,17 +44,6 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
     yield program.replace_statement(node, f"{target} = min({target}, {value})", 4.0)
     if program.scope(node) is not program.tree:
         yield program.replace_statement(node, f"return {value}", 4.4)
-
-
-def returned(program: Program, node: ast.Return) -> Iterator[Splice]:
-    """Another returned value."""
-    for name in program.variables(node):
-        yield program.replace_statement(node, f"return {name}", 3.5)
-    if node.value is None:
-        for neutral in NEUTRAL[1:]:
-            yield program.replace_statement(node, f"return {neutral}", 3.5)
-    else:
-        yield program.replace_statement(node, f"yield {program.code(node.value)}", 4.4)
 
 
 def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -92,17 +87,42 @@ def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterato
             yield program.replace_statement(node, f"return {name}", 3.8)
 
 
-def branch_kind(program: Program, node: ast.If | ast.While) -> Iterator[Splice]:
-    """`if` for `while` and `elif`, and the other way round."""
-    start = program.start(node)
-    word = program.between(start, start + 5)
-    if isinstance(node, ast.While):
-        yield Splice(start, start + 5, "if", 3.6, node.lineno)
-    elif word.startswith("elif"):
-        yield Splice(start, start + 4, "if", 3.0, node.lineno)
-    else:
-        if not node.orelse:
-            yield Splice(start, start + 2, "while", 3.6, node.lineno)
-        previous = neighbour(program, node, -1)
-        if isinstance(previous, ast.If) and not previous.orelse:
-            yield Splice(start, start + 2, "elif", 3.0, node.lineno)
+def handler(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
+    """Another exception to expect, and first the one that was raised."""
+    if not isinstance(node.type, ast.Name | ast.Tuple):
+        return
+    raised = program.crash.exception if program.crash else ""
+    text = program.code(node.type)
+    if raised in HANDLED and raised not in text:
+        yield program.replace(node.type, raised, 1.4)
+        parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
+        yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", 1.6)
+    if isinstance(node.type, ast.Name):
+        for other in HANDLED.get(node.type.id, ()):
+            yield program.replace(node.type, other, 3.4)
+            yield program.replace(node.type, f"({text}, {other})", 3.6)
+
+
+def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """The statement that raised what programs expect, with an answer for that case."""
+    crash = program.crash
+    if crash is None or crash.exception not in HANDLED or crash.line is None:
+        return
+    if not isinstance(node, SIMPLE) or is_docstring(node) or not program.alone(node):
+        return
+    assert node.end_lineno is not None
+    if not node.lineno <= crash.line <= node.end_lineno or program.scope(node) is program.tree:
+        return
+    indent, end = program.indent(node), program.newline
+    start, stop = program.whole_lines(node)
+    body = indented(program, lines_of(program, node), indent + program.step)
+    leaves = ["continue", "pass"] if in_loop(program, node) else ["pass"]
+    leaves += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        leaves += [f"{node.targets[0].id} = {value}" for value in ("None", "0", "''", "[]")]
+    for place, leave in enumerate(leaves):
+        text = (
+            f"{indent}try:{end}{body}{indent}except {crash.exception}:{end}"
+            f"{indent}{program.step}{leave}{end}"
+        )
+        yield Splice(start, stop, text, 3.0 + 0.05 * place, node.lineno)

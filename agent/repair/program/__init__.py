@@ -1,7 +1,8 @@
 """A program whose original text is edited in place, and what is known of it."""
 
-from agent.repair.program.kinds import NUMBERS, SEQUENCES
-from agent.repair.program.precedence import (
+from agent.repair.program.program import NUMBERS, SEQUENCES, Program
+from agent.repair.program.scopes import BUILTINS, Function
+from agent.repair.program.source import (
     AND,
     ATOM,
     BINARY,
@@ -10,11 +11,11 @@ from agent.repair.program.precedence import (
     NOT,
     OR,
     UNARY,
+    Splice,
     rank,
+    readable,
+    spliced,
 )
-from agent.repair.program.program import Program
-from agent.repair.program.scopes import BUILTINS, Function
-from agent.repair.program.splice import Splice, spliced
 
 __all__ = [
     "AND",
@@ -32,5 +33,6 @@ __all__ = [
     "Splice",
     "UNARY",
     "rank",
+    "readable",
     "spliced",
 ]

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
-from agent.repair.program.kinds import CALL_TYPES, METHOD_TYPES
-from agent.repair.program.material import hidden
-from agent.repair.program.near import NEAR, nearest
-from agent.repair.program.scopes import BUILTINS, Function, Scopes
+from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
+from agent.trees import is_literal
+
+NUMBERS = frozenset({"int", "float", "bool", "complex"})
+SEQUENCES = frozenset({"list", "str", "tuple"})
+_INT = ("int",)
+_STR = ("str",)
+_LIST = ("list",)
+_BOOL = ("bool",)
+CALL_TYPES: dict[str, tuple[str, ...]] = {
+    "len": _INT, "int": _INT, "ord": _INT, "hash": _INT, "id": _INT, "round": _INT,
+    "sum": ("int", "float"), "abs": ("int", "float"), "pow": ("int", "float"),
+    "float": ("float",), "str": _STR, "repr": _STR, "chr": _STR, "bin": _STR, "hex": _STR,
+    "oct": _STR, "input": _STR, "list": _LIST, "sorted": _LIST, "set": ("set",),
+    "tuple": ("tuple",), "dict": ("dict",), "bool": _BOOL, "any": _BOOL, "all": _BOOL,
+    "isinstance": _BOOL,
+}
+METHOD_TYPES: dict[str, tuple[str, ...]] = {
+    "join": _STR, "lower": _STR, "upper": _STR, "strip": _STR, "lstrip": _STR, "rstrip": _STR,
+    "replace": _STR, "title": _STR, "capitalize": _STR, "swapcase": _STR, "format": _STR,
+    "zfill": _STR, "split": _LIST, "splitlines": _LIST, "count": _INT, "find": _INT,
+    "rfind": _INT, "index": _INT, "append": ("NoneType",), "sort": ("NoneType",),
+    "extend": ("NoneType",), "reverse": ("NoneType",), "startswith": _BOOL, "endswith": _BOOL,
+    "isdigit": _BOOL, "isalpha": _BOOL, "isalnum": _BOOL, "isupper": _BOOL, "islower": _BOOL,
+}
+TABLE = 100
+"""Constants in one display from which on it is a table of data."""
+VAST = 1_000
+"""Entries from which on a table is data all through: its keys, and it itself as a value."""
 
 
 class Program(Scopes):
@@ -185,3 +211,54 @@ class Program(Scopes):
         return isinstance(parent, ast.BoolOp) or (
             isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
         )
+
+
+def hidden(nodes: Iterable[ast.AST]) -> frozenset[ast.AST]:
+    """Nodes that are no material: docstrings, annotations, what tables of data hold, and
+    f-strings before 3.12."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            deep = sys.version_info < (3, 12)
+            for inner in ast.walk(node):
+                is_text = isinstance(inner, ast.Constant) and inner in node.values
+                is_format = isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                if inner is not node and (deep or is_text or is_format):
+                    found.add(inner)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            found.add(node.value)
+        for name in ("annotation", "returns"):
+            note = getattr(node, name, None)
+            if isinstance(note, ast.AST):
+                found.update(ast.walk(note))
+        if isinstance(node, ast.Match):
+            for case in node.cases:
+                found.update(ast.walk(case.pattern))
+        found.update(_data(node))
+    return frozenset(found)
+
+
+def _data(node: ast.AST) -> list[ast.AST]:
+    """What of a table of data is no material; nothing for other nodes."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            keys: list[ast.expr | None] = []
+        case ast.Dict(keys=keys, values=parts):
+            pass
+        case _:
+            return []
+    if len(parts) <= TABLE:
+        return []
+    if len(parts) <= VAST:
+        return [*parts] if all(isinstance(part, ast.Constant) for part in parts) else []
+    if not all(_is_datum(part) for part in (*filter(None, keys), *parts)):
+        return []
+    return [*ast.walk(node)]
+
+
+def _is_datum(part: ast.expr) -> bool:
+    """Whether an entry is a constant, or a display of such."""
+    return isinstance(part, ast.Constant) or (
+        isinstance(part, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.UnaryOp)
+        and is_literal(part)
+    )

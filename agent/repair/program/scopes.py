@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
-from agent.repair.program.near import ALWAYS_NEAR, NEAR, nearest
 from agent.repair.program.source import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 BUILTINS = frozenset(dir(builtins))
 MOST_GLOBALS = 12
 """Global variables that an edit of one function may bring in."""
+NEAR = 60
+"""Variables, or constants of a type, that an edit of a long function may bring in."""
+ALWAYS_NEAR = 12
+"""Of the variables, how many are the function's first: its parameters."""
 
 
 class Scopes(Source):
@@ -198,3 +202,23 @@ def _bound(function: Function) -> list[str]:
             names.append(node.id)
         pending += ast.iter_child_nodes(node)
     return names
+
+
+T = TypeVar("T")
+
+
+def nearest(places: Sequence[tuple[int, T]], at: int, most: int) -> tuple[T, ...]:
+    """Different values whose places, given in their order, are nearest, the nearest first."""
+    found: dict[T, None] = {}
+    after = bisect_left(places, at, key=lambda one: one[0])
+    before = after - 1
+    while len(found) < most and (before >= 0 or after < len(places)):
+        if before < 0 or (
+            after < len(places) and places[after][0] - at < at - places[before][0]
+        ):
+            found[places[after][1]] = None
+            after += 1
+        else:
+            found[places[before][1]] = None
+            before -= 1
+    return tuple(found)

@@ -2,7 +2,7 @@
 
     windows      the part of a long text that holds the fault
     search       the cheapest edits that make that part compile, best first
-    rules        wrapping, Python 2, other languages, shapes, words, brackets, quotes, indentation
+    rules        wrapping, Python 2, other languages, words, brackets, quotes, indentation
     plausible    what reads oddly ranks lower
 """
 
@@ -19,7 +19,6 @@ from agent.repair.syntax.plausible import does_something, oddness
 from agent.repair.syntax.python_two import python_two
 from agent.repair.syntax.quotes import quotes
 from agent.repair.syntax.search import Mended, Rule, cheapest
-from agent.repair.syntax.shapes import shapes
 from agent.repair.syntax.windows import Window, windows
 from agent.repair.syntax.words import words
 from agent.repair.syntax.wrapping import wrapping
@@ -28,7 +27,7 @@ from agent.trees import is_legible
 __all__ = ["Fault", "compiles", "fault", "mended"]
 
 RULES: tuple[Rule, ...] = (
-    wrapping, python_two, foreign, shapes, words, brackets, quotes, indentation,
+    wrapping, python_two, foreign, words, brackets, quotes, indentation,
 )
 """The families of edits."""
 _KEPT = 40

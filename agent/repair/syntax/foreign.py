@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
+from importlib.resources import files
 
 from agent.repair.syntax.broken import Broken, Proposal
 from agent.repair.syntax.tokens import tokens
@@ -12,72 +14,15 @@ _SIGNS: dict[str, str] = {
     "&&": "and", "||": "or", "===": "==", "!==": "!=", "=<": "<=", "=>": ">=", "=!": "!=",
 }
 _HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|case"
-_Rewrite = tuple[str, str]
-_DECLARED = r"(?:var|let|const|final|auto|int|float|double|string|String|bool|boolean|char|my|dim)"
-_LINES: tuple[tuple[str, tuple[_Rewrite, ...]], ...] = (
-    ("else if", ((r"^(\s*)(?:\}\s*)?(?:else\s+if|elseif|elsif|elif\s+if|elseIf)\b", r"\1elif"),)),
-    ("function", (
-        (r"^(\s*)(?:(?:public|private|protected|static|export|default)\s+)*"
-         r"(?:function|func|fn|fun|sub|define)\s+(?=\w)", r"\1def "),)),
-    ("declaration", ((rf"^(\s*){_DECLARED}\s+(?=\w+\s*(?:=(?!=)|;))", r"\1"),)),
-    ("new", ((r"(?<=[=(,\s])new\s+(?=[A-Z_a-z]\w*\()", ""),)),
-    ("throw", ((r"^(\s*)throw(?:\s+new)?\s+", r"\1raise "),)),
-    ("catch", (
-        (r"^(\s*)(?:\}\s*)?catch\s*\(\s*([\w.]+)\s+(\w+)\s*\)", r"\1except \2 as \3"),
-        (r"^(\s*)(?:\}\s*)?(?:catch|rescue)\s*\(\s*([\w.]+)\s*\)", r"\1except \2"),
-        (r"^(\s*)(?:\}\s*)?(?:catch|rescue)\b", r"\1except"),
-        (r"^(\s*)except\s*\(\s*([\w.]+)\s+(\w+)\s*\)", r"\1except \2 as \3"),
-        (r"^(\s*)except\s+([\w.]+)\s+(\w+)\s*:", r"\1except \2 as \3:"),)),
-    ("counting loop", (
-        (r"^(\s*)for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*0\s*;\s*\2\s*<\s*(.+?)\s*;\s*(?:\2\s*\+\+|\+\+\2"
-         r"|\2\s*\+=\s*1)\s*\)", r"\1for \2 in range(\3)"),
-        (r"^(\s*)for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*(.+?)\s*;\s*\2\s*<\s*(.+?)\s*;\s*(?:\2\s*\+\+"
-         r"|\+\+\2|\2\s*\+=\s*1)\s*\)", r"\1for \2 in range(\3, \4)"),
-        (r"^(\s*)for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*(.+?)\s*;\s*\2\s*<=\s*(.+?)\s*;\s*(?:\2\s*\+\+"
-         r"|\+\+\2|\2\s*\+=\s*1)\s*\)", r"\1for \2 in range(\3, \4 + 1)"),
-        (r"^(\s*)for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*(.+?)\s*;\s*\2\s*>=\s*(.+?)\s*;\s*(?:\2\s*--"
-         r"|--\2|\2\s*-=\s*1)\s*\)", r"\1for \2 in range(\3, \4 - 1, -1)"),
-        (r"^(\s*)for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*(.+?)\s*;\s*\2\s*>\s*(.+?)\s*;\s*(?:\2\s*--"
-         r"|--\2|\2\s*-=\s*1)\s*\)", r"\1for \2 in range(\3, \4, -1)"),)),
-    ("loop over values", (
-        (r"^(\s*)(?:foreach|for\s+each|for)\s*\(\s*(?:var|let|const|auto|int|String)?\s*"
-         r"(\w+(?:\s*,\s*\w+)*)\s+(?:in|of|:)\s+(.+)\)(\s*[:{]?\s*)$", r"\1for \2 in \3\4"),
-        (r"^(\s*)(?:foreach|for\s+each)\b", r"\1for"),
-        (r"^(\s*for\s+[\w, ]+?)\s+of\s+", r"\1 in "),
-        (r"^(\s*for\s+[\w, ]+?)\s*:\s+(?=\S)", r"\1 in "),)),
-    ("increment", (
-        (r"^(\s*)([\w.\[\]]+)\s*\+\+\s*;?(\s*(?:#.*)?)$", r"\1\2 += 1\3"),
-        (r"^(\s*)\+\+([\w.\[\]]+)\s*;?$", r"\1\2 += 1"),
-        (r"^(\s*)([\w.\[\]]+)\s*--\s*;?(\s*(?:#.*)?)$", r"\1\2 -= 1\3"),
-        (r"^(\s*)--([\w.\[\]]+)\s*;?$", r"\1\2 -= 1"),)),
-    ("choice", (
-        (r"^(\s*(?:return|[\w.\[\]]+\s*[-+*/]?=(?!=)))\s*(.+?)\s*\?\s*(.+?)\s+:\s+(.+?);?$",
-         r"\1 \3 if \2 else \4"),
-        (r"\(([^()?]+?)\s*\?\s*([^()?]+?)\s+:\s+([^()?]+?)\)", r"(\2 if \1 else \3)"),)),
-    ("comment", (
-        (r"^(\s*)(?://|--|;|%|<!--)\s?(.*)$", r"\1# \2"),
-        (r"(\s)//(\s*[^\d\s(].*)$", r"\1#\2"),)),
-    ("arrow", (
-        (r"(?:\(\s*([\w, ]*)\s*\)|\b(\w+))\s*=>\s*", r"lambda \1\2: "),
-        (r"\blambda\s+([\w, ]*?)\s*->\s*", r"lambda \1: "),)),
-    ("member", ((r"(?<=\w)(?:->|::)(?=[A-Za-z_])", "."),)),
-    ("own member", ((r"(?<![\w\n@)\]] )(?<=[\s(\[,=+-])@(?=[a-z_])", "self."),)),
-    ("this", ((r"\bthis\.", "self."),)),
-    ("then", (
-        (rf"^(\s*(?:{_HEADS})\b.*?)\s+(?:then|do)\s*:?\s*$", r"\1:"),
-        (rf"^(\s*(?:{_HEADS})\b.*?)\s*;\s*$", r"\1:"),)),
-    ("semicolon", ((r"\s*;+\s*$", ""),)),
-    ("extends", (
-        (r"^(\s*class\s+\w+)\s+(?:extends|inherits|<|:)\s+([\w.]+)\s*:?\s*$", r"\1(\2):"),)),
-    ("typed parameters", (
-        (r"(?<=[(,])(\s*)(int|str|float|bool|list|dict|tuple|set|object)\s+(?=\w)(\w+)",
-         r"\1\3: \2"),)),
-    ("import", (
-        (r"^(\s*)import\s+([\w., ]+?)\s+from\s+['\"]?([\w.]+)['\"]?\s*;?$", r"\1from \3 import \2"),
-        (r"^(\s*)(?:import|using|require|include|#include|use)\s*[<\"'(]+([\w.]+)[>\"')]+;?$",
-         r"\1import \2"),)),
-)
-"""A word or sign of another language, and what its lines become."""
+_FAMILIES: list[list[tuple[str, str]]] = [
+    [(pattern, new) for pattern, new in family["rewrites"]]
+    for family in tomllib.loads(
+        files("agent.repair.syntax").joinpath("foreign.toml").read_text(encoding="utf-8")
+    )["family"]
+]
+"""What lines of other languages look like, and what they become."""
+_ALONE = 3
+"""The last families, whose signs Python has too, are not tried together with the others."""
 
 
 def foreign(broken: Broken) -> list[Proposal]:
@@ -93,7 +38,7 @@ def foreign(broken: Broken) -> list[Proposal]:
         if new != text:
             fitting.append(family)
             found.append(Proposal(0.32 + 0.002 * place, 0, len(text), new))
-        if family in families[-6:-1] or place < len(_LINES) - 3:
+        if family in families[-6:-1] or place < len(_FAMILIES) - _ALONE:
             together = family(together)
     if together != text:
         found.append(Proposal(0.4, 0, len(text), together))
@@ -106,7 +51,7 @@ def foreign(broken: Broken) -> list[Proposal]:
 
 
 def _line_families() -> list[Callable[[str], str]]:
-    def family(rewrites: tuple[_Rewrite, ...]) -> Callable[[str], str]:
+    def family(rewrites: list[tuple[str, str]]) -> Callable[[str], str]:
         def rewritten(text: str) -> str:
             for pattern, new in rewrites:
                 text = re.sub(pattern, new, text, flags=re.MULTILINE)
@@ -114,7 +59,7 @@ def _line_families() -> list[Callable[[str], str]]:
 
         return rewritten
 
-    return [family(rewrites) for _, rewrites in _LINES]
+    return [family(rewrites) for rewrites in _FAMILIES]
 
 
 def _negated(text: str) -> str:

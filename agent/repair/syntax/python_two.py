@@ -16,8 +16,8 @@ def python_two(broken: Broken) -> list[Proposal]:
     text = broken.text
     found = []
     for cost, words in ((0.2, "as"), (0.3, "tuple")):
-        edits = sorted([*_printed(broken), *_exec(broken), *_signs(broken),
-                        *_caught(broken, words), *_raised(broken)])
+        edits = sorted([*_printed(broken), *_signs(broken), *_caught(broken, words),
+                        *_raised(broken)])
         if edits:
             found.append(Proposal(cost, 0, len(text), _edited(text, edits)))
     plain = [edit for edit in _signs(broken) if edit[2].startswith("0o")]
@@ -98,16 +98,6 @@ def _is_print_statement(statement: list[Token]) -> bool:
     return False
 
 
-def _exec(broken: Broken) -> list[Edit]:
-    edits: list[Edit] = []
-    for statement in _statements(broken.tokens):
-        if statement[0].text == "exec" and len(statement) > 1 and statement[1].text != "(":
-            text = broken.text[statement[1].start : statement[-1].end]
-            edits.append((statement[0].start, statement[-1].end,
-                          f"exec({text.replace(' in ', ', ')})"))
-    return edits
-
-
 def _caught(broken: Broken, words: str) -> list[Edit]:
     """`except E, e:` names what was caught, or was meant as a tuple of classes."""
     edits: list[Edit] = []
@@ -140,25 +130,11 @@ def _raised(broken: Broken) -> list[Edit]:
 
 def _signs(broken: Broken) -> list[Edit]:
     edits: list[Edit] = []
-    some = broken.tokens
-    for place, token in enumerate(some):
-        following = some[place + 1] if place + 1 < len(some) else None
+    for token in broken.tokens:
         if token.text == "<>" and token.kind == "sign":
             edits.append((token.start, token.end, "!="))
-        elif token.kind == "string" and re.match(r"(?i)ur[\"']", token.text):
-            edits.append((token.start, token.start + 2, token.text[1]))
         elif token.kind == "number" and re.fullmatch(r"0\d+", token.text):
             digits = token.text.lstrip("0") or "0"
             octal = set(digits) <= set("01234567") and digits != "0"
             edits.append((token.start, token.end, f"0o{digits}" if octal else digits))
-        elif (token.kind == "number" and following is not None
-                and following.text in ("L", "l") and following.start == token.end):
-            edits.append((following.start, following.end, ""))
-    edits += [
-        (match.start(), match.end(), f"repr({match.group(1)})")
-        for match in re.finditer(r"`([^`\n]+)`", broken.text)
-        if "```" not in broken.text
-    ]
     return edits
-
-

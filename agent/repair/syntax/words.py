@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import re
 
 from agent.repair.syntax.broken import Broken, Line, Proposal
 from agent.repair.syntax.tokens import CLOSERS, OPENERS, Token
@@ -41,6 +42,7 @@ def words(broken: Broken) -> list[Proposal]:
         found += _missing(broken, line, some)
         found += _lines(broken, line, some)
     found += _keywords_as_names(broken)
+    found += _awaited(broken)
     return found
 
 
@@ -311,6 +313,30 @@ def _lines(broken: Broken, line: Line, some: list[Token]) -> list[Proposal]:
     found.append(broken.replaced((1.1 if prose else 2.6) + line.distance, line.index,
                                  line.index + 1, ()))
     found.append(line.becomes(3.0, f"{indent}# {line.text.strip()}"))
+    return found
+
+
+def _awaited(broken: Broken) -> list[Proposal]:
+    """The function around an `await` made asynchronous, or the `await` taken away."""
+    if not broken.fault.says("async", "await"):
+        return []
+    row = broken.index
+    level = len(broken.lines[row]) - len(broken.lines[row].lstrip())
+    found = []
+    for above in range(row, -1, -1):
+        line = broken.lines[above]
+        own = len(line) - len(line.lstrip())
+        if line.strip() and own < level and line.lstrip().startswith("def "):
+            at = broken.starts[above] + own
+            found.append(Proposal(0.3, at, at, "async "))
+            break
+        if line.strip():
+            level = min(level, own + 1)
+    start = broken.starts[row]
+    found += [
+        Proposal(0.8, start + match.start(), start + match.end(), "")
+        for match in re.finditer(r"\b(?:async|await)\s+", broken.lines[row])
+    ]
     return found
 
 

@@ -14,65 +14,23 @@ MARK = re.compile("«([^»]*)»«([^»]*)»")
 ABOVE = "größe = 'ä'  # kept\n"
 
 FAMILIES = [
-    ("another case", None, """
-def chained(a, b, c):
-    return «a + b == c or b + c == a»«a + b == c or b + c == a or (a + c == b)»
-"""),
-    ("all orders", None, """
-def right_angled(a, b, c):
-    return «a < b + c»«a < b + c and b < c + a and c < a + b»
-"""),
-    ("another check", None, """
-def kind(name):
-    known = {'txt', 'csv'}
-    parts = name.split('.')
-    if len(parts) != 2:
-        return 'none'
-«»«    if parts[1] not in known:
-        return 'none'
-»    return 'text'
-"""),
     ("all of a sequence", None, """
 def digits(number):
     return «[int(one) for one in str(number)][0]»«sum([int(one) for one in str(number)])»
 """),
-    ("one of a sequence", None, """
-def first(words):
-    return «max(words)»«words[0]»
+    ("joined or unique", None, """
+def unique(items):
+    return «list(set(items))»«list(dict.fromkeys(items))»
 """),
-    ("alternatives", None, """
-def primary(color):
-    return «color == 'red' or 'blue'»«color == 'red' or color == 'blue'»
+    ("order", None, """
+def best(scores):
+    return max(scores«»«, key=scores.get»)
 """),
-    ("chain", None, """
-def ordered(a, b, c):
-    return «a < b and c»«a < b < c»
-"""),
-    ("parentheses", None, """
-def odd_one(a, b):
-    return «not a and b»«not (a and b)»
-"""),
-    ("any order", None, """
-def is_sum(a, b, c):
-    return a + b == c«»« or c + b == a or c + a == b»
-"""),
-    ("any order", None, """
-def on_line(x, y, z):
-    if x == y * z«»« or y == x * z or z == x * y»:
-        return 1
-    return 0
-"""),
-    ("type test", None, """
-def total(items):
-    result = 0
-    for one in items:
-        if «type(one) == int»«isinstance(one, (int, float))»:
-            result += one
-    return result
-"""),
-    ("late binding", None, """
-def adders():
-    return [lambda x«»«, i=i»: x + i for i in range(3)]
+    ("spelling of answers", None, """
+def check(a, b):
+    if a > b:
+        return «"yes"»«"Yes"»  # bigger
+    return «'no'»«'No'»
 """),
     ("repeated list", None, """
 def grid(w, h):
@@ -83,26 +41,6 @@ def extended(items, x):
     out = «items»«items[:]»
     out.append(x)
     return out
-"""),
-    ("copy of what is kept", None, """
-def prefixes(items):
-    found, so_far = [], []
-    for item in items:
-        so_far.append(item)
-        found.append(«so_far»«so_far[:]»)
-    return found
-"""),
-    ("used once", None, """
-def lengths(words):
-    return «map(len, words)»«list(map(len, words))»
-"""),
-    ("shadowed name", Crash("TypeError", "'int' object is not callable", 6), """
-def stats(items):
-    «max»«max_» = 0
-    for one in items:
-        if one > «max»«max_»:
-            «max»«max_» = one
-    return «max»«max_», max(len(str(i)) for i in items)
 """),
     ("nothing kept", None, """
 def ordered(items):
@@ -118,11 +56,11 @@ def tidy(text):
     «text.strip()»«text = text.strip()»
     return text.upper()
 """),
-    ("method not called", None, """
+    ("not called", None, """
 def shout(text):
     return text.upper«»«()»
 """),
-    ("function not called", None, """
+    ("not called", None, """
 class Base:
     def area(self):
         return 2
@@ -130,14 +68,6 @@ class Base:
 class Wide(Base):
     def area(self):
         return «super»«super()».area() * 2
-"""),
-    ("joined or unique", None, """
-def unique(items):
-    return «list(set(items))»«list(dict.fromkeys(items))»
-"""),
-    ("tuple of one", None, """
-def wrapped(x):
-    return «(x)»«(x,)»
 """),
     ("format string", None, """
 def label(n):
@@ -161,43 +91,6 @@ def number(text):
         return int(text)
     except ValueError:
         return None»
-"""),
-    ("end of a loop", None, """
-def contains(items, x):
-    for one in items:
-        if one == x:
-            return True
-«        else:
-            return False»«    return False»
-"""),
-    ("reset in a loop", None, """
-def total(rows):
-«    for row in rows:
-        result = 0
-»«    result = 0
-    for row in rows:
-»        result += row
-    return result
-"""),
-    ("exchange", None, """
-def turn(a, b):
-    «a = b
-    b = a»«a, b = b, a»
-    return a, b
-"""),
-    ("loop by index", None, """
-def doubled(items):
-    for i in «items»«range(len(items))»:
-        items[i] *= 2
-    return items
-"""),
-    ("both bounds", None, """
-def primes(n):
-    out = []
-    for k in range(«1»«2», «n»«n + 1»):
-        if all(k % d for d in range(2, k)):
-            out.append(k)
-    return out
 """),
     ("self", None, """
 class Counter:
@@ -225,37 +118,11 @@ class Account:
     def rich(self):
         return self.balance > 10
 """),
-    ("parent's method", None, """
-class Base:
-    def __init__(self, size):
-        self.size = size
-
-class Wide(Base):
-    def __init__(self, size):
-        super().__init__(«self, size»«size»)
-"""),
     ("kind of method", None, """
 class Temperature:
     «»«@staticmethod
     »def warm(degrees):
         return degrees > 20
-"""),
-    ("shared field", None, """
-class Bag:
-    «items = []
-
-    def __init__(self):
-        self.size = 0»«def __init__(self):
-        self.size = 0
-        self.items = []»
-
-    def put(self, x):
-        self.items.append(x)
-        return len(self.items)
-"""),
-    ("order", None, """
-def best(scores):
-    return max(scores«»«, key=scores.get»)
 """),
     ("tie break", None, """
 def ordered(words):
@@ -265,24 +132,6 @@ def ordered(words):
 from datetime import date
 def days(a, b):
     return (b - a).«seconds»«days»
-"""),
-    ("factory", None, """
-from collections import Counter
-def commonest(text):
-    return Counter(text).most_common(«»«1»)
-"""),
-    ("default of a dictionary", Crash("KeyError", "'a'", 5), """
-from collections import defaultdict
-def tally(words):
-    counts = «{}»«defaultdict(int)»
-    for word in words:
-        counts[word] += 1
-    return dict(counts)
-"""),
-    ("qualified name", Crash("NameError", "name 'sqrt' is not defined", 3), """
-import math
-def root(x):
-    return «sqrt(x)»«math.sqrt(x)»
 """),
     ("class and module",
      Crash("AttributeError", "module 'datetime' has no attribute 'strptime'", 3), """
@@ -323,22 +172,6 @@ def parts(items):
             big.append(one)
 »    return small, big
 """),
-    ("check after", None, """
-def balanced(text):
-    depth = 0
-    for c in text:
-        if c == '(':
-            depth += 1
-        elif c == ')':
-            depth -= 1
-«»«            if depth < 0:
-                return False
-»    return depth == 0
-"""),
-    ("reach of not", None, """
-def odd_one(a, b):
-    return «not (a and b)»«not a and b»
-"""),
     ("comma", None, """
 def names():
     return ['änn'«»«,» 'bob', 'cy']
@@ -349,12 +182,6 @@ def all_even(items):
         if one % 2:
             return «True»«False»  # «a»«a»
     return «False»«True»
-"""),
-    ("spelling of answers", None, """
-def check(a, b):
-    if a > b:
-        return «"yes"»«"Yes"»  # bigger
-    return «'no'»«'No'»
 """),
     ("slice", None, """
 def windows(items, k):
@@ -372,13 +199,6 @@ def kind(n):
     if n > 0«»« and is_small(n)»:
         return 'digit'
     return 'no'
-"""),
-    ("outer variable", None, """
-count = 0
-def bump():
-    «»«global count
-    »count += 1
-    return count
 """),
 ]
 """An operator, how the program ended, and the program: «what was written»«what was meant»."""

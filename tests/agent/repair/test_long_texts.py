@@ -2,63 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
-from agent.repair.edits import EDITS, single_edits
-from agent.repair.idle import idle_nodes
+from agent.repair.edits import single_edits
 from agent.repair.program import Program
-from agent.repair.program.near import NEAR, nearest
+from agent.repair.program.scopes import NEAR, nearest
 from agent.repair.wording import described
 
 MANY = 700
 LINE = "def f(x):\n    " + "; ".join(f"v{n}=x-{n}" for n in range(MANY)) + "; return v3-v5\n"
 RIGHT = LINE.replace("return v3-v5", "return v3+v5")
-
-
-def place_of(program: Program, idle: frozenset[ast.AST]) -> int:
-    """How many edits are tried before the right one."""
-    operators = tuple(one for one in EDITS if one.name in ("arithmetic", "number"))
-    edits = single_edits(program, {2: 1.0}, operators=operators, idle=idle)
-    start = program.text.index("v3-v5") + 2
-    return next(
-        place for place, edit in enumerate(edits)
-        if edit.operator == "arithmetic" and edit.splice.start <= start < edit.splice.end
-    )
-
-
-def test_what_nothing_reads_is_tried_late() -> None:
-    program = Program(LINE)
-    assert place_of(program, frozenset()) > MANY
-    assert place_of(program, idle_nodes(program)) < 40
-
-
-@pytest.mark.parametrize(("text", "tests"), [
-    ("a = 5 - 3\ndef g(): return a", ""), ("a = 5 - 3\nprint(a)", ""),
-    ("import me; a = 5 - 3; me.a", ""), ("class A:\n    a = 5 - 3", ""),
-    ("a = 5 - 3\ngetattr(1, 'a')", ""), ("a = 5 - 3; locals()", ""),
-    ("def g():\n    global a\n    a = 5 - 3", ""), ("a = 5 - 3; b = a; print(b)", ""),
-    ("a = print(5 - 3)", ""), ("a = 5 - 3", "a"), ("a[0] = 5 - 3", ""), ("a.b = 5 - 3", ""),
-])
-def test_what_may_be_read_somewhere_is_not_idle(text: str, tests: str) -> None:
-    filling = "; ".join(f"w{n} = {n}" for n in range(1_000))
-    program = Program(f"{filling}\n{text}\n")
-    idle = idle_nodes(program, frozenset({tests}))
-    (value,) = [node for node in program.nodes if isinstance(node, ast.BinOp)]
-    assert value not in idle
-
-
-def test_only_values_of_a_long_text_are_idle() -> None:
-    filling = "; ".join(f"w{n} = {n}" for n in range(1_000))
-    program = Program(f"{filling}\nunread = 5 - 3\n")
-    (value,) = [node for node in program.nodes if isinstance(node, ast.BinOp)]
-    (target,) = [
-        node for node in program.nodes if isinstance(node, ast.Name) and node.id == "unread"
-    ]
-    idle = idle_nodes(program)
-    assert (value in idle, target in idle) == (True, False)
-    assert idle_nodes(Program("unread = 5 - 3\n")) == frozenset()
 
 
 def test_of_very_many_variables_the_parameters_and_the_nearest_are_brought_in() -> None:

@@ -6,8 +6,7 @@ import ast
 
 import pytest
 
-from agent.repair.probes import PROBES, probes
-from agent.repair.sequences import sequences
+from agent.repair.probes import PROBES, probes, sequences
 
 TESTS = (
     "assert longest(['pear', 'fig'], 3) == 'pear'",

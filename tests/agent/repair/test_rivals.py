@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.repair.facts import Candidate
-from agent.repair.rank import behaved
 from agent.repair.rivals import clusters, deliberate, is_readable, otherwise, telling_call
 
 
@@ -51,21 +50,6 @@ def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
 def test_another_rounding_in_the_last_digits_is_no_other_behaviour() -> None:
     assert not otherwise(("0.30000000000000004",), ("0.3",), frozenset())
     assert otherwise(("0.31",), ("0.3",), frozenset())
-
-
-def test_candidates_that_answer_alike_speak_for_each_other() -> None:
-    alone = candidate("alone", 2.0)
-    twins = candidate("one", 2.0), candidate("two", 2.0)
-    rows = (("0",), ("1",), ("2",), ("2",))
-    weighed = behaved((alone, *twins), rows)
-    assert weighed[0].penalty > weighed[1].penalty == weighed[2].penalty
-
-
-def test_a_crash_where_the_base_gave_a_value_speaks_against() -> None:
-    calm, crashing = behaved(
-        (candidate("calm", 2.0), candidate("crashing", 2.0)), (("0",), ("1",), ("!IndexError",))
-    )
-    assert crashing.penalty > calm.penalty
 
 
 def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:

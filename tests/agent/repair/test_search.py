@@ -12,13 +12,14 @@ from agent.repair.facts import (
     Offer,
     Probe,
     Probed,
+    Question,
     Screen,
     Screened,
     Trace,
     Traced,
 )
 from agent.repair.search import search
-from agent.repair.seen import KEPT
+from agent.repair.state import KEPT
 from agent.repair.wording import described
 
 SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
@@ -37,12 +38,13 @@ def drive(
     source: str,
     judge: Judge,
     *,
-    trace: Trace = FAILS,
+    trace: Trace | Callable[[str], Trace] = FAILS,
     facts: Facts = TESTS,
     budget: Budget | None = None,
     accept: Callable[[Findings], bool] = lambda findings: True,
+    questions: list[Question] | None = None,
 ) -> tuple[Findings, list[str]]:
-    """Runs a search to its end; also every text it asked about."""
+    """Runs a search to its end; also every text it asked about, and all of its `questions`."""
     steps = search(source, facts, budget or Budget())
     asked: list[str] = []
     answer: Answer = None
@@ -52,9 +54,14 @@ def drive(
         except StopIteration as stop:
             findings: Findings = stop.value
             return findings, asked
+        if questions is not None:
+            questions.append(question)
         match question:
-            case Examine():
-                answer = trace
+            case Examine(text=text):
+                answer = trace if isinstance(trace, Trace) else trace(text)
+            case Probe(texts=texts, calls=calls):
+                answer = Probed(tuple(("1",) * len(calls) for _ in texts),
+                                tuple((1,) * len(calls) for _ in texts))
             case Screen(candidates=candidates):
                 asked += candidates
                 answer = tuple(judge(text) for text in candidates)
@@ -188,29 +195,24 @@ def test_where_nothing_fails_nothing_is_tried() -> None:
 
 def test_candidates_that_did_not_end_are_asked_again_with_more_patience() -> None:
     slow = SOURCE.replace("a > b", "a < b")
-    patience: list[float] = []
-    steps = search(SOURCE, TESTS, Budget())
-    answer: Answer = None
-    offered: Findings | None = None
-    while offered is None:
-        match question := steps.send(answer):
-            case Examine():
-                answer = FAILS
-            case Screen(candidates=candidates):
-                ends = question.patience > 1
-                if slow in candidates:
-                    patience.append(question.patience)
-                answer = tuple(
-                    Screened((False, None), "failed") if text != slow
-                    else Screened((True, True), "ok") if ends
-                    else Screened((False, None), "timeout")
-                    for text in candidates
-                )
-            case Offer(so_far=so_far):
-                offered = so_far
+    questions: list[Question] = []
 
-    assert patience == [1.0, 20.0]
-    assert [one.text for one in offered.plausible] == [slow]
+    def judge(text: str) -> Screened:
+        last = questions[-1]
+        assert isinstance(last, Screen)
+        if text != slow:
+            return Screened((False, None), "failed")
+        return Screened((True, True), "ok") if last.patience > 1 else Screened(
+            (False, None), "timeout"
+        )
+
+    findings, _ = drive(SOURCE, judge, questions=questions)
+
+    asked = [
+        one.patience for one in questions if isinstance(one, Screen) and slow in one.candidates
+    ]
+    assert asked == [1.0, 20.0]
+    assert [one.text for one in findings.plausible] == [slow]
 
 
 def test_a_text_that_does_not_compile_is_mended_and_then_repaired() -> None:
@@ -307,30 +309,17 @@ def test_once_nobody_waits_no_more_edits_are_listed() -> None:
 
 
 def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_that_were() -> None:
-    asked: list[tuple[str, ...]] = []
-    shown: list[tuple[str, ...]] = []
-    steps = search(SOURCE, Facts(tests=("assert smaller(1, 2) == 1",)), Budget(candidates=400))
-    answer: Answer = None
-    while True:
-        try:
-            question = steps.send(answer)
-        except StopIteration:
-            break
-        match question:
-            case Examine():
-                answer = FAILS
-            case Screen(candidates=texts):
-                answer = tuple(Screened((text != SOURCE,), "ok" if text != SOURCE else "failed")
-                               for text in texts)
-            case Probe(texts=texts, calls=calls):
-                asked.append(texts)
-                answer = Probed(tuple(("1",) * len(calls) for _ in texts),
-                                tuple((1,) * len(calls) for _ in texts))
-            case Offer(so_far=findings):
-                shown.append(tuple(one.text for one in findings.plausible))
-                answer = False
-    assert len({text for texts in shown for text in texts}) > KEPT
-    assert set(shown[0]) == set(asked[1]) - {SOURCE}
+    questions: list[Question] = []
+    drive(
+        SOURCE, lambda text: Screened((text != SOURCE,), "ok" if text != SOURCE else "failed"),
+        facts=Facts(tests=("assert smaller(1, 2) == 1",)), budget=Budget(candidates=400),
+        accept=lambda findings: False, questions=questions,
+    )
+
+    asked = [one.texts for one in questions if isinstance(one, Probe)]
+    shown = [one.so_far.plausible for one in questions if isinstance(one, Offer)]
+    assert len({one.text for texts in shown for one in texts}) > KEPT
+    assert {one.text for one in shown[0]} == set(asked[1])
 
 
 def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps() -> None:
@@ -353,19 +342,9 @@ def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps(
         kind, message, line = exception(text)
         return Screened((False,), "failed", kind, message, line)
 
-    steps = search(source, Facts(tests=("assert total([1], 2) == 3",)), Budget())
-    asked: list[str] = []
-    answer: Answer = None
-    while True:
-        question = steps.send(answer)
-        match question:
-            case Examine(text=text):
-                answer = trace(text)
-            case Screen(candidates=candidates):
-                asked += candidates
-                answer = tuple(map(judge, candidates))
-            case Offer(so_far=found):
-                break
+    found, asked = drive(
+        source, judge, trace=trace, facts=Facts(tests=("assert total([1], 2) == 3",))
+    )
     assert [one.text for one in found.plausible] == [
         source.replace("strat", "start").replace("whol ", "whole ")
     ]

@@ -183,7 +183,6 @@ def test_a_method_of_a_long_class_is_mended_alone() -> None:
     [
         ("def f(a):\n    b = a\n    return b\n", "def f(a):\n    b = a\nprint(b)\n"),
         ("print(len(a), b)\n", "print(len(a, b))\n"),
-        ("for a in b:\n    print(a)\nprint(b)\n", "for a in b:\n    print(b)\nprint(a)\n"),
         ("x = a == b\n", "x == a\n"),
         ("def f():\n    g()\n    return 1\n", "def f():\n    return 1\n    g()\n"),
     ],

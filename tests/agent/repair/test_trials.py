@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.repair.edits import Edit, single_edits
 from agent.repair.facts import Budget, Candidate, Facts, Screen, Screened
 from agent.repair.program import Program
-from agent.repair.seen import Seen, Slow, note
+from agent.repair.state import SearchState, Slow, note
 from agent.repair.trials import FIRST_WAITS, WAITS, again
 
 SOURCE = "def plus(a, b):\n    return a - b\n"
@@ -16,8 +16,8 @@ def edit() -> Edit:
     return next(iter(single_edits(Program(SOURCE), {})))
 
 
-def state(slow: int) -> Seen:
-    seen = Seen(SOURCE, Facts(), Budget(), failing=frozenset({0}))
+def state(slow: int) -> SearchState:
+    seen = SearchState(SOURCE, Facts(), Budget(), failing=frozenset({0}))
     seen.slow = [
         Slow(Candidate(f"slow {number}", float(number), ("op",)), edit(), 1.0)
         for number in range(slow)
@@ -25,7 +25,7 @@ def state(slow: int) -> Seen:
     return seen
 
 
-def asked(seen: Seen, is_last: bool = False) -> list[str]:
+def asked(seen: SearchState, is_last: bool = False) -> list[str]:
     """The candidates that are tried again, none of which ends."""
     texts: list[str] = []
     steps = again(seen, [(1_000, PATIENCE)], is_last=is_last)

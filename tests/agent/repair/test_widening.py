@@ -1,8 +1,7 @@
-"""What a repair lets through that was stopped before, and exceptions that nothing defines."""
+"""What a repair lets through that was stopped before."""
 
 from __future__ import annotations
 
-from agent.repair.undefined import undefined_exceptions
 from agent.repair.widening import changed_conditions, dropped_guards, turns_on_a_tests_literal
 
 GUARDED = "def root(n):\n    if n < 0:\n        raise ValueError(n)\n    return n ** 0.5\n"
@@ -40,16 +39,3 @@ def test_a_condition_on_a_literal_of_the_tests_is_told_apart() -> None:
     assert not turns_on_a_tests_literal(
         before, special.replace("17", "0"), ["assert top(1, 0) == 1"]
     )
-
-
-def test_an_exception_that_nothing_defines_is_told() -> None:
-    assert undefined_exceptions(GUARDED.replace("ValueError", "ValueErr")) == ("ValueErr",)
-    assert undefined_exceptions(GUARDED) == ()
-
-
-def test_names_that_may_come_from_elsewhere_are_not() -> None:
-    assert undefined_exceptions("from shapes import *\n\ndef f():\n    return area\n") == ()
-    assert undefined_exceptions(
-        "class Odd(Exception):\n    pass\n\ndef f(a):\n    try:\n        return g(a)\n"
-        "    except Odd as error:\n        raise error\n"
-    ) == ()

@@ -5,30 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from agent.repair.edits.crashes import (
-    attributes,
-    endless,
-    imports,
-    kinds,
-    names,
-    places,
-    values,
-)
+from agent.repair.edits.crashes import missing, values
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice
 
 TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Splice]]], ...] = (
-    (("NameError", "UnboundLocalError"), names.unknown_name),
-    (("AttributeError",), attributes.unknown_attribute),
-    (("TypeError",), kinds.wrong_type),
-    (("IndexError",), places.outside),
-    (("KeyError",), places.missing_key),
+    (("NameError", "UnboundLocalError"), missing.unknown_name),
+    (("AttributeError",), missing.unknown_attribute),
+    (("TypeError",), values.wrong_type),
+    (("IndexError",), values.outside),
+    (("KeyError",), values.missing_key),
     (("ZeroDivisionError",), values.zero_division),
     (("ValueError",), values.bad_value),
-    (("ValueError", "TypeError"), kinds.unpacking),
-    (("TimeoutError", "MemoryError"), endless.endless),
-    (("RecursionError", "TimeoutError"), endless.endless_recursion),
-    (("ModuleNotFoundError", "ImportError"), imports.missing_module),
+    (("ValueError", "TypeError"), values.unpacking),
+    (("TimeoutError", "MemoryError"), values.endless),
+    (("RecursionError", "TimeoutError"), values.endless_recursion),
+    (("ModuleNotFoundError", "ImportError"), missing.missing_module),
 )
 """Which edits an exception suggests."""
 

@@ -1,13 +1,193 @@
-"""Edits where a value of the right type cannot be taken: a zero, a word, nothing at all."""
+"""Edits where a value is of the wrong type, not there, not taken, or never comes."""
 
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Iterator
 
+from agent.repair.edits.constants import quoted
 from agent.repair.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
 from agent.repair.facts import Crash
 from agent.repair.program import ATOM, NOT, Program, Splice
+from agent.repair.program.blocks import is_docstring, is_elif
+
+_TAKERS = (
+    ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
+)
+"""What takes a value that may have to be converted."""
+
+
+def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
+    """Values of the wrong type converted, calls for indices, missing arguments, `self`."""
+    message = crash.message
+    for node in nodes_on(program, ast.expr, crash.line):
+        context = getattr(node, "ctx", None)
+        if isinstance(node, ast.Slice | ast.Starred) or isinstance(context, ast.Store | ast.Del):
+            continue
+        parent = program.parents.get(node)
+        called = isinstance(parent, ast.Call) and parent.func is node
+        if not called and isinstance(parent, _TAKERS):
+            yield from _converted(program, node, message)
+        if "not callable" in message and isinstance(node, ast.Call):
+            yield from _uncalled(program, node)
+        is_value = isinstance(node, ast.Attribute) or (
+            isinstance(node, ast.Name) and node.id in program.functions
+        )
+        if is_value and not called:
+            yield program.replace(node, f"{program.code(node)}()", 1.2)
+        if isinstance(node, ast.Subscript) and "not subscriptable" in message:
+            inner = program.code(node.slice)
+            yield program.replace(node, f"{program.code(node.value)}({inner})", 0.8)
+        if isinstance(node, ast.Name | ast.Attribute) and "NoneType" in message:
+            text = program.code(node)
+            yield from ways_out(program, node, f"{text} is None", 2.6)
+            yield program.replace(node, f"({text} or 0)", 2.2)
+            yield program.replace(node, f"({text} or [])", 2.4)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and "str" in message:
+            left, right = program.code(node.left), program.code(node.right)
+            yield program.replace(node, f"str({left}) + str({right})", 1.8)
+    if "positional argument" in message or "required" in message:
+        yield from _signatures(program)
+
+
+def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splice]:
+    """A value as another type has it: by a function, a method, or its first element."""
+    text, parent = program.code(node), program.parents.get(node)
+    for cast in ("str", "int", "float", "list", "tuple", "len", "sum"):
+        likely = f"not {cast}" in message or cast in ("str", "int")
+        if cast == "str" and "concatenate str" in message:
+            likely = not isinstance(node, ast.Constant)
+        yield program.replace(node, f"{cast}({text})", 1.4 if likely else 2.0)
+    base = program.grouped(node, ATOM)
+    for view in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
+        yield program.replace(node, base + view, 2.2)
+    iterated = isinstance(parent, ast.For) and parent.iter is node
+    yield program.replace(node, f"range({text})", 0.6 if iterated else 2.4)
+    yield program.replace(node, f"range(len({text}))", 0.8 if iterated else 2.4)
+
+
+def _uncalled(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """An index, a value or a product in place of a call."""
+    given = ", ".join(program.code(one) for one in node.args)
+    function = program.code(node.func)
+    yield program.replace(node, f"{function}[{given}]", 0.6)
+    yield program.replace(node, function, 0.8)
+    yield program.replace(node, f"{function} * ({given})", 1.2)
+
+
+def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
+    """Too many or too few values: pairs made by `items`, `enumerate` or `zip`."""
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.For | ast.comprehension):
+            continue
+        if isinstance(node.target, ast.Tuple) and crash.line in (None, node.iter.lineno):
+            text = program.code(node.iter)
+            base = program.grouped(node.iter, ATOM)
+            yield program.replace(node.iter, f"{base}.items()", 0.8)
+            yield program.replace(node.iter, f"enumerate({text})", 0.8)
+            yield program.replace(node.iter, f"zip({text})", 2.0)
+
+
+def _signatures(program: Program) -> Iterator[Splice]:
+    """A missing `self`, a missing argument."""
+    for function in nodes_on(program, ast.FunctionDef, None):
+        owner = program.parents[function]
+        names = [one.arg for one in function.args.args]
+        if isinstance(owner, ast.ClassDef) and names[:1] not in (["self"], ["cls"]):
+            opening = program.data.find(b"(", program.start(function))
+            text = "self, " if names else "self"
+            yield Splice(opening + 1, opening + 1, text, 0.4, function.lineno)
+    for call in nodes_on(program, ast.Call, None):
+        if program.crash and program.crash.line not in (None, call.lineno):
+            continue
+        opening = program.data.find(b"(", program.end(call.func)) + 1
+        given = [program.code(one) for one in call.args]
+        if call.keywords:
+            continue
+        for i in range(len(given) + 1):
+            for name in (*program.variables(call), "0", "1", "[]", "''", "None"):
+                text = ", ".join([*given[:i], name, *given[i:]])
+                yield Splice(opening, program.end(call) - 1, text, 2.4, call.lineno)
+
+
+def outside(program: Program, crash: Crash) -> Iterator[Splice]:
+    """An index out of range: a bound one too far, a condition, or a way out before it."""
+    yield from _bounds(program)
+    for node in nodes_on(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, place = program.code(node.value), program.grouped(node.slice, 6)
+        if isinstance(node.ctx, ast.Load) and not is_settled(f"{place}, {base}"):
+            value = program.grouped(node, 2)
+            for neutral in ("None", "0", "''"):
+                yield program.replace(
+                    node, f"{value} if {place} < len({base}) else {neutral}", 3.2
+                )
+        yield from only_if(program, node, f"{place} < len({base})", 2.6)
+        yield from only_if(program, node, base, 2.8)
+        yield from ways_out(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
+        yield from ways_out(program, node, f"{place} >= len({base})", 2.6)
+    for call in nodes_on(program, ast.Call, crash.line):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("pop", "popleft"):
+            base = program.code(call.func.value)
+            yield from only_if(program, call, base, 1.6)
+            yield from ways_out(program, call, f"not {base}", 2.0)
+
+
+def _bounds(program: Program) -> Iterator[Splice]:
+    """Loops that go one too far: `range(n + 1)`, `while i <= n`."""
+    for node in ast.walk(program.tree):
+        match node:
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[*_, stop])):
+                if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add):
+                    yield program.replace(stop, program.code(stop.left), 0.4)
+                elif not isinstance(stop, ast.UnaryOp):
+                    yield program.replace(stop, f"{program.grouped(stop, 10)} - 1", 1.6)
+            case ast.While(test=ast.Compare(ops=[ast.LtE()]) as test):
+                between = program.between(program.end(test.left), program.start(
+                    test.comparators[0]))
+                at = program.end(test.left) + between.encode().find(b"<=")
+                yield Splice(at, at + 2, "<", 0.4, test.lineno)
+
+
+def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A key that is not there: `get`, an initial value, or a way out."""
+    for node in nodes_on(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, key = program.code(node.value), program.code(node.slice)
+        statement = program.statement(node)
+        if isinstance(statement, ast.AugAssign) and statement.target is node:
+            sign = program.between(program.end(node), program.start(statement.value))
+            sign = sign.strip().removesuffix("=")
+            value = program.grouped(statement.value, 11)
+            for neutral in ("0", "[]", "''", "1"):
+                text = f"{base}[{key}] = {base}.get({key}, {neutral}) {sign} {value}"
+                yield program.replace_statement(statement, text, 0.4)
+        if isinstance(node.ctx, ast.Load):
+            for rank, neutral in enumerate(("0", "None", "[]", "''", "{}", "False", "1")):
+                yield program.replace(node, f"{base}.get({key}, {neutral})", 0.8 + 0.05 * rank)
+            yield program.replace(node, f"{base}.get({key})", 0.82)
+            parent = program.parents.get(node)
+            if isinstance(parent, ast.Attribute):
+                for neutral in ("[]", "set()", "{}"):
+                    yield program.replace(node, f"{base}.setdefault({key}, {neutral})", 0.7)
+            missing = crash.message.strip("'\"")
+            # The key may be written where the dictionary is made, outside this function.
+            keys = {
+                one.value for one in nodes_on(program, ast.Constant, None)
+                if isinstance(one.value, str) and one.value != missing
+            }
+            for other in difflib.get_close_matches(missing, sorted(keys), 3, 0.6):
+                if isinstance(node.slice, ast.Constant):
+                    yield program.replace(node.slice, quoted(other, key), 0.3)
+        if program.alone(statement) and not is_elif(program, statement):
+            for neutral in ("0", "[]", "set()", "''", "{}"):
+                lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
+                yield program.insert_before(statement, lines, 1.4)
+        yield from ways_out(program, node, f"{key} not in {base}", 2.2)
+        yield from only_if(program, node, f"{key} in {base}", 1.8)
 
 
 def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
@@ -47,3 +227,59 @@ def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
             yield from ways_out(program, node, f"{given[0]} not in {base}", 1.8)
             if node.func.attr == "index":
                 yield program.replace(node, f"{base}.find({given[0]})", 1.6)
+
+
+def endless(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A loop that does not end: a step towards its end."""
+    for loop in nodes_on(program, ast.While, None):
+        tested = [
+            one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)
+            and one.id in program.variables(loop)
+        ]
+        last = loop.body[-1]
+        if not program.alone(last) or last.lineno == loop.lineno:
+            continue
+        indent = program.indent(loop.body[0])
+        steps = []
+        for name in dict.fromkeys(tested):
+            seen = program.seen(name)
+            if not seen or seen & {"int", "float"}:
+                steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
+            if not seen or seen & {"list", "set", "dict"}:
+                steps.append(f"{name}.pop()")
+            if seen & {"list", "str"}:
+                steps.append(f"{name} = {name}[1:]")
+            for attribute in program.attributes:
+                steps.append(f"{name} = {name}.{attribute}")
+        for step in steps:
+            yield program.insert_after(last, [step], 2.4, indent)
+            for inner in ast.walk(loop):
+                if not isinstance(inner, ast.If) or not program.alone(inner.body[-1]):
+                    continue
+                if inner.body[-1].lineno > inner.lineno:
+                    yield program.insert_after(inner.body[-1], [step], 3.0)
+                    yield program.insert_before(inner.body[-1], [step], 3.0)
+        yield program.insert_after(last, ["break"], 3.2, indent)
+
+
+def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A function that calls itself for ever: an answer for the smallest case."""
+    for function in nodes_on(program, ast.FunctionDef, None):
+        calls = any(
+            isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+            and one.func.id == function.name for one in ast.walk(function)
+        )
+        body = [one for one in function.body if not is_docstring(one)]
+        if not calls or not body or body[0].lineno == function.lineno:
+            continue
+        for argument in function.args.args:
+            name = argument.arg
+            tests = [f"not {name}"]
+            if program.may_be(name, frozenset({"int"})):
+                tests += [f"{name} <= 0", f"{name} <= 1", f"{name} < 2"]
+            if program.may_be(name, frozenset({"list", "str", "tuple"})):
+                tests += [f"len({name}) <= 1"]
+            for test in tests:
+                for answer in ("0", "1", name, "[]", "''", "None", "True", "False", "{}"):
+                    lines = [f"if {test}:", f"{program.step}return {answer}"]
+                    yield program.insert_before(body[0], lines, 1.6)

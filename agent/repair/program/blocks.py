@@ -1,10 +1,11 @@
-"""Where statements stand: their blocks, neighbours and lines."""
+"""Where statements stand: blocks, neighbours and lines; and the ends that an author wanted."""
 
 from __future__ import annotations
 
 import ast
 
-from agent.repair.program import Function, Program
+from agent.repair.program.program import Program
+from agent.repair.program.scopes import Function
 
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Break, ast.Continue, ast.Delete)
 COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try)
@@ -66,3 +67,22 @@ def in_loop(program: Program, node: ast.AST) -> bool:
             return True
         at = program.parents.get(at)
     return False
+
+
+def ends_the_program(node: ast.AST) -> bool:
+    """Whether a statement is a deliberate exit: `sys.exit()`, `exit()`, `os._exit()`."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    called = node.value.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in ("exit", "_exit", "quit", "abort")
+
+
+def deliberate_ends(program: Program) -> tuple[tuple[int, int], ...]:
+    """Lines of `raise`, `assert` and exits: what the author wanted is not healed away."""
+    return tuple(
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Raise | ast.Assert) or ends_the_program(node)
+        if isinstance(node, ast.stmt)
+    )

@@ -58,7 +58,7 @@ class Slow(NamedTuple):
 
 
 @dataclass
-class Seen:
+class SearchState:
     """What the search has seen so far."""
 
     source: str
@@ -134,7 +134,7 @@ class Seen:
 
 
 def note(
-    state: Seen,
+    state: SearchState,
     candidate: Candidate,
     edit: Edit,
     answer: Screened,
@@ -167,13 +167,13 @@ def mark(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def examined(state: Seen, text: str) -> Generator[Question, Answer, Trace]:
+def examined(state: SearchState, text: str) -> Generator[Question, Answer, Trace]:
     answer = yield Examine(text, state.progress())
     assert isinstance(answer, Trace)
     return answer
 
 
-def measured(state: Seen, base: Candidate) -> Steps:
+def measured(state: SearchState, base: Candidate) -> Steps:
     """How the base fails, for what is an advance over it."""
     answers = yield Screen((base.text,), "fit", state.progress())
     assert isinstance(answers, tuple)
