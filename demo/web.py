@@ -22,6 +22,8 @@ from agent.domain import Rivals
 from agent.events import Stamped, Waiting
 from agent.repair.question import BadAnswer, answered_test, choices
 from agent.repair.rivals import MOST
+from agent.result import Result as View
+from agent.result import fold
 from demo import examples, render, theme
 from demo.downloads import download_route
 from demo.host import Host, Session, Unavailable
@@ -30,7 +32,6 @@ from demo.pace import paced
 from demo.panel import Panel
 from demo.place import banner
 from demo.strangers import is_loopback
-from demo.view import View, fold
 from demo.wanted import NO_MODEL, BadWish, keyed
 from demo.wanted import offered as providers_offered
 from llm import NoProvider
@@ -141,17 +142,17 @@ class Page:
             running = await self._host.running()
             intake = await asyncio.to_thread(running.engine.paste, code, tests, words)
         except Unavailable as fault:
-            yield render.empty(), render.sentence(str(fault))
+            yield render.EMPTY, render.sentence(str(fault))
             return
         except running.engine.refusals as refusal:
-            yield render.empty(), render.sentence(str(refusal))
+            yield render.EMPTY, render.sentence(str(refusal))
             return
         if running.refusal:
-            yield render.empty(), render.sentence(running.refusal)
+            yield render.EMPTY, render.sentence(running.refusal)
             return
         if kept["run"] in self._unborn:
             self._unborn.discard(kept["run"])
-            yield render.empty(), render.sentence("Stopped before it began.")
+            yield render.EMPTY, render.sentence("Stopped before it began.")
             return
         limit = int(iterations) if iterations else None
         if _known(running.session, kept["run"]) is None:
@@ -160,7 +161,7 @@ class Page:
                     running.session, wishing(visit, provider, model, roles)
                 )
             except (NoProvider, BadWish) as error:
-                yield render.empty(), render.sentence(str(error))
+                yield render.EMPTY, render.sentence(str(error))
                 return
             await running.session.start(
                 intake.task, run_id=kept["run"], max_iterations=limit, plan=plan,
@@ -209,7 +210,7 @@ class Page:
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
         except (Unavailable, NoProvider, ValueError) as fault:
-            yield render.empty(), render.sentence(str(fault))
+            yield render.EMPTY, render.sentence(str(fault))
             return
         async for shown in self.watch(kept):
             yield shown, gr.skip()
@@ -217,7 +218,7 @@ class Page:
     async def watch(self, kept: Kept) -> AsyncIterator[Any]:
         """Follows a run from its first event until it ends or waits for a person."""
         if not kept["run"]:
-            yield render.empty()
+            yield render.EMPTY
             return
         session = await self._host.session()
         seen: tuple[Stamped, ...] = ()
@@ -336,7 +337,7 @@ def _begun(kept: Kept) -> tuple[Any, ...]:
     """The page at the start of a run."""
     heal, stop = _buttons(running=True)
     return Begun(
-        kept, said="", bench=render.starting(), heal=heal, stop=stop,
+        kept, said="", bench=render.STARTING, heal=heal, stop=stop,
         review=gr.update(visible=False), written="", wrong="", asking=_question(None),
         pausing=_paused(None),
     ).flat()
@@ -410,7 +411,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
             secret="kept-in-your-browser",
         )
         warned = gr.HTML("", elem_id="banner")
-        gr.HTML(render.masthead(), elem_id="masthead")
+        gr.HTML(render.MASTHEAD, elem_id="masthead")
         plan = gr.HTML("", elem_id="plan")
         with gr.Row(elem_id="shell"):
             with gr.Column(scale=36, min_width=320, elem_id="editors"):
@@ -434,7 +435,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                         interactive=False,
                     )
                     stop = gr.Button("Stop", elem_id="stop", interactive=False, min_width=80)
-                gr.HTML(render.keys(), elem_id="keys")
+                gr.HTML(render.KEYS, elem_id="keys")
                 spending = gr.HTML("", elem_id="spending")
                 with gr.Accordion("Models and keys", open=False, elem_id="models"):
                     with gr.Row(elem_classes="pair"):
@@ -503,9 +504,9 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
                             "This is right", elem_id="write", scale=0, min_width=130,
                         )
                     wrong = gr.HTML("", elem_id="wrong")
-                bench = gr.HTML(render.empty(), elem_id="bench")
+                bench = gr.HTML(render.EMPTY, elem_id="bench")
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
-                gr.HTML(render.cards_title(), elem_classes="cards-title")
+                gr.HTML(render.EXAMPLES_TITLE, elem_classes="cards-title")
                 with gr.Column(elem_classes="cards"):
                     cards = [
                         (gr.Button(f"{card.title}\n{card.blurb}", elem_classes="card"),

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from agent.checks.signs import ACTING, WRITTEN
-from agent.domain import INTEGRITY_MEANING
 from agent.graph import STEPS, diagram
+from agent.words import INTEGRITY_MEANING
 
 ROOT = Path(__file__).parent.parent
 

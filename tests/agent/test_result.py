@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.domain import SET_ASIDE, Behaviour, File, Report, Rivals, Solution, Verdict, tally
 from agent.events import (
     Ambiguous,
+    Answered,
     CodeWritten,
     Event,
     Judged,
     ModelCalled,
+    Notice,
     PartialFound,
+    PatchProposed,
+    Proved,
     RunFailed,
     RunFinished,
     RunStarted,
     Searched,
     Stamped,
+    StepFinished,
     StepStarted,
     TestInfo,
     TestsFrozen,
@@ -144,13 +151,6 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     held = TestInfo(name="a", origin="held-out", code="assert 1")
 
     assert fold(stamped(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
-
-
-def test_a_question_is_open_until_the_run_ends() -> None:
-    question = Waiting(interrupt="i", question="keep?")
-
-    assert fold(stamped(STARTED, question)).waiting == question
-    assert fold(stamped(STARTED, question, FINISHED)).waiting is None
 
 
 def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
@@ -356,3 +356,142 @@ def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
     )))
 
     assert shortfall(several, Least(proof="E2"))[1] == f"Next: {SAY_WHICH}."
+
+
+def log_of(*events: Event, task: str = "step", attempt: int = 1) -> tuple[Stamped, ...]:
+    return tuple(
+        Stamped(run="run", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
+        for seq, event in enumerate(events, start=1)
+    )
+
+
+def judged(iteration: int, solution: str, *verdicts: Verdict) -> Judged:
+    return Judged(iteration=iteration, report=Report(solution=solution, verdicts=verdicts))
+
+
+@given(st.data())
+def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
+    events: list[Event] = [
+        StepStarted(step="execute", iteration=0),
+        StepFinished(step="execute", iteration=0, wall_ms=1.0),
+        StepFinished(step="repair", iteration=3, wall_ms=1.0),
+        TestsFrozen(tests=(TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
+        judged(0, "a", verdict("t", "failed", origin="spec")),
+        judged(1, "b", verdict("u", "timeout"), verdict("t", origin="spec")),
+        Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
+        Notice(level="warning", text="slow"),
+        Waiting(interrupt="i", question="keep it?"),
+        FINISHED,
+        RunFailed(error="lost"),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
+    tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
+    log = tuple(
+        Stamped(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(chosen)
+    )
+    view = fold(log)
+    assert fold(log) == view
+    assert all(len(row.cells) == len(view.columns) for row in view.rows)
+
+
+def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
+    first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
+    again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
+    view = fold((*first, *again))
+    assert [moment.events for moment in view.moments] == [()]
+    assert view.notices == ()
+
+
+def test_events_go_to_the_step_whose_task_they_name() -> None:
+    left = log_of(StepStarted(step="repair", iteration=1), task="left")
+    right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
+    late = log_of(Notice(level="info", text="from the left"), task="left")
+    view = fold((*left, *right, *late))
+    assert [[one.kind for one in moment.events] for moment in view.moments] == [["notice"], []]
+
+
+def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed")),
+        judged(0, "a", verdict("t", "failed"), verdict("u")),
+        judged(1, "b", verdict("t"), verdict("u")),
+    ))
+    assert [column.label for column in view.columns] == ["before", "try 1"]
+    assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
+        ["failed", "passed"], ["passed", "passed"],
+    ]
+
+
+def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "failed")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
+
+
+def test_rows_are_grouped_by_origin_with_the_users_own_first() -> None:
+    view = fold(log_of(
+        TestsFrozen(tests=(
+            TestInfo(name="edge", origin="adversarial", code=""),
+            TestInfo(name="mine", origin="user", code=""),
+        )),
+        judged(0, "a", verdict("edge", "error", origin="adversarial"), verdict("mine")),
+    ))
+    assert [row.name for row in view.rows] == ["mine", "edge"]
+
+
+def test_a_frozen_test_is_a_row_before_it_is_judged() -> None:
+    view = fold(log_of(TestsFrozen(tests=(TestInfo(name="t", origin="user", code="x"),))))
+    assert [(row.name, row.latest) for row in view.rows] == [("t", None)]
+
+
+def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+
+
+def test_of_a_searchs_progress_the_last_is_kept() -> None:
+    first, last = (
+        Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
+    )
+    view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
+    assert (view.moments[0].events, view.current) == ((last,), view.moments[0])
+    assert view.current is not None and view.current.search == last
+
+
+def test_what_was_set_aside_stays_in_its_column_when_the_rest_is_judged_again() -> None:
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed"), aside), judged(0, "a", verdict("t", "failed")),
+    ))
+    assert [(row.name, row.latest and row.latest.standing) for row in view.rows] == [
+        ("t", "failed"), ("remote", "set aside"),
+    ]
+
+
+def test_a_run_waits_until_it_is_answered_or_ends() -> None:
+    asked = Waiting(interrupt="i", question="keep?")
+    log = log_of(STARTED, asked, Answered(interrupt="i", answer="yes"), FINISHED)
+    assert [fold(log[:length]).phase for length in range(5)] == [
+        "empty", "running", "waiting", "running", "finished",
+    ]
+    assert fold(log_of(STARTED, asked, RunFailed(error="x"))).phase == "failed"
+
+
+def test_while_a_run_goes_on_its_proof_is_of_the_program_judged_last() -> None:
+    weak = verdict("t", integrity="in-process", reason="uses caplog")
+    log = log_of(STARTED, judged(0, "a", verdict("t", "failed")), judged(1, "b", weak),
+                 Proved(level="E1", why="w"))
+    assert fold(log).claim == "E1 · in-process: uses caplog"
+
+
+def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
+    tried = PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
+    assert fold(log_of(STARTED, tried)).last_diff == "tried"
+    assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff

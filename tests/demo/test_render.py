@@ -50,9 +50,10 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
+from agent.result import fold
+from agent.words import STANDING_SIGNS
 from demo.place import banner, place
-from demo.render import MARKS, choice, empty, question, sentence, workbench
-from demo.view import fold
+from demo.render import EMPTY, choice, question, sentence, workbench
 
 ROOT = Path(__file__).parents[2]
 Log = tuple[Stamped, ...]
@@ -183,6 +184,13 @@ def test_any_text_at_all_renders_as_text_that_can_be_sent(text: str) -> None:
     assert read.attributes <= OUR_ATTRIBUTES
 
 
+@pytest.mark.parametrize("name", ["healed", "unresolved", "crash_stopped", "waiting"])
+def test_every_prefix_of_a_run_renders(recorded: Callable[[str], Log], name: str) -> None:
+    log = recorded(name)
+    for length in range(len(log) + 1):
+        assert Reader(workbench(fold(log[:length]))).open == []
+
+
 def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
     page = sentence("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
@@ -245,7 +253,7 @@ def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, told: 
 
 def test_every_mark_of_the_page_has_its_colour() -> None:
     style = (ROOT / "demo/assets/page.css").read_text("utf-8")
-    for standing in MARKS:
+    for standing in STANDING_SIGNS:
         name = standing.replace(" ", "-")
         assert re.search(rf"\.cell\.{name}\b", style), standing
         assert re.search(rf"\.seen\.{name} p b\b", style), standing
@@ -294,7 +302,7 @@ def test_a_partial_patchs_note_does_not_repeat_its_label(
 def test_a_partial_patch_is_labelled_not_a_fix(recorded: Callable[[str], Log]) -> None:
     read = Reader(workbench(fold(recorded("unresolved"))))
     assert "not a fix" in read.text
-    assert "The smallest failing check" in read.text
+    assert "The smallest failing test" in read.text
     assert "HEALED" not in read.text.replace("NOT HEALED", "")
 
 
@@ -320,8 +328,18 @@ def test_a_finished_run_offers_no_download_before_its_end(recorded: Callable[[st
     assert "Download" not in workbench(fold(recorded("healed")[:-1]))
 
 
+def test_calls_of_models_are_listed_with_what_they_cost() -> None:
+    called = ModelCalled(
+        role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
+    )
+    page = Reader(workbench(fold([
+        Stamped(run="r", seq=1, task="t", attempt=1, ordinal=1, at=1, event=called)
+    ])))
+    assert "Model calls 300 tokens, $0.02critic: p/m, 300 tokens" in page.text
+
+
 def test_the_empty_bench_says_what_to_do() -> None:
-    assert "choose an example" in Reader(empty()).text
+    assert "choose an example" in Reader(EMPTY).text
 
 
 def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
