@@ -49,6 +49,8 @@ from demo.place import place, who
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
+MOST_BESIDE = 3
+"""Columns that fit beside the name of a test."""
 INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
 """The small letter beside a pass."""
 TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
@@ -221,7 +223,7 @@ def _matrix(result: Result) -> str:
     if not rows and not endings:
         return ""
     columns = result.columns
-    head = "".join(f'<span>{escaped(column.label)}</span>' for column in columns)
+    head = "".join(f"<span>{_label(column.label)}</span>" for column in columns)
     body = "".join(
         f'<h3>{ORIGIN_WORDS[origin]}</h3>{"".join(_row(row, columns) for row in group)}'
         for origin, group in groupby(rows, key=lambda row: row.origin)
@@ -229,12 +231,18 @@ def _matrix(result: Result) -> str:
     if endings:
         body = _endings(endings, columns) + body
     style = f'style="--columns:{max(1, len(columns))}"'
+    kind = "table many" if len(columns) > MOST_BESIDE else "table"
     return _pane(
         "matrix", "Tests",
-        f'<div class="table" {style}><div class="line head"><span>test</span>{head}</div>'
+        f'<div class="{kind}" {style}><div class="line head"><span>test</span>{head}</div>'
         f"{body}</div>{_legend(columns)}",
         _count(result),
     )
+
+
+def _label(label: str) -> str:
+    """A column's label; where it is narrow, the number of a try is enough."""
+    return escaped(label).replace("try ", "<i>try </i>")
 
 
 def _legend(columns: tuple[Column, ...]) -> str:

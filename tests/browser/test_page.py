@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from agent.domain import Report, Verdict
+from agent.events import Judged, Stamped
+from agent.result import fold
+from demo.render import workbench
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 at_both_sizes = pytest.mark.parametrize(
@@ -59,6 +64,27 @@ def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> 
     fits(page)
     assert page.evaluate(REPEATED_IDS) == []
     assert page.evaluate(UNNAMED) == []
+
+
+@at_both_sizes
+def test_every_try_of_a_long_run_is_seen_beside_its_test(recorded_page: Any) -> None:
+    def judged(number: int) -> Judged:
+        name = f"test_shop.py::TestBasket::test_{'a_discount_' * 4}[gold-3]"
+        one = Verdict(name=name, test=name, origin="user", status="failed")
+        return Judged(iteration=number, report=Report(solution=str(number), verdicts=(one,)))
+
+    shown = workbench(fold(
+        Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
+                event=judged(number))
+        for number in range(1, 12)
+    ))
+    page = recorded_page.page
+    page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
+    pane = page.locator(".matrix .scroll")
+    assert pane.locator(".cell").count() == 11
+    whole, seen = pane.evaluate("pane => [pane.scrollWidth, pane.clientWidth]")
+    assert whole <= seen
+    assert pane.locator(".name").bounding_box()["width"] > 250
 
 
 @at_both_sizes
