@@ -59,7 +59,7 @@ from agent.events import (
     Waiting,
     fold_attempts,
 )
-from agent.timeline import Column, Moment, Row, further, rows, with_report, with_set_aside
+from agent.timeline import Column, Row, TimelineStep, rows, with_event, with_report, with_set_aside
 
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
 REPAIRED = ("healed", "crash_stopped")
@@ -117,7 +117,7 @@ class Result:
     error: str = ""
     """A fault of ours that ended the run."""
     start: RunStarted | None = None
-    moments: tuple[Moment, ...] = ()
+    timeline: tuple[TimelineStep, ...] = ()
     """The timeline: its steps in the order in which they began."""
     columns: tuple[Column, ...] = ()
     """Each program that was judged, with its report."""
@@ -138,11 +138,11 @@ class Result:
         return "running" if self.run_id else "empty"
 
     @property
-    def current(self) -> Moment | None:
+    def current(self) -> TimelineStep | None:
         """The step that is running now."""
         if self.phase != "running":
             return None
-        return next((moment for moment in reversed(self.moments) if moment.wall_ms is None), None)
+        return next((step for step in reversed(self.timeline) if step.wall_ms is None), None)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -298,8 +298,8 @@ def fold(log: Iterable[Stamped]) -> Result:
 
 
 def _after(result: Result, stamped: Stamped) -> Result:
-    """One event further."""
-    result = replace(result, moments=further(result.moments, stamped))
+    """The result after one more event."""
+    result = replace(result, timeline=with_event(result.timeline, stamped))
     event = stamped.event
     match event:
         case RunStarted():

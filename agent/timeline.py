@@ -14,7 +14,7 @@ ORIGIN_ORDER: tuple[Origin, ...] = (
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimelineStep:
     """One step of the run, running until its time is known."""
 
     step: Step
@@ -28,6 +28,9 @@ class Moment:
     def search(self) -> Searched | None:
         """How far its search has come, where it has one."""
         return next((one for one in self.events if isinstance(one, Searched)), None)
+
+
+Timeline = tuple[TimelineStep, ...]
 
 
 @dataclass(frozen=True)
@@ -61,27 +64,27 @@ class Row:
         return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
 
 
-def further(moments: tuple[Moment, ...], stamped: Stamped) -> tuple[Moment, ...]:
-    """The steps after one more event, which belongs to its own task's step, else to the last."""
+def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
+    """The timeline after one more event, which belongs to its own task's step, else to the last."""
     event = stamped.event
     if isinstance(event, StepStarted):
-        return (*moments, Moment(event.step, event.iteration, stamped.task))
-    own = [n for n, one in enumerate(moments) if one.task == stamped.task]
+        return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
+    own = [n for n, one in enumerate(timeline) if one.task == stamped.task]
     if isinstance(event, StepFinished):
-        own = [n for n in own if moments[n].step == event.step]
-        return _with(moments, own[-1], wall_ms=event.wall_ms) if own else moments
-    if not moments:
-        return moments
-    index = own[-1] if own else len(moments) - 1
-    before = moments[index].events
+        own = [n for n in own if timeline[n].step == event.step]
+        return _with(timeline, own[-1], wall_ms=event.wall_ms) if own else timeline
+    if not timeline:
+        return timeline
+    index = own[-1] if own else len(timeline) - 1
+    before = timeline[index].events
     if isinstance(event, Searched):
         before = tuple(one for one in before if not isinstance(one, Searched))
-    return _with(moments, index, events=(*before, event))
+    return _with(timeline, index, events=(*before, event))
 
 
-def _with(moments: tuple[Moment, ...], index: int, **changes: object) -> tuple[Moment, ...]:
-    changed = replace(moments[index], **changes)  # type: ignore[arg-type]  # fields of a moment
-    return (*moments[:index], changed, *moments[index + 1 :])
+def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
+    changed = replace(timeline[index], **changes)  # type: ignore[arg-type]  # fields of a step
+    return (*timeline[:index], changed, *timeline[index + 1 :])
 
 
 def with_report(columns: tuple[Column, ...], event: Judged) -> tuple[Column, ...]:

@@ -25,7 +25,7 @@ from agent.domain import (
 from agent.events import ModelCalled, PartialFound, Waiting
 from agent.repair.question import said
 from agent.result import Result
-from agent.timeline import Column, Moment, Row
+from agent.timeline import Column, Row, TimelineStep
 from agent.words import (
     INTEGRITY_MEANING,
     ORIGIN_WORDS,
@@ -188,21 +188,21 @@ def _pane(name: str, title: str, body: str, extra: str = "") -> str:
 
 def _timeline(result: Result) -> str:
     judged = result.columns[-1].report if result.columns else None
-    items = "".join(_moment(one, one is result.current, judged) for one in result.moments)
+    items = "".join(_step(one, one is result.current, judged) for one in result.timeline)
     return _pane("timeline", "Timeline", f"<ol>{items}</ol>" if items else "<p>Starting…</p>")
 
 
-def _moment(moment: Moment, now: bool, judged: Report | None) -> str:
-    took = "" if moment.wall_ms is None else _duration(moment.wall_ms)
-    lines = [line for event in moment.events for line in event_lines(event, judged)]
+def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
+    took = "" if step.wall_ms is None else _duration(step.wall_ms)
+    lines = [line for event in step.events for line in event_lines(event, judged)]
     bad = bool(lines) and lines[-1].tone == "bad"
-    ended = ("✓", "done") if moment.wall_ms is not None else ("○", "left")
+    ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
     mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
-    turn = f' <small class="turn">{moment.iteration}</small>' if moment.iteration else ""
+    turn = f' <small class="turn">{step.iteration}</small>' if step.iteration else ""
     running = '<span class="sr">running</span>' if now else ""
     return (
         f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
-        f'<div><p>{STEP_WORDS[moment.step]}{turn}{running}<time>{took}</time></p>'
+        f'<div><p>{STEP_WORDS[step.step]}{turn}{running}<time>{took}</time></p>'
         f"<ul>{''.join(map(_line, lines))}</ul></div></li>"
     )
 

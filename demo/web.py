@@ -52,7 +52,7 @@ class Page:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.panel = Panel(host)
-        self._unborn: set[str] = set()
+        self._stopped_early: set[str] = set()
         """Runs that were stopped before they began."""
 
     async def arrive(
@@ -136,8 +136,8 @@ class Page:
         if running.refusal:
             yield _refused(running.refusal)
             return
-        if kept["run"] in self._unborn:
-            self._unborn.discard(kept["run"])
+        if kept["run"] in self._stopped_early:
+            self._stopped_early.discard(kept["run"])
             yield _refused("Stopped before it began.")
             return
         if _known(running.session, kept["run"]) is None:
@@ -150,7 +150,7 @@ class Page:
                 intake.task, run_id=kept["run"], plan=plan, visitor=self.panel.visitor(visit),
                 max_iterations=int(iterations) if iterations else None, pauses=True,
             )
-        if kept["run"] in self._unborn:  # stopped while it was being started
+        if kept["run"] in self._stopped_early:  # stopped while it was being started
             await running.session.cancel(kept["run"])
         yield {"said": "".join(map(render.sentence, intake.notices))}
         async for shown in self.watch(kept):
@@ -217,7 +217,7 @@ class Page:
 
     async def settle(self, kept: Kept, visit: Visit = NOBODY) -> Update:
         """The run ended, waits or never began: gives the buttons back."""
-        self._unborn.discard(kept["run"])
+        self._stopped_early.discard(kept["run"])
         try:
             here = await self._host.running()
             result = await self._result(kept["run"])
@@ -261,7 +261,7 @@ class Page:
         if not kept["run"]:
             return {"said": render.sentence("There is no run to stop.")}
         if _known(session, kept["run"]) is None:
-            self._unborn.add(kept["run"])
+            self._stopped_early.add(kept["run"])
         else:
             await session.cancel(kept["run"])
         return {"said": ""}
@@ -427,7 +427,7 @@ def _in_order(update: Update, changed: tuple[str, ...]) -> Any:
     return values if len(values) > 1 else values[0]
 
 
-class Look(gr.themes.Base):
+class PageTheme(gr.themes.Base):
     """The theme that `assets/theme.toml` describes."""
 
     def __init__(self) -> None:
@@ -665,7 +665,7 @@ def serve(
             run_history=False,
             enable_monitoring=False,
             footer_links=[],
-            theme=Look(),
+            theme=PageTheme(),
             css_paths=ASSETS / "page.css",
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),
             app_kwargs={"lifespan": lifespan},

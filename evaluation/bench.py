@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from evaluation.measures import (
     cancelling,
     healing,
+    idle,
     jail,
     load,
     local_model,
@@ -33,6 +34,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "imports": processes.imports,
     "page": page.page,
     "click": page.click,
+    "idle": idle.idle,
     "steps": steps.steps,
     "parallel": runs.parallel,
     "screening": screening.screening_rate,

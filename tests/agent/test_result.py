@@ -399,7 +399,7 @@ def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
     first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
     again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
     view = fold((*first, *again))
-    assert [moment.events for moment in view.moments] == [()]
+    assert [step.events for step in view.timeline] == [()]
     assert view.notices == ()
 
 
@@ -408,7 +408,7 @@ def test_events_go_to_the_step_whose_task_they_name() -> None:
     right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
     late = log_of(Notice(level="info", text="from the left"), task="left")
     view = fold((*left, *right, *late))
-    assert [[one.kind for one in moment.events] for moment in view.moments] == [["notice"], []]
+    assert [[one.kind for one in step.events] for step in view.timeline] == [["notice"], []]
 
 
 def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
@@ -461,7 +461,7 @@ def test_of_a_searchs_progress_the_last_is_kept() -> None:
         Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
     )
     view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
-    assert (view.moments[0].events, view.current) == ((last,), view.moments[0])
+    assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
     assert view.current is not None and view.current.search == last
 
 
