@@ -40,6 +40,7 @@ from agent.words import (
     event_lines,
     headline,
     model_words,
+    partial_words,
     verdict_words,
 )
 from demo.escape import escaped
@@ -410,12 +411,7 @@ def _small(text: str) -> str:
 
 
 def _partial(partial: PartialFound) -> str:
-    told = partial.note.removeprefix("not a fix: ")
-    note = f" {escaped(told)}" if told else ""
-    return (
-        f'<p class="note">With it {partial.passed} of {partial.total} tests pass. '
-        f"This is not a fix: use it as a hint.{note}</p>{diff(partial.diff)}"
-    )
+    return f'<p class="note">{escaped(partial_words(partial))}</p>{diff(partial.diff)}'
 
 
 def diff(text: str) -> str:

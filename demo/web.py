@@ -554,10 +554,11 @@ def _lay_output(parts: Parts) -> None:
 def _lay_examples() -> list[tuple[gr.Button, dict[str, str]]]:
     """A button for each example, with what it fills in."""
     gr.HTML(render.EXAMPLES_TITLE, elem_classes="cards-title")
-    shown = examples.load()
+    broken, drafts = examples.load()
     filled = [
-        (f"{card.title}\n{card.blurb}", (card.code, card.tests, "")) for card in shown.cards
-    ] + [(f"{draft.title}\nA task in words", ("", "", draft.task)) for draft in shown.drafts]
+        *((f"{card.title}\n{card.blurb}", (card.code, card.tests, "")) for card in broken),
+        *((f"{draft.title}\nA task in words", ("", "", draft.task)) for draft in drafts),
+    ]
     with gr.Column(elem_classes="cards"):
         return [
             (gr.Button(label, elem_classes="card"), dict(zip(INPUTS, typed, strict=True)))
