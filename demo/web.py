@@ -56,11 +56,11 @@ class Page:
         """Runs that were stopped before they began."""
 
     async def arrive(
-        self, kept: Kept | None, code: str, tests: str, words: str, visit: Visit | None,
-        asked: str = "",
+        self, asked: str, kept: Kept | None, code: str, tests: str, words: str,
+        visit: Visit | None,
     ) -> Update:
-        """A page was opened or reloaded: says who heals here and finds the run to follow, the one
-        that its address asks for first.
+        """A page was opened or reloaded: says who heals here and finds the run to follow, first
+        the one that its address asks for.
 
         What somebody has typed meanwhile is left alone.
         """
@@ -432,11 +432,11 @@ class PageTheme(gr.themes.Base):
 
     def __init__(self) -> None:
         look = tomllib.loads((ASSETS / "theme.toml").read_text(encoding="utf-8"))
-        accent = gr.themes.Color(*look["accent"], "petrol")
+        accent = gr.themes.Color(*look["accent"])
         super().__init__(
             primary_hue=accent,
             secondary_hue=accent,
-            neutral_hue=gr.themes.Color(*look["neutral"], "mist"),
+            neutral_hue=gr.themes.Color(*look["neutral"]),
             font=[gr.themes.LocalFont(look["font"], look["weights"]), "system-ui", "sans-serif"],
             font_mono=[gr.themes.LocalFont(look["font_mono"], look["weights"]), "monospace"],
         )
@@ -615,7 +615,7 @@ def _wire(
 
     async def arrive(request: gr.Request, *values: Any) -> Any:
         asked = request.query_params.get("run", "")
-        return _in_order(await page.arrive(*values, asked), ARRIVED)
+        return _in_order(await page.arrive(asked, *values), ARRIVED)
 
     arrived = ui.load(
         arrive, parts.of("kept", *INPUTS, "visit"), parts.of(*ARRIVED), **QUICK

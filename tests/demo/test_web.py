@@ -95,7 +95,7 @@ async def healed(page: Page, kept: Kept, visit: Visit = NOBODY, **wishes: str) -
 
 
 async def arrived(page: Page, run: str = "", kept: Kept | None = None) -> Update:
-    return await page.arrive(kept, "", "", "", NOBODY, run)
+    return await page.arrive(run, kept, "", "", "", NOBODY)
 
 
 def can_heal(update: Update) -> bool:
@@ -178,7 +178,7 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
 async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
     kept = await begun(page, "old code")
     assert (await arrived(page, kept=kept))["code"] == "old code"
-    assert "code" not in await page.arrive(kept, "new", "", "", NOBODY)
+    assert "code" not in await page.arrive("", kept, "new", "", "", NOBODY)
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
@@ -573,7 +573,7 @@ async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
     visit: Visit = {**NOBODY, "provider": "mock", "roles": "critic=mock"}
-    update = await page.arrive(None, "", "", "", visit)
+    update = await page.arrive("", None, "", "", "", visit)
     assert update["visit"] == visit
     offered = await page.offer(update["visit"], "")
     assert [offered[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]
