@@ -201,7 +201,7 @@ class Page:
     async def watch(self, kept: Kept) -> AsyncIterator[Update]:
         """Follows a run from its first event until it ends or waits for a person."""
         if not kept["run"]:
-            yield {"bench": render.EMPTY}
+            yield {}
             return
         session = await self._host.session()
         seen: tuple[Stamped, ...] = ()
@@ -216,7 +216,10 @@ class Page:
                 return
 
     async def settle(self, kept: Kept, visit: Visit = NOBODY) -> Update:
-        """The run ended, waits or never began: gives the buttons back."""
+        """The run ended, waits or never began: gives the buttons back. A page that came to follow
+        none is left as it is: by now its visitor may have begun one."""
+        if not kept["run"]:
+            return {}
         self._stopped_early.discard(kept["run"])
         try:
             here = await self._host.running()

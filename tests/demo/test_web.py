@@ -181,13 +181,20 @@ async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) ->
     assert "code" not in await page.arrive("", kept, "new", "", "", NOBODY)
 
 
+async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
+    page: Page
+) -> None:
+    kept = (await arrived(page))["kept"]
+    assert await last(page.watch(kept)) == await page.settle(kept) == {}
+
+
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
     update = await arrived(page, run)
     assert update["kept"]["run"] == ""
     assert "not known here" in update["said"]
     assert "<script>" not in update["said"]
-    assert "choose an example" in (await last(page.watch(update["kept"])))["bench"]
+    assert await last(page.watch(update["kept"])) == {}
 
 
 async def test_a_run_goes_on_when_its_page_is_closed(chosen: Chosen) -> None:
