@@ -18,12 +18,13 @@ from agent.domain import Jail, Task
 from agent.events import Ambiguous, Answered, RunStarted, Stamped, Waiting, from_jsonl
 from agent.models import OWNER, Models
 from agent.settings import Settings
+from demo.acts import Page, Update
 from demo.downloads import download_route
 from demo.host import Host
 from demo.kept import NOBODY, NOTHING, Kept, Visit
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door
-from demo.web import BEGUN, IDLE_S, Page, Update, build
+from demo.web import BEGUN, IDLE_S, build
 from sandbox import SandboxUnavailable
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
