@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.domain import OUTCOME_WORDS, Jail, Report, Rivals, RunOutcome, Solution, Task
+from agent.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
 from agent.drafts import by_words, read_drafts
 from agent.events import Stamped, from_jsonl, to_jsonl
 from agent.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, Least, exit_code, shortfall
@@ -28,6 +28,7 @@ from agent.repair.question import SKIP, BadAnswer, answered_test
 from agent.result import Result, document, fold
 from agent.settings import Settings
 from agent.terminal import Terminal
+from agent.words import OUTCOME_WORDS
 from agent.writeback import Refused, write_back, write_new
 from llm.plan import parse_roles
 

@@ -22,11 +22,6 @@ Integrity = Literal["outside", "observed", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
-INTEGRITY_MEANING: dict[Integrity, str] = {
-    "outside": "every comparison was made where the program is not",
-    "observed": "watched from outside, but the program had a word in what was compared",
-    "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
-}
 SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes that say nothing for a program and nothing against it."""
 Standing = Literal[Status, "vacuous", "not believed", "set aside"]
@@ -42,26 +37,7 @@ RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "budget", "cancelled"
 ]
 
-OUTCOME_WORDS: dict[RunOutcome, str] = {
-    "healthy": "HEALTHY",
-    "healed": "HEALED",
-    "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
-    "unresolved": "NOT HEALED",
-    "not_fixable": "NOT FIXABLE BY CODE",
-    "budget": "NOT HEALED: BUDGET OR TIME IS UP",
-    "cancelled": "CANCELLED",
-}
-"""What each outcome is called, on every face."""
-
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
-PROOF_MEANING: dict[ProofLevel, str] = {
-    "E0": "nothing shown, or only the crash is gone",
-    "E1": "your tests pass",
-    "E2": "your tests pass, and so do tests that the repair never saw",
-    "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
-    "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
-}
-
 
 
 def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> str:

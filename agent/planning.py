@@ -12,7 +12,7 @@ from agent.exits import HEALED, NOT_FIXABLE
 from agent.models import OWNER
 from agent.settings import Settings, data_folder
 from agent.spending import dollars
-from agent.terminal import NO_MODEL
+from agent.words import NO_MODEL
 from llm import LlmError
 from llm.plan import Choice, Plan
 

@@ -1,16 +1,22 @@
-"""What a run came to: a pure fold of its events, at any point of the log."""
+"""What a run came to and how: the one pure fold of its events, at any point of the log.
+
+Any prefix of a log folds, so the live page, a reload and a replay are the same function. Nothing
+here judges: every word of success comes from a report, a proof or the run's own end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from functools import reduce
+from typing import Literal, assert_never
 
 from agent.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
     VETOING_ORIGINS,
     Diagnosis,
+    Ending,
     Evidence,
     Integrity,
     ProofLevel,
@@ -28,7 +34,6 @@ from agent.events import (
     CodeWritten,
     Critiqued,
     Diagnosed,
-    Event,
     Extended,
     FellBack,
     Judged,
@@ -54,6 +59,11 @@ from agent.events import (
     Waiting,
     fold_attempts,
 )
+from agent.timeline import Column, Row, TimelineStep, rows, with_event, with_report, with_set_aside
+
+Phase = Literal["empty", "running", "waiting", "finished", "failed"]
+REPAIRED = ("healed", "crash_stopped")
+"""Outcomes of runs whose program is a repaired one."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Result:
     report: Report | None = None
     """The last report of the program as the run leaves it."""
     tests: tuple[TestInfo, ...] = ()
-    lessons: tuple[str, ...] = ()
+    learned: tuple[LessonLearned, ...] = ()
     notices: tuple[Notice, ...] = ()
     diagnosis: Diagnosis | None = None
     critique: Critiqued | None = None
@@ -106,21 +116,83 @@ class Result:
     """The level of the jail that was seen to hold."""
     error: str = ""
     """A fault of ours that ended the run."""
+    start: RunStarted | None = None
+    timeline: tuple[TimelineStep, ...] = ()
+    """The timeline: its steps in the order in which they began."""
+    columns: tuple[Column, ...] = ()
+    """Each program that was judged, with its report."""
+    recalled: Recalled | None = None
+    patch: PatchProposed | None = None
+    """The last patch that was proposed, which need not have stood."""
+    models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
+    """What came of asking models, in order."""
+
+    @property
+    def phase(self) -> Phase:
+        if self.outcome is not None:
+            return "finished"
+        if self.error:
+            return "failed"
+        if self.waiting is not None:
+            return "waiting"
+        return "running" if self.run_id else "empty"
+
+    @property
+    def current(self) -> TimelineStep | None:
+        """The step that is running now."""
+        if self.phase != "running":
+            return None
+        return next((step for step in reversed(self.timeline) if step.wall_ms is None), None)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Each test with its verdicts over the run."""
+        return tuple(rows(self.tests, self.columns))
+
+    @property
+    def endings(self) -> tuple[Ending | None, ...]:
+        """How the program as a script ended, for each column; empty when it never was run."""
+        endings = tuple(column.report.ending for column in self.columns)
+        return endings if any(ending is not None for ending in endings) else ()
+
+    @property
+    def lessons(self) -> tuple[str, ...]:
+        return tuple(lesson.text for lesson in self.learned)
+
+    @property
+    def last_diff(self) -> str:
+        """The run's patch, or the one under test while it goes on."""
+        if self.outcome is not None or self.patch is None:
+            return self.diff
+        return self.patch.diff
+
+    @property
+    def question(self) -> Rivals | None:
+        """The behaviours a person may choose from now: the run waits for it, or has healed and
+        left it open."""
+        if self.waiting is not None:
+            return self.waiting.rivals
+        return self.rivals if self.outcome == "healed" else None
 
     def proven(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; without a proof only E0 is reached."""
         return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
 
     @property
+    def _judged(self) -> Report | None:
+        """The report that a proof rests on: the last one, while the run goes on."""
+        return self.columns[-1].report if self.outcome is None and self.columns else self.report
+
+    @property
     def integrity(self) -> Integrity | None:
         """How far the passes behind the proof are believed; `None` where none is claimed, or no
         pass stands behind it."""
-        return self.report.integrity if self.proof is not None and self.report else None
+        return self._judged.integrity if self.proof is not None and self._judged else None
 
     @property
     def integrity_reason(self) -> str:
         """Why that is not `outside`; empty where it is."""
-        return self.report.integrity_reason if self.integrity is not None and self.report else ""
+        return self._judged.integrity_reason if self.proof is not None and self._judged else ""
 
     @property
     def claim(self) -> str:
@@ -214,34 +286,26 @@ def document(result: Result) -> dict[str, object]:
 def fold(log: Iterable[Stamped]) -> Result:
     """The result of a run, or of as much of it as `log` holds."""
     entries = fold_attempts(log)
-    result = Result()
-    start = ""
-    written: dict[str, Solution] = {}
-    reports: list[Report] = []
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, CodeWritten):
-            written[event.solution.id] = event.solution
-        elif isinstance(event, Judged):
-            reports.append(event.report)
-        elif isinstance(event, RunStarted):
-            start = event.code
-        result = _step(result, event)
     if not entries:
-        return result
+        return Result()
+    result = reduce(_after, entries, Result(run_id=entries[0].run))
     if result.outcome is None:
         result = replace(result, seconds=entries[-1].at - entries[0].at)
-    return _settled(replace(result, run_id=entries[0].run), start, written, reports)
+    return _settled(result, {
+        entry.event.solution.id: entry.event.solution for entry in entries
+        if isinstance(entry.event, CodeWritten)
+    })
 
 
-def _step(result: Result, event: Event) -> Result:
-    """One event further."""
+def _after(result: Result, stamped: Stamped) -> Result:
+    """The result after one more event."""
+    result = replace(result, timeline=with_event(result.timeline, stamped))
+    event = stamped.event
     match event:
         case RunStarted():
             return replace(
-                result, title=event.title, code=event.code, provider=event.provider,
-                provider_why=event.provider_why, sandbox=event.sandbox,
-                level=event.level,
+                result, start=event, title=event.title, code=event.code, provider=event.provider,
+                provider_why=event.provider_why, sandbox=event.sandbox, level=event.level,
                 files=((event.entry, event.code),) if event.entry else (),
             )
         case StepStarted():
@@ -250,6 +314,8 @@ def _step(result: Result, event: Event) -> Result:
             # A test that is held out is announced again, under its new origin.
             tests = {test.name: test for test in (*result.tests, *event.tests)}
             return replace(result, tests=tuple(tests.values()))
+        case Judged():
+            return replace(result, columns=with_report(result.columns, event))
         case Diagnosed():
             return replace(result, diagnosis=event.diagnosis)
         case Searched():
@@ -257,6 +323,11 @@ def _step(result: Result, event: Event) -> Result:
                 result, candidates=max(result.candidates, event.candidates),
                 cut_after=event.cut_after,
             )
+        case Recalled():
+            return replace(result, recalled=event)
+        case PatchProposed():
+            # What else would do is known of each patch anew.
+            return replace(result, patch=event, rivals=None)
         case PartialFound():
             return replace(result, partial=event)
         case Ambiguous():
@@ -269,13 +340,16 @@ def _step(result: Result, event: Event) -> Result:
                 rivals=None if event.settles_rivals else result.rivals,
             )
         case LessonLearned():
-            return replace(result, lessons=(*result.lessons, event.text))
+            return replace(result, learned=(*result.learned, event))
         case ModelCalled() | ModelFailed():
             return replace(
-                result, calls=result.calls + 1, tokens=result.tokens + event.tokens,
+                result, models=(*result.models, event),
+                calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
                 unanswered=event.why if isinstance(event, ModelFailed) else "",
             )
+        case FellBack():
+            return replace(result, models=(*result.models, event))
         case Notice():
             return replace(result, notices=(*result.notices, event))
         case Waiting():
@@ -283,9 +357,6 @@ def _step(result: Result, event: Event) -> Result:
         case Answered():
             asked = result.waiting is not None and result.waiting.rivals is not None
             return replace(result, waiting=None, rivals=None if asked else result.rivals)
-        case PatchProposed():
-            # What else would do is known of each patch anew.
-            return replace(result, rivals=None)
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
@@ -300,43 +371,27 @@ def _step(result: Result, event: Event) -> Result:
             )
         case RunFailed():
             return replace(result, error=event.error, waiting=None)
-        case (
-            Resumed() | StepFinished() | CodeWritten() | Judged() | Recalled() | ModelAsked()
-            | FellBack() | Extended()
-        ):
+        case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
             return result
         case _:
             assert_never(event)
 
 
-REPAIRED = ("healed", "crash_stopped")
-"""Outcomes of runs whose program is a repaired one."""
-
-
-def _settled(
-    result: Result, start: str, written: dict[str, Solution], reports: list[Report]
-) -> Result:
+def _settled(result: Result, written: dict[str, Solution]) -> Result:
     """The result with the files and the report that belong to its code."""
+    start = result.start.code if result.start is not None else ""
     same = {key: solution for key, solution in written.items() if solution.text == result.code}
     files = tuple((path, result.code) for path, _ in result.files)
     for solution in same.values():
         files = tuple((file.path, file.text) for file in solution.files)
+    reports = [column.report for column in result.columns]
     # The program a user brings need not have been announced as written.
     fitting = [
         report for report in reports
         if report.solution in same or (result.code == start and report.solution not in written)
     ]
-    return replace(result, files=files, report=_whole(fitting[-1], reports) if fitting else None)
-
-
-def _whole(report: Report, reports: list[Report]) -> Report:
-    """A report with what an earlier one set aside, and nobody has judged since."""
-    there = {verdict.name for verdict in report.verdicts}
-    aside = {
-        verdict.name: verdict for one in reports for verdict in one.verdicts
-        if verdict.aside and verdict.name not in there
-    }
-    return report.model_copy(update={"verdicts": (*report.verdicts, *aside.values())})
+    report = with_set_aside(fitting[-1], *reports) if fitting else None
+    return replace(result, files=files, report=report)
 
 
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import TracebackType
@@ -19,47 +18,32 @@ from rich.status import Status as Spinner
 from rich.table import Table
 from rich.text import Text
 
-from agent.domain import (
-    OUTCOME_WORDS,
-    PROOF_MEANING,
-    Diagnosis,
-    Ending,
-    Evidence,
-    Report,
-    Rivals,
-    RunOutcome,
-    Standing,
-    Verdict,
-    claim,
-    tally,
-)
+from agent.domain import Diagnosis, Evidence, Report, Rivals, RunOutcome, Standing, Verdict
 from agent.events import (
-    Answered,
-    CodeWritten,
-    Critiqued,
     Diagnosed,
     Event,
-    Extended,
-    FellBack,
     Judged,
-    LessonLearned,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    PatchProposed,
     Proved,
-    Recalled,
-    Resumed,
-    RunStarted,
     Searched,
     StepFinished,
     StepStarted,
-    TestsFrozen,
-    Waiting,
 )
 from agent.repair.question import in_words
 from agent.result import Result
-from agent.spending import call_words, dollars
+from agent.words import (
+    STANDING_SIGNS,
+    STEP_WORDS,
+    Line,
+    Tone,
+    counted,
+    doubt_words,
+    ending_words,
+    event_lines,
+    headline,
+    partial_words,
+    search_words,
+    verdict_words,
+)
 
 STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
@@ -110,26 +94,18 @@ def next_step(result: Result) -> str:
     return ADVICE[result.outcome]
 
 
-GLYPHS: dict[Standing, tuple[str, str, str]] = {
-    "passed": ("✓", "+", "green"),
-    "failed": ("✗", "x", "red"),
-    "error": ("!", "!", "red"),
-    "timeout": ("⏱", "t", "yellow"),
-    "skipped": ("↷", "-", "cyan"),
-    "xfailed": ("⊖", "f", "cyan"),
-    "xpassed": ("⊕", "p", "cyan"),
-    "vacuous": ("∅", "0", "yellow"),
-    "not believed": ("?", "?", "bold red"),
-    "set aside": ("⊘", "a", "cyan"),
+STANDING_STYLES: dict[Standing, str] = {
+    "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
+    "xfailed": "cyan", "xpassed": "cyan", "vacuous": "yellow", "not believed": "bold red",
+    "set aside": "cyan",
 }
-"""What a verdict comes to as a glyph, as ASCII, and its style; the word always stands beside."""
+"""How what a verdict comes to is printed; its sign and the word always stand there too."""
+TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "warning": "yellow"}
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 SHOWN_CHARACTERS = 200
 """Values longer than this are cut in the table."""
-
-NO_MODEL = "No model: memory and search only"
 
 
 def printable(text: str) -> str:
@@ -178,15 +154,12 @@ class Terminal:
 
     def result(self, result: Result) -> None:
         """All that was found out, except the patch of a run that has one."""
-        self.talk.print(headline(result))
+        self.talk.print(status_line(result))
         if result.rivals is not None and result.outcome == "healed":
             self._rivals(result.rivals)
         if result.reason:
             self.say(result.reason)
-        if result.error:
-            self.say(f"The run ended by a fault of ours: {result.error}", "bold red")
         if result.waiting is not None:
-            self.say(f"It waits for an answer: {result.waiting.question}")
             self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
@@ -221,9 +194,10 @@ class Terminal:
             if rows:
                 console.print(verdict_table(rows, ascii_only=_ascii(console)))
             if quiet:
-                console.print(f"and {_count(len(quiet), 'adversarial test')} passed")
+                console.print(f"and {counted(len(quiet), 'adversarial test')} passed")
         elif report.ending is not None:
-            console.print(Text(printable(f"No tests. The program {ending_words(report)}.")))
+            words = cut(ending_words(report.ending))
+            console.print(Text(printable(f"No tests. {sentence(words)}.")))
 
     def checked(self, result: Result) -> None:
         """The verdicts on standard output, and what they come to."""
@@ -250,13 +224,8 @@ class Terminal:
             for line in blamed_words(result.diagnosis):
                 self.say(f"  {line}")
         if result.partial is not None:
-            partial = result.partial
-            note = partial.note.removeprefix("not a fix: ")
-            self.say(
-                f"Best partial patch, not a fix: {partial.passed} of {partial.total} tests pass "
-                f"with it. {note}".rstrip(), "bold yellow",
-            )
-            self.talk.print(coloured(partial.diff), end="")
+            self.say(sentence(partial_words(result.partial)), "bold yellow")
+            self.talk.print(coloured(result.partial.diff), end="")
 
 
 class Progress:
@@ -284,44 +253,47 @@ class Progress:
         """Shows one event."""
         if self._spinner is not None:
             if isinstance(event, StepStarted):
-                self._spinner.update(event.step)
+                self._spinner.update(STEP_WORDS[event.step])
             elif isinstance(event, Searched):
-                self._spinner.update(search_words(event))
+                self._spinner.update(printable(search_words(event)))
+        for line in shown_lines(event, self._report, verbose=self._terminal.verbose):
+            self._terminal.say(line.text, TONE_STYLES[line.tone])
         if isinstance(event, Judged):
             self._report = event.report
-        details = detail_words(event, self._report) if self._terminal.verbose else ""
-        for words in filter(None, (event_words(event), details)):
-            self._terminal.say(words, _event_style(event))
 
 
-def headline(result: Result) -> Text:
-    """The status line: outcome, proof and integrity, their meaning, by what, at what price."""
-    if result.outcome is None:
-        name, style = ("NOT FINISHED", "bold yellow")
-    else:
-        name, style = OUTCOME_WORDS[result.outcome], STYLES[result.outcome]
-    if result.fitting > 1:
-        name, style = (f"one of {result.fitting} repairs that fit your tests", OPEN_STYLE)
-    parts = []
-    if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
-        parts += [f"proof {printable(cut(result.claim))}", PROOF_MEANING[result.proof]]
-    if result.strategy == "memory" and result.tokens == 0:
-        parts.append("from memory, no model, $0.00")
-    else:
-        parts += [f"by {result.strategy}"] if result.strategy is not None else []
-        parts.append(cost_words(result))
-    parts.append(_count(result.iterations, "iteration"))
-    if result.candidates:
-        parts.append(_count(result.candidates, "candidate"))
-    parts.append(f"{result.seconds:.1f} s")
-    return Text.assemble((name, style), " · ", " · ".join(parts))
+def shown_lines(event: Event, judged: Report | None = None, *, verbose: bool = False) -> list[Line]:
+    """The lines that an event leaves; details among them, and what no face else tells of steps,
+    suspects and evidence, where every detail is wanted."""
+    lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
+    if not verbose:
+        return lines
+    match event:
+        case StepStarted():
+            more = [f"{STEP_WORDS[event.step]} …"]
+        case StepFinished():
+            more = [f"{STEP_WORDS[event.step]}: {event.wall_ms:.0f} ms"]
+        case Diagnosed():
+            more = blamed_words(event.diagnosis)
+        case Proved():
+            more = evidence_words(event.evidence)
+        case _:
+            more = []
+    return [*lines, *(Line(f"  {words}") for words in more)]
 
 
-def cost_words(result: Result) -> str:
-    """What the run cost, in words."""
-    if result.tokens == 0:
-        return "no tokens, $0.00"
-    return f"{result.tokens:,} tokens, {dollars(result.cost_usd)}"
+def status_line(result: Result) -> Text:
+    """The word that sums the run up, in its colour, and the facts beside it."""
+    word, facts = headline(result)
+    style = STYLES[result.outcome] if result.outcome is not None else "bold yellow"
+    if result.phase == "failed":
+        style = "bold red"
+    elif result.phase == "running":
+        word = "NOT FINISHED"  # nobody goes on with it here
+    elif result.fitting > 1:
+        style = OPEN_STYLE
+    shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
+    return Text.assemble((word, style), shown)
 
 
 def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
@@ -332,9 +304,12 @@ def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> T
     table.add_column("origin", no_wrap=True)
     table.add_column("what was seen", overflow="fold")
     for verdict in verdicts:
-        glyph, plain, style = GLYPHS[verdict.standing]
+        glyph, plain, _ = STANDING_SIGNS[verdict.standing]
         table.add_row(
-            Text(f"{plain if ascii_only else glyph} {verdict.standing}", style=style),
+            Text(
+                f"{plain if ascii_only else glyph} {verdict.standing}",
+                style=STANDING_STYLES[verdict.standing],
+            ),
             Text(printable(cut(verdict.name))),
             Text(verdict.origin),
             Text(printable(seen_words(verdict))),
@@ -344,116 +319,13 @@ def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> T
 
 def seen_words(verdict: Verdict) -> str:
     """Got and expected of a failing test; of a passing one only what limits its worth."""
-    parts = []
-    if verdict.doubt:
-        came_out = "passes" if verdict.status == "passed" else verdict.status
-        return f"{came_out}, not believed: {cut(verdict.doubt)}"
-    if verdict.aside:
-        return f"{verdict.status}, but not the program's: {cut(verdict.aside)}"
-    if not verdict.passed:
+    seen = []
+    if not (verdict.passed or verdict.doubt or verdict.aside):
         if verdict.expected and verdict.got:
-            parts.append(f"expected {cut(verdict.expected)}, got {cut(verdict.got)}")
+            seen.append(f"expected {verdict.expected}, got {verdict.got}")
         elif verdict.message or verdict.got:
-            parts.append(cut(verdict.message or verdict.got))
-    if verdict.type_differs:
-        parts.append("equal, but of another type")
-    if verdict.vacuous:
-        parts.append("passes whatever the program answers: no evidence")
-    if verdict.passed and verdict.integrity not in (None, "outside"):
-        parts.append(f"{verdict.integrity}: {cut(verdict.reason)}".rstrip(": "))
-    return "; ".join(parts)
-
-
-def ending_words(report: Report) -> str:
-    """How the program ended as a script, and what the jail refused it."""
-    ending = report.ending
-    assert ending is not None
-    return "; ".join([_end_words(ending), *ending.refused])
-
-
-def _end_words(ending: Ending) -> str:
-    match ending.kind:
-        case "completed":
-            return "ran to its end"
-        case "exited":
-            return f"ended itself with exit code {ending.exit_code}{cut(ending.said)}"
-        case "raised":
-            place = f" at line {ending.line}" if ending.line else ""
-            return f"raised {ending.exception}{place}{cut(ending.said)}"
-        case "timeout":
-            return f"did not end in time ({ending.limit or 'deadline'})"
-        case "killed":
-            return f"was stopped by a limit ({ending.limit or 'signal'})"
-
-
-def event_words(event: Event) -> str:
-    """The line an event leaves in the ordinary view; empty for what only a reader of every
-    detail wants."""
-    match event:
-        case RunStarted():
-            plan = plan_words(event.provider, event.provider_why)
-            return f"{plan}\nsandbox: {event.sandbox}" if event.sandbox else plan
-        case ModelCalled():
-            return f"  {call_words(event)}"
-        case ModelFailed():
-            return f"  {event.role}: no answer from {event.provider}/{event.model}: {event.why}"
-        case FellBack():
-            return f"  {event.role}: {event.to} answers, not {event.provider}: {event.why}"
-        case Extended():
-            return "the caps were raised"
-        case TestsFrozen():
-            origins = Counter(test.origin for test in event.tests)
-            named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
-            return f"{_count(len(event.tests), 'test')}: {named}"
-        case Judged():
-            return f"iteration {event.iteration}: {report_words(event.report)}"
-        case Recalled():
-            return "\n".join([
-                f"memory: {event.note.removeprefix('from memory: ')}",
-                *(f"seen before: {one}" for one in event.lessons)
-            ])
-        case Diagnosed():
-            return f"diagnosis: {event.diagnosis.cause}"
-        case Searched(cut_after=float()):
-            return search_words(event)
-        case PatchProposed():
-            return f"patch by {event.strategy}: {event.note}"
-        case LessonLearned():
-            return f"learned: {event.text}"
-        case Notice():
-            return event.text if event.level == "info" else f"{event.level}: {event.text}"
-        case Waiting():
-            return f"waits for an answer: {event.question}"
-        case Resumed():
-            return f"taken up again: {event.note}"
-        case _:
-            return ""
-
-
-def detail_words(event: Event, report: Report | None = None) -> str:
-    """The line of an event that only `--verbose` shows; `report` is the last one before it."""
-    match event:
-        case StepStarted():
-            return f"  {event.step} …"
-        case StepFinished():
-            return f"  {event.step} took {event.wall_ms:.0f} ms"
-        case CodeWritten():
-            solution = event.solution
-            return f"  code by {solution.origin} {solution.id}: {solution.note}".rstrip(": ")
-        case Diagnosed():
-            return "\n".join(f"  {line}" for line in blamed_words(event.diagnosis))
-        case Searched(cut_after=None):
-            return f"  {search_words(event)}"
-        case Critiqued():
-            return f"  critic: {event.verdict}. {event.note}"
-        case Proved():
-            said = claim(event.level, report.integrity if report is not None else None)
-            told = f"  proof {said}: {event.why}"
-            return "\n".join([told, *evidence_words(event.evidence)])
-        case Answered():
-            return f"  answered: {event.answer}"
-        case _:
-            return ""
+            seen.append(verdict.message or verdict.got)
+    return "; ".join(map(cut, (*seen, *verdict_words(verdict))))
 
 
 def evidence_words(seen: Evidence | None) -> list[str]:
@@ -461,34 +333,10 @@ def evidence_words(seen: Evidence | None) -> list[str]:
     if seen is None:
         return []
     return [
-        *(f"    fails where it gave a value before: {call}" for call in seen.new_failures),
-        *(f"    answered otherwise among other calls: {call}" for call in seen.wavering),
-        *(f"    no test takes both sides of: {condition}" for condition in seen.unwatched),
-        *(f"    doubtful: {doubt}" for doubt in seen.doubts),
-        *(f"    no test notices: {note}" for note in seen.survivors),
-        *(f"    went otherwise in a re-run: {name}" for name in seen.disagreeing),
-        *([f"    siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
-        *([f"    equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
+        *doubt_words(seen),
+        *([f"siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
+        *([f"equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
     ]
-
-
-def plan_words(provider: str, why: str) -> str:
-    """Who answers and why; that there is no model is always said first."""
-    if provider != "mock":
-        return f"{provider}: {why}"
-    if why.lower().startswith(NO_MODEL.lower()):
-        return NO_MODEL + why[len(NO_MODEL):]
-    return f"{NO_MODEL} ({why})" if why else NO_MODEL
-
-
-def search_words(event: Searched) -> str:
-    """A search's progress in one line."""
-    cut = event.cut_after
-    over = "" if cut is None else f"; its time was over after {cut:.1f} s of work"
-    return (
-        f"search: {_count(event.candidates, 'candidate')}, {event.plausible} plausible, "
-        f"best passes {event.best_passed} of {event.total}{over}"
-    )
 
 
 def blamed_words(diagnosis: Diagnosis) -> list[str]:
@@ -500,13 +348,6 @@ def blamed_words(diagnosis: Diagnosis) -> list[str]:
             values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
             lines.append(f"  with {values}")
     return lines
-
-
-def report_words(report: Report) -> str:
-    """A report in one line."""
-    if report.verdicts:
-        return tally(report.verdicts, "test" if len(report.verdicts) == 1 else "tests")
-    return f"no tests; the program {ending_words(report)}" if report.ending else "no tests"
 
 
 def coloured(diff: str) -> Text:
@@ -524,6 +365,11 @@ def cut(text: str) -> str:
     return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
 
 
+def sentence(words: str) -> str:
+    """Words as a sentence begins."""
+    return words[:1].upper() + words[1:]
+
+
 def make_writable(stream: TextIO) -> None:
     """Makes a stream take any text: a patch goes out as UTF-8 whatever the locale, and on a
     terminal what cannot be shown becomes an escape instead of an error."""
@@ -534,15 +380,5 @@ def make_writable(stream: TextIO) -> None:
             stream.reconfigure(encoding="utf-8", errors="surrogatepass")
 
 
-def _event_style(event: Event) -> str:
-    if isinstance(event, Notice):
-        return {"info": "", "warning": "yellow", "error": "bold red"}[event.level]
-    return "dim"
-
-
 def _ascii(console: Console) -> bool:
     return not console.encoding.lower().startswith("utf")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agent.events import to_jsonl
+from agent.result import fold
 from demo.host import Host
 from demo.render import patch_of
-from demo.view import fold
 
 
 def download_route(host: Host) -> Route:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from agent.domain import Jail, Task
 from agent.events import Stamped
@@ -106,59 +106,28 @@ class Unavailable(Exception):
 
 
 class SavedRuns:
-    """A session that shows what was saved, and starts nothing."""
+    """A session that shows what was saved, and starts nothing; what it does not name here of the
+    session behind it, it does not have."""
 
     def __init__(self, session: Session, why: str) -> None:
-        self._session = session
+        self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
+        self.jail, self.cancel = session.jail, session.cancel
+        self.follow, self.log = session.follow, session.log
         self._why = why
-
-    @property
-    def models(self) -> Models:
-        return self._session.models
-
-    def plan(
-        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
-        roles: Mapping[str, str] | None = None,
-    ) -> Plan:
-        return self._session.plan(visitor, provider=provider, model=model, roles=roles)
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
         return ()
 
-    def visitor(self, run: str, /) -> str:
-        return self._session.visitor(run)
-
     def can_go_on(self, run: str, /) -> bool:
         return False
-
-    async def jail(self) -> Jail:
-        return await self._session.jail()
-
-    async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None,
-        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
-    ) -> str:
-        raise Unavailable(self._why)
-
-    def follow(self, run: str, /, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        return self._session.follow(run, after)
-
-    async def cancel(self, run: str, /) -> None:
-        await self._session.cancel(run)
-
-    async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool:
-        raise Unavailable(self._why)
-
-    async def settle(
-        self, run: str, answer: str, /, *, run_id: str | None = None, visitor: str | None = None
-    ) -> str:
-        raise Unavailable(self._why)
 
     async def recover(self) -> tuple[str, ...]:
         return ()
 
-    def log(self, run: str, /) -> tuple[Stamped, ...]:
-        return self._session.log(run)
+    async def start(self, *_given: object, **_named: object) -> NoReturn:
+        raise Unavailable(self._why)
+
+    answer = settle = start
 
 
 class Host:

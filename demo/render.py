@@ -1,4 +1,4 @@
-"""The workbench of a run as HTML, from its view; pure.
+"""The workbench of a run as HTML, from its result; pure.
 
 Everything that code, a test or a model may have written passes through `escaped`. Nothing here is
 a template: the page inserts the finished string as it is.
@@ -10,65 +10,48 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from agent.domain import (
-    INTEGRITY_MEANING,
     PROOF_ORDER,
     Behaviour,
     Diagnosis,
     Ending,
     Evidence,
     Integrity,
-    Origin,
+    Report,
     Rivals,
     Standing,
     Verdict,
     tally,
 )
-from agent.events import ModelCalled, PartialFound, Step, Waiting
+from agent.events import ModelCalled, PartialFound, Waiting
 from agent.repair.question import said
+from agent.result import Result
+from agent.timeline import Column, Row, TimelineStep
+from agent.words import (
+    INTEGRITY_MEANING,
+    ORIGIN_WORDS,
+    PROOF_MEANING,
+    STANDING_SIGNS,
+    STEP_WORDS,
+    Line,
+    category_words,
+    cost_words,
+    doubt_words,
+    ending_words,
+    event_lines,
+    headline,
+    model_words,
+    partial_words,
+    verdict_words,
+)
 from demo.escape import escaped
 from demo.patch import DiffLine, diff_lines
 from demo.place import place, who
-from demo.view import Column, Moment, Row, View, headline, meaning, model_words, told
 
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
-STEP_WORDS: dict[Step, str] = {
-    "recall": "Run your tests, look in memory",
-    "specify": "Collect the tests",
-    "generate": "Write a draft",
-    "attack": "Try to break it",
-    "execute": "Run the tests",
-    "diagnose": "Find the cause",
-    "repair": "Search for a repair",
-    "select": "Choose the best repair",
-    "ask": "Ask which behaviour is right",
-    "critique": "Review the repair",
-    "prove": "Prove the repair",
-    "gate": "Ask a person",
-    "learn": "Keep what helped",
-    "finish": "Finish",
-}
-ORIGIN_WORDS: dict[Origin, str] = {
-    "user": "Your tests",
-    "doctest": "Doctests",
-    "spec": "From the task",
-    "held-out": "Held out",
-    "regression": "Regression",
-    "adversarial": "Adversarial",
-}
-MARKS: dict[Standing, tuple[str, str]] = {
-    "passed": ("✓", "passed"),
-    "failed": ("✗", "failed"),
-    "error": ("!", "error"),
-    "timeout": ("⏱", "timed out"),
-    "skipped": ("↷", "skipped"),
-    "xfailed": ("⊖", "fails as expected"),
-    "xpassed": ("⊕", "passes, expected to fail"),
-    "vacuous": ("∅", "passes whatever the program answers"),
-    "not believed": ("?", "not believed"),
-    "set aside": ("⊘", "set aside"),
-}
+MOST_BESIDE = 3
+"""Columns that fit beside the name of a test."""
 INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
 """The small letter beside a pass."""
 TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
@@ -79,45 +62,59 @@ STATE_MARKS: dict[str, str] = {
 }
 
 
-def workbench(view: View) -> str:
+def workbench(result: Result) -> str:
     """The whole right side of the page."""
-    if view.phase == "empty":
-        return empty()
-    word, facts = headline(view)
+    if result.phase == "empty":
+        return EMPTY
+    word, facts = headline(result)
     announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
-    rivals = _rivals(view.rivals) if view.rivals is not None else ""
+    rivals = _rivals(result.rivals) if result.rivals is not None else ""
     parts = (
-        _status(view, word, facts),
-        rivals if view.fitting > 1 else "",
-        _notices(view),
-        _timeline(view),
-        _matrix(view),
-        _patch(view),
-        rivals if view.fitting == 1 else "",
-        _smallest(view),
-        _diagnosis(view.diagnosis, view.seen_before) if view.diagnosis is not None else "",
-        _proof(view),
-        _learned(view),
-        _program(view),
-        _calls(view),
-        _where(view),
+        _status(result, word, facts),
+        rivals if result.fitting > 1 else "",
+        _notices(result),
+        _timeline(result),
+        _matrix(result),
+        _patch(result),
+        rivals if result.fitting == 1 else "",
+        _smallest(result),
+        _diagnosis(result.diagnosis) if result.diagnosis is not None else "",
+        _proof(result),
+        _learned(result),
+        _program(result),
+        _calls(result),
+        _where(result),
     )
-    slug = "open" if view.fitting > 1 else _state(view).replace("_", "-")
+    slug = "open" if result.fitting > 1 else _state(result).replace("_", "-")
     return (
-        f'<div class="bench is-{slug}" data-phase="{view.phase}" data-announce="{announced}">'
+        f'<div class="bench is-{slug}" data-phase="{result.phase}" data-announce="{announced}">'
         f"{''.join(parts)}</div>"
     )
 
 
-def empty() -> str:
-    """What stands there before the first run."""
-    return (
-        '<div class="bench is-empty" data-phase="empty"><div class="empty">'
-        '<div class="empty-mark" aria-hidden="true">✗<i></i><b>✓</b></div>'
-        "<p>Paste Python that fails and a test that shows it, or choose an example: the agent "
-        "runs it in a jail, finds the cause, and shows a patch only with its proof.</p>"
-        "</div></div>"
-    )
+EMPTY = (
+    '<div class="bench is-empty" data-phase="empty"><div class="empty">'
+    '<div class="empty-mark" aria-hidden="true">✗<i></i><b>✓</b></div>'
+    "<p>Paste Python that fails and a test that shows it, or choose an example: the agent "
+    "runs it in a jail, finds the cause, and shows a patch only with its proof.</p>"
+    "</div></div>"
+)
+"""What stands there before the first run."""
+STARTING = (
+    '<div class="bench is-running" data-phase="running" data-announce="Running">'
+    '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
+    "<strong>RUNNING</strong><span>starting</span></p></header></div>"
+)
+"""The workbench between the click and the first event."""
+MASTHEAD = (
+    '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+    "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
+    '<button type="button" id="theme-toggle">Light or dark</button>'
+    '<div id="live" class="sr" aria-live="polite"></div></div>'
+)
+KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
+"""How to work without a mouse."""
+EXAMPLES_TITLE = "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"
 
 
 def sentence(text: str) -> str:
@@ -133,53 +130,50 @@ def done(text: str) -> str:
     return f'<div class="sentence good" role="status">{mark}<p>{escaped(text)}</p></div>'
 
 
-def _state(view: View) -> str:
+def _state(result: Result) -> str:
     """How a run stands: its outcome, or its phase until it has one."""
-    return view.finish.outcome if view.finish is not None else view.phase
+    return result.outcome or result.phase
 
 
-def _status(view: View, word: str, facts: tuple[str, ...]) -> str:
-    mark = "?" if view.fitting > 1 else STATE_MARKS[_state(view)]
+def _status(result: Result, word: str, facts: tuple[str, ...]) -> str:
+    mark = "?" if result.fitting > 1 else STATE_MARKS[_state(result)]
     rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
-    if view.phase == "running":
-        elapsed = max(0.0, view.last_at - view.began_at)
-        rest += f'<span class="clock" data-elapsed="{elapsed:.1f}"></span>'
-    reason = view.finish.reason if view.finish is not None else ""
-    line = f'<p class="reason">{escaped(reason)}</p>' if reason else ""
+    if result.phase == "running":
+        rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
+    line = f'<p class="reason">{escaped(result.reason)}</p>' if result.reason else ""
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
-        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{_downloads(view)}</header>"
+        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{_downloads(result)}</header>"
     )
 
 
-def _where(view: View) -> str:
-    start = view.start
+def _where(result: Result) -> str:
+    start = result.start
     if start is None:
         return ""
     return place(start.provider, start.provider_why, start.jail, who(start.roles, key="who-run"))
 
 
-def _downloads(view: View) -> str:
-    if view.phase not in ("finished", "failed"):
+def _downloads(result: Result) -> str:
+    if result.phase not in ("finished", "failed"):
         return ""
-    run = escaped(view.run)
+    run = escaped(result.run_id)
     patch = (
         f'<a class="download" href="gradio_api/heal/{run}/patch" download>Download patch</a>'
-        if patch_of(view) else ""
+        if patch_of(result) else ""
     )
     log = f'<a class="download" href="gradio_api/heal/{run}/log" download>Download run log</a>'
     return f'<p class="downloads">{patch}{log}</p>'
 
 
-def patch_of(view: View) -> str:
+def patch_of(result: Result) -> str:
     """The patch a reader may take along: a repair, or else the best partial one."""
-    if view.diff:
-        return view.diff
-    return view.partial.diff if view.partial is not None else ""
+    partial = result.partial.diff if result.partial is not None else ""
+    return result.last_diff or partial
 
 
-def _notices(view: View) -> str:
-    texts = (notice.text for notice in view.notices if notice.level != "info")
+def _notices(result: Result) -> str:
+    texts = (notice.text for notice in result.notices if notice.level != "info")
     return "".join(
         f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{escaped(text)}</p></div>'
         for text in texts
@@ -193,36 +187,31 @@ def _pane(name: str, title: str, body: str, extra: str = "") -> str:
     )
 
 
-def _timeline(view: View) -> str:
-    current = view.current
-    items = "".join(_moment(moment, moment is current) for moment in view.moments)
+def _timeline(result: Result) -> str:
+    judged = result.columns[-1].report if result.columns else None
+    items = "".join(_step(one, one is result.current, judged) for one in result.timeline)
     return _pane("timeline", "Timeline", f"<ol>{items}</ol>" if items else "<p>Starting…</p>")
 
 
-def _moment(moment: Moment, now: bool) -> str:
-    took = "" if moment.wall_ms is None else _duration(moment.wall_ms)
-    bad = bool(moment.remarks) and moment.remarks[-1].tone == "bad"
-    mark = "●" if now else "!" if bad else "✓" if moment.wall_ms is not None else "○"
-    state = "now" if now else "bad" if bad else "done" if moment.wall_ms is not None else "left"
-    turn = f' <small class="turn">{moment.iteration}</small>' if moment.iteration else ""
-    lines = [
-        f'<li class="tone-{remark.tone}"><b aria-hidden="true">{TONE_MARKS[remark.tone]}</b> '
-        f"{escaped(remark.text, 600)}</li>"
-        for remark in moment.remarks
-    ]
-    if moment.search is not None:
-        lines.append(
-            f'<li class="tone-plain"><b aria-hidden="true">·</b> {moment.search.candidates:,} '
-            f"candidates screened, {moment.search.plausible:,} plausible; the best passes "
-            f"{moment.search.best_passed} of {moment.search.total}"
-            f"{_cut(moment.search.cut_after)}"
-            f"{'; ' + escaped(moment.search.note, 300) if moment.search.note else ''}</li>"
-        )
-    said = '<span class="sr">running</span>' if now else ""
+def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
+    took = "" if step.wall_ms is None else _duration(step.wall_ms)
+    lines = [line for event in step.events for line in event_lines(event, judged)]
+    bad = bool(lines) and lines[-1].tone == "bad"
+    ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
+    mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
+    turn = f' <small class="turn">{step.iteration}</small>' if step.iteration else ""
+    running = '<span class="sr">running</span>' if now else ""
     return (
         f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
-        f'<div><p>{escaped(STEP_WORDS[moment.step])}{turn}{said}<time>{took}</time></p>'
-        f"<ul>{''.join(lines)}</ul></div></li>"
+        f'<div><p>{STEP_WORDS[step.step]}{turn}{running}<time>{took}</time></p>'
+        f"<ul>{''.join(map(_line, lines))}</ul></div></li>"
+    )
+
+
+def _line(line: Line) -> str:
+    return (
+        f'<li class="tone-{line.tone}"><b aria-hidden="true">{TONE_MARKS[line.tone]}</b> '
+        f"{escaped(line.text, 600)}</li>"
     )
 
 
@@ -230,12 +219,12 @@ def _duration(wall_ms: float) -> str:
     return f"{wall_ms:.0f} ms" if wall_ms < 1_000 else f"{wall_ms / 1_000:.1f} s"
 
 
-def _matrix(view: View) -> str:
-    rows, endings = view.rows, view.endings
+def _matrix(result: Result) -> str:
+    rows, endings = result.rows, result.endings
     if not rows and not endings:
         return ""
-    columns = view.columns
-    head = "".join(f'<span>{escaped(column.label)}</span>' for column in columns)
+    columns = result.columns
+    head = "".join(f"<span>{_label(column.label)}</span>" for column in columns)
     body = "".join(
         f'<h3>{ORIGIN_WORDS[origin]}</h3>{"".join(_row(row, columns) for row in group)}'
         for origin, group in groupby(rows, key=lambda row: row.origin)
@@ -243,16 +232,18 @@ def _matrix(view: View) -> str:
     if endings:
         body = _endings(endings, columns) + body
     style = f'style="--columns:{max(1, len(columns))}"'
+    kind = "table many" if len(columns) > MOST_BESIDE else "table"
     return _pane(
         "matrix", "Tests",
-        f'<div class="table" {style}><div class="line head"><span>check</span>{head}</div>'
+        f'<div class="{kind}" {style}><div class="line head"><span>test</span>{head}</div>'
         f"{body}</div>{_legend(columns)}",
-        _count(view),
+        _count(result),
     )
 
 
-def _cut(cut_after: float | None) -> str:
-    return "" if cut_after is None else f"; its time was over after {cut_after:.1f} s of work"
+def _label(label: str) -> str:
+    """A column's label; where it is narrow, the number of a try is enough."""
+    return escaped(label).replace("try ", "<i>try </i>")
 
 
 def _legend(columns: tuple[Column, ...]) -> str:
@@ -260,7 +251,7 @@ def _legend(columns: tuple[Column, ...]) -> str:
     verdicts = [verdict for column in columns for verdict in column.report.verdicts]
     came_to = {verdict.standing for verdict in verdicts}
     signs = [
-        f"{mark} {word}" for standing, (mark, word) in MARKS.items()
+        f"{sign.glyph} {sign.meaning}" for standing, sign in STANDING_SIGNS.items()
         if standing in came_to and standing not in ("passed", "failed", "error", "timeout")
     ]
     if any(verdict.type_differs for verdict in verdicts):
@@ -273,10 +264,10 @@ def _legend(columns: tuple[Column, ...]) -> str:
     return f'<p class="legend">{"; ".join(signs)}</p>' if signs else ""
 
 
-def _count(view: View) -> str:
-    if not view.columns or not view.columns[-1].report.verdicts:
+def _count(result: Result) -> str:
+    if not result.columns or not result.columns[-1].report.verdicts:
         return ""
-    verdicts = view.columns[-1].report.verdicts
+    verdicts = result.columns[-1].report.verdicts
     return f" <small>{tally(verdicts)}</small>"
 
 
@@ -305,7 +296,7 @@ def _row(row: Row, columns: tuple[Column, ...]) -> str:
 def _cell(verdict: Verdict | None, regressed: bool) -> str:
     if verdict is None:
         return '<span class="cell none" title="not run">·<i class="sr">not run</i></span>'
-    mark, word = MARKS[verdict.standing]
+    mark, _, word = STANDING_SIGNS[verdict.standing]
     if regressed:
         word += ", passed before"
     if verdict.type_differs:
@@ -330,25 +321,19 @@ def _class(verdict: Verdict) -> str:
 
 
 def _verdict(verdict: Verdict, label: str) -> str:
-    notes = []
-    if verdict.type_differs:
-        notes.append("equal, but of another type")
-    if verdict.passed and verdict.integrity is not None:
-        why = f": {verdict.reason}" if verdict.reason else ""
-        notes.append(f"{verdict.integrity}{why}")
-    mark, word = MARKS[verdict.standing]
-    if verdict.aside:
-        word = f"{verdict.status}, {word}: {escaped(verdict.aside, 600)}"
-    if verdict.doubt:
-        came_out = "passes" if verdict.status == "passed" else verdict.status
-        word = f"{came_out}, {word}: {escaped(verdict.doubt, 600)}"
+    mark, _, word = STANDING_SIGNS[verdict.standing]
+    notes = verdict_words(verdict)
+    if verdict.standing in ("not believed", "set aside", "vacuous"):
+        word = escaped(notes.pop(0), 600)
+    if verdict.passed and verdict.integrity == "outside":
+        notes.append(verdict.integrity)
     facts = _facts(
         ("call", verdict.call), ("expected", verdict.expected), ("got", verdict.got),
         ("message", "" if verdict.doubt else verdict.message),
     )
     return (
         f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(label)}: {word}'
-        f"<small>{escaped('; '.join(notes), 400)}</small></p>{facts}</div>"
+        f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"
     )
 
 
@@ -361,13 +346,13 @@ def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) ->
         status: Standing = (
             "timeout" if ending.kind == "timeout" else "error" if ending.crashed else "passed"
         )
-        mark, word = MARKS[status]
+        mark, _, word = STANDING_SIGNS[status]
         cells.append(f'<span class="cell {status}">{mark}<i class="sr">{word}</i></span>')
         output = ending.traceback or ending.stderr
         trace = f"<pre>{escaped(output)}</pre>" if output and ending.crashed else ""
         told_of.append(
             f'<div class="seen {status}"><p><b>{mark}</b> {escaped(column.label)}: '
-            f"{escaped(told(ending), 600)}</p>{trace}</div>"
+            f"{escaped(ending_words(ending), 600)}</p>{trace}</div>"
         )
     return (
         '<h3>The program</h3><details class="row" data-key="row-program">'
@@ -376,14 +361,13 @@ def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) ->
     )
 
 
-def _patch(view: View) -> str:
-    if view.diff:
-        settled = view.phase == "finished"
-        note = view.patch.note if view.patch is not None else ""
-        title = "Patch" if settled else "Patch under test"
-        return _pane("patch", title, diff(view.diff), _small(note))
-    if view.partial is not None:
-        return _pane("patch partial", "Best partial patch", _partial(view.partial),
+def _patch(result: Result) -> str:
+    if result.last_diff:
+        note = result.patch.note if result.patch is not None else ""
+        title = "Patch" if result.phase == "finished" else "Patch under test"
+        return _pane("patch", title, diff(result.last_diff), _small(note))
+    if result.partial is not None:
+        return _pane("patch partial", "Best partial patch", _partial(result.partial),
                      ' <small class="warn">not a fix</small>')
     return ""
 
@@ -427,12 +411,7 @@ def _small(text: str) -> str:
 
 
 def _partial(partial: PartialFound) -> str:
-    told = partial.note.removeprefix("not a fix: ")
-    note = f" {escaped(told)}" if told else ""
-    return (
-        f'<p class="note">With it {partial.passed} of {partial.total} checks pass. '
-        f"This is not a fix: use it as a hint.{note}</p>{diff(partial.diff)}"
-    )
+    return f'<p class="note">{escaped(partial_words(partial))}</p>{diff(partial.diff)}'
 
 
 def diff(text: str) -> str:
@@ -462,15 +441,15 @@ def _diff_line(line: DiffLine) -> str:
     )
 
 
-def _smallest(view: View) -> str:
-    verdict = view.smallest_failing
-    if verdict is None or view.finish is None or view.finish.outcome in ("healed", "healthy"):
+def _smallest(result: Result) -> str:
+    verdict = result.smallest_failure
+    if verdict is None or result.outcome in (None, "healed", "healthy"):
         return ""
     facts = _facts(
         ("expected", verdict.expected), ("got", verdict.got), ("message", verdict.message)
     )
     return _pane(
-        "smallest", "The smallest failing check",
+        "smallest", "The smallest failing test",
         f'<p class="call"><code>{escaped(verdict.call or verdict.name)}</code></p>{facts}',
     )
 
@@ -482,7 +461,7 @@ def _facts(*pairs: tuple[str, str]) -> str:
     return f"<dl>{shown}</dl>" if shown else ""
 
 
-def _diagnosis(diagnosis: Diagnosis, seen_before: tuple[str, ...]) -> str:
+def _diagnosis(diagnosis: Diagnosis) -> str:
     evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in diagnosis.evidence)
     blamed = "".join(
         f'<div class="blamed"><span class="number">{line.line}</span>'
@@ -492,14 +471,12 @@ def _diagnosis(diagnosis: Diagnosis, seen_before: tuple[str, ...]) -> str:
         f"{_values(line.values)}</div>"
         for line in diagnosis.blamed
     )
-    before = "".join(f"<li>seen before: {escaped(lesson, 1_000)}</li>" for lesson in seen_before)
     fixable = "" if diagnosis.fixable else '<p class="note">No edit of this program could help.</p>'
     return _pane(
         "diagnosis", "Diagnosis",
         f'<p class="cause">{escaped(diagnosis.cause, 1_000)}</p>{fixable}'
-        f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}"
-        f"{f'<ul>{before}</ul>' if before else ''}",
-        f" <small>{escaped(diagnosis.category.replace('_', ' '))}, "
+        f"{f'<ul>{evidence}</ul>' if evidence else ''}{blamed}",
+        f" <small>{category_words(diagnosis)}, "
         f"{diagnosis.confidence:.0%} sure</small>",
     )
 
@@ -511,29 +488,24 @@ def _values(values: Iterable[tuple[str, str]]) -> str:
     return f'<p class="values">{shown}</p>' if shown else ""
 
 
-def _proof(view: View) -> str:
-    level = view.proof.level if view.proof is not None else None
-    if view.finish is not None and view.finish.proof is not None:
-        level = view.finish.proof
-    if level is None:
+def _proof(result: Result) -> str:
+    if result.proof is None:
         return ""
-    reached = PROOF_ORDER.index(level)
+    reached = PROOF_ORDER.index(result.proof)
     steps = "".join(
         f'<li class="{"reached" if index <= reached else "open"}">'
-        f'<b>{step}</b><span>{escaped(meaning(step))}</span></li>'
+        f'<b>{step}</b><span>{PROOF_MEANING[step]}</span></li>'
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
-    why = f'<p class="note">{escaped(view.proof.why, 1_000)}</p>' if view.proof is not None else ""
-    seen = _evidence(view.proof.evidence) if view.proof is not None else ""
-    shown = f" <small>{escaped(view.claim or level, 300)}</small>"
+    why = f'<p class="note">{escaped(result.proof_why, 1_000)}</p>' if result.proof_why else ""
+    seen = _evidence(result.evidence) if result.evidence is not None else ""
+    shown = f" <small>{escaped(result.claim, 300)}</small>"
     return _pane("proof", "Proof", f"{why}<ol>{steps}</ol>{seen}", shown)
 
 
-def _evidence(seen: Evidence | None) -> str:
+def _evidence(seen: Evidence) -> str:
     """What was looked at for a proof above E2, in figures, and what speaks against it."""
-    if seen is None:
-        return ""
     figures = _facts(
         ("changed inputs", f"{seen.probes:,} raise nothing new"),
         ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
@@ -541,41 +513,33 @@ def _evidence(seen: Evidence | None) -> str:
         ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
     )
-    against = [
-        *(f"fails where it gave a value before: {call}" for call in seen.new_failures),
-        *(f"answered otherwise among other calls: {call}" for call in seen.wavering),
-        *(f"no test takes both sides of: {condition}" for condition in seen.unwatched),
-        *(f"doubtful: {doubt}" for doubt in seen.doubts),
-        *(f"no test notices: {note}" for note in seen.survivors),
-        *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
-    ]
-    listed = "".join(f"<li>{escaped(line, 400)}</li>" for line in against)
+    listed = "".join(f"<li>{escaped(line, 400)}</li>" for line in doubt_words(seen))
     return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
 
 
-def _learned(view: View) -> str:
+def _learned(result: Result) -> str:
     items = [
         f"<li>{escaped(lesson.text, 1_000)}"
         f"{' <small>the edit was stored</small>' if lesson.stored_fix else ''}</li>"
-        for lesson in view.lessons
+        for lesson in result.learned
     ]
-    if view.recalled is not None and view.recalled.replayed:
-        items.insert(0, f"<li>{escaped(view.recalled.note, 600)}</li>")
+    if result.recalled is not None and result.recalled.replayed:
+        items.insert(0, f"<li>{escaped(result.recalled.note, 600)}</li>")
     if not items:
         return ""
     return _pane("learned", "Learning log", f"<ul>{''.join(items)}</ul>")
 
 
-def _calls(view: View) -> str:
+def _calls(result: Result) -> str:
     """What models were asked, what came of it, and what it cost so far."""
-    if not view.models:
+    if not result.models:
         return ""
     lines = "".join(
         f'<li class="{"" if isinstance(one, ModelCalled) else "tone-warning"}">'
         f"{escaped(model_words(one), 600)}</li>"
-        for one in view.models
+        for one in result.models
     )
-    spent = f"<small>{escaped(view.spent)}</small>"
+    spent = f"<small>{escaped(cost_words(result))}</small>"
     return (
         '<section class="program"><details data-key="calls">'
         f"<summary>Model calls {spent}</summary><ul>{lines}</ul></details></section>"
@@ -597,48 +561,19 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     )
 
 
-def _program(view: View) -> str:
-    if view.finish is None:
+def _program(result: Result) -> str:
+    if result.phase != "finished":
         return ""
     parts = []
-    if view.finish.code and view.finish.diff:
+    if result.code and result.diff:
         parts.append(
             '<details data-key="healed-code"><summary>The program with the patch</summary>'
             '<button type="button" class="copy">Copy</button>'
-            f"<pre>{escaped(view.finish.code, 60_000)}</pre></details>"
+            f"<pre>{escaped(result.code, 60_000)}</pre></details>"
         )
-    if view.finish.stdout:
+    if result.stdout:
         parts.append(
             '<details data-key="stdout"><summary>What it prints</summary>'
-            f"<pre>{escaped(view.finish.stdout)}</pre></details>"
+            f"<pre>{escaped(result.stdout)}</pre></details>"
         )
     return f'<section class="program">{"".join(parts)}</section>' if parts else ""
-
-
-def starting() -> str:
-    """The workbench between the click and the first event."""
-    return (
-        '<div class="bench is-running" data-phase="running" data-announce="Running">'
-        '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
-        "<strong>RUNNING</strong><span>starting</span></p></header></div>"
-    )
-
-
-def masthead() -> str:
-    """The head of the page."""
-    return (
-        '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
-        "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
-        '<button type="button" id="theme-toggle">Light or dark</button>'
-        '<div id="live" class="sr" aria-live="polite"></div></div>'
-    )
-
-
-def keys() -> str:
-    """How to work without a mouse."""
-    return '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
-
-
-def cards_title() -> str:
-    """The heading of the examples."""
-    return "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"

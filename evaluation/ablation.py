@@ -31,7 +31,7 @@ from agent.exits import HEALED, USAGE
 from agent.intake import BadInput, NotFixable
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
-from agent.memory.offers import contexts
+from agent.memory.offers import Offer
 from agent.repair import edits, rank, syntax
 from agent.searching import heal_by_search
 from evaluation.encounters import encounters, recalled, remembered
@@ -44,7 +44,7 @@ OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
 TERMS = ("WRONG_TYPE", "WIDENING", "BLIND")
 """What `rank` adds to the cost of a candidate."""
-_OFFERS = sys.modules[contexts.__module__]  # the package calls a function by its name
+_OFFERS = sys.modules[Offer.__module__]  # the package calls a function by its name
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {
     "transfer": (_OFFERS, "contexts", lambda text: ()),
     "layout": (_OFFERS, "returned", lambda before, after, text: None),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from agent.checks.signs import ACTING, WRITTEN
-from agent.domain import INTEGRITY_MEANING
 from agent.graph import STEPS, diagram
+from agent.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STANDING_SIGNS
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
@@ -57,9 +59,19 @@ def test_every_sign_is_explained() -> None:
     assert not [sign for sign in (*ACTING, *WRITTEN) if f"`{sign}`" not in text]
 
 
-def test_both_axes_are_told_as_they_are_named() -> None:
-    rows = re.findall(r"^\| (outside|observed|in-process) \| (.+) \|$", read("README.md"), re.M)
-    assert rows == list(INTEGRITY_MEANING.items())
+@pytest.mark.parametrize(("document", "row", "table"), [
+    ("README.md", r"^\| (E\d) \| (.+) \|$", PROOF_MEANING),
+    ("README.md", r"^\| (outside|observed|in-process) \| (.+) \|$", INTEGRITY_MEANING),
+    ("docs/verdicts.md", r"^\| `(\w+)` \| ([A-Z :,]+) \|$", OUTCOME_WORDS),
+    ("docs/verdicts.md", r"^\| `([a-z ]+)` \| . \| (.+) \|$",
+     {name: sign.meaning for name, sign in STANDING_SIGNS.items()}),
+    ("docs/verdicts.md", r"^\| `([a-z ]+)` \| (.) \| .+ \|$",
+     {name: sign.glyph for name, sign in STANDING_SIGNS.items()}),
+])
+def test_documents_say_what_the_faces_say(
+    document: str, row: str, table: dict[str, str]
+) -> None:
+    assert re.findall(row, read(document), re.MULTILINE) == list(table.items())
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -30,12 +30,12 @@ INSIDE_AGENT = [
     {"domain", "latency", "trees", "common_ends", "literals", "pytest_settings"},
     {"events", "state", "settings", "intake", "repair", "withheld", "writeback",
      "wording"},
-    {"screenings", "store", "checks", "memory", "result", "dotenv", "drafts", "faultlog", "models",
-     "spending", "uploads", "waiting"},
-    {"rivalry", "settings_docs"},
-    {"bus", "searching", "proving", "exits", "terminal"},
+    {"screenings", "store", "checks", "memory", "dotenv", "drafts", "faultlog", "models",
+     "spending", "timeline", "uploads", "waiting"},
+    {"rivalry", "result", "settings_docs"},
+    {"bus", "searching", "proving", "exits", "words"},
     {"context"},
-    {"flakiness", "recollection", "roles", "strategies"},
+    {"flakiness", "recollection", "roles", "strategies", "terminal"},
     {"rewriting"},
     {"rules", "nodes"},
     {"graph"},
@@ -55,15 +55,16 @@ WITHOUT_IO = [
     "agent/events.py",
     "agent/repair/",
     "agent/result.py",
+    "agent/timeline.py",
     "agent/waiting.py",
     "agent/withheld.py",
+    "agent/words.py",
     "agent/nodes/prove.py",
     "demo/escape.py",
     "demo/kept.py",
     "demo/place.py",
     "demo/render.py",
     "demo/strangers.py",
-    "demo/view.py",
     "demo/wanted.py",
 ]
 IO_MODULES = {
@@ -145,7 +146,7 @@ def test_a_framework_appears_in_its_own_rooms_only() -> None:
         library: {place for place, name in all_imports() if name.split(".")[0] == library}
         for library in ("langgraph", "gradio")
     }
-    assert seen == {"langgraph": LANGGRAPH_ROOMS, "gradio": {"demo/web.py"}}
+    assert seen == {"langgraph": LANGGRAPH_ROOMS, "gradio": {"demo/acts.py", "demo/web.py"}}
 
 
 def test_pure_rooms_do_no_input_or_output() -> None:

@@ -6,8 +6,7 @@ from agent.domain import Ending, File, Report, Solution, Task
 from agent.intake import classify
 from agent.library import HealResult
 from agent.result import Result
-from agent.terminal import ending_words
-from demo.view import told
+from agent.words import ending_words
 
 NO_NETWORK = "the jail allows no network"
 ENDING = Ending(
@@ -21,15 +20,10 @@ SOLUTION = Solution(
 REPORT = Report(solution=SOLUTION.id, ending=ENDING)
 
 
-def test_the_terminal_names_it() -> None:
-    assert ending_words(REPORT) == (
-        f"raised PermissionError at line 2: [Errno 13] Permission denied; {NO_NETWORK}"
-    )
-
-
-def test_the_page_names_it() -> None:
-    assert told(ENDING) == (
-        f"PermissionError on line 2: [Errno 13] Permission denied; {NO_NETWORK}"
+def test_page_and_terminal_name_it() -> None:
+    assert ending_words(ENDING) == (
+        "the program raised PermissionError at line 2: [Errno 13] Permission denied; "
+        f"{NO_NETWORK}"
     )
 
 

@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.domain import SET_ASIDE, Behaviour, File, Report, Rivals, Solution, Verdict, tally
 from agent.events import (
     Ambiguous,
+    Answered,
     CodeWritten,
     Event,
     Judged,
     ModelCalled,
+    Notice,
     PartialFound,
+    PatchProposed,
+    Proved,
     RunFailed,
     RunFinished,
     RunStarted,
     Searched,
     Stamped,
+    StepFinished,
     StepStarted,
     TestInfo,
     TestsFrozen,
@@ -42,15 +49,15 @@ def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
     )
 
 
-def stamped(*events: Event, attempts: dict[int, tuple[str, int]] | None = None) -> list[Stamped]:
-    entries = []
-    for number, event in enumerate(events, start=1):
-        task, attempt = (attempts or {}).get(number, ("session", 0))
-        entries.append(
-            Stamped(run="r1", seq=number, task=task, attempt=attempt, ordinal=number,
-                    at=100.0 + number, event=event)
-        )
-    return entries
+def log_of(*events: Event, task: str = "session", attempt: int = 1) -> tuple[Stamped, ...]:
+    return tuple(
+        Stamped(run="r1", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
+        for seq, event in enumerate(events, start=1)
+    )
+
+
+def judged(iteration: int, solution: str, *verdicts: Verdict) -> Judged:
+    return Judged(iteration=iteration, report=Report(solution=solution, verdicts=verdicts))
 
 
 STARTED = RunStarted(
@@ -67,7 +74,7 @@ def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
     before, after = solution(BROKEN), solution(MENDED, origin="search")
     failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
     passing = Report(solution=after.id, verdicts=(verdict("add"),))
-    log = stamped(
+    log = log_of(
         STARTED,
         Judged(iteration=0, report=failing),
         CodeWritten(iteration=1, solution=after),
@@ -82,59 +89,25 @@ def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
     assert (result.outcome, result.proof, result.healed) == ("healed", "E1", True)
 
 
-def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
-    before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
-    first = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
-    second = Report(solution=tried.id, verdicts=(verdict("add", "error"),))
-    finished = FINISHED.model_copy(
-        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
-    )
-    log = stamped(
-        STARTED,
-        Judged(iteration=0, report=first),
-        CodeWritten(iteration=1, solution=tried),
-        Judged(iteration=1, report=second),
-        finished,
-    )
-
-    assert fold(log).report == first
-    assert fold(log).code == BROKEN
-
-
 def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() -> None:
     failing = Report(solution=solution(BROKEN).id, verdicts=(verdict("add", "failed"),))
 
-    assert fold(stamped(STARTED, Judged(iteration=0, report=failing), FINISHED)).report is None
-
-
-def test_every_prefix_of_a_log_folds() -> None:
-    log = stamped(
-        STARTED,
-        StepStarted(step="execute", iteration=0),
-        TestsFrozen(tests=(TestInfo(name="a", origin="user", code="assert 1"),)),
-        ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=None, wall_s=1),
-        Waiting(interrupt="i", question="keep?"),
-        FINISHED,
-    )
-
-    outcomes = [fold(log[:length]).outcome for length in range(len(log) + 1)]
-
-    assert outcomes == [None] * len(log) + ["healed"]
+    assert fold(log_of(STARTED, Judged(iteration=0, report=failing), FINISHED)).report is None
 
 
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
     call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     unpriced = call.model_copy(update={"cost_usd": None})
 
-    assert fold(stamped(STARTED, call, call)).tokens == 14
-    assert fold(stamped(STARTED, call, call)).cost_usd == 1.0
-    assert fold(stamped(STARTED, call, unpriced)).cost_usd is None
-    assert fold(stamped(STARTED, call)).seconds == 1.0
+    assert fold(log_of(STARTED, call, call)).tokens == 14
+    assert fold(log_of(STARTED, call, call)).cost_usd == 1.0
+    assert fold(log_of(STARTED, call, unpriced)).cost_usd is None
+    assert fold(log_of(STARTED, call)).seconds == 1.0
 
 
 def test_a_step_taken_again_counts_once() -> None:
     call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
-    log = stamped(STARTED, call, call, attempts={2: ("t", 1), 3: ("t", 2)})
+    log = (*log_of(call, task="t"), *log_of(call, task="t", attempt=2))
 
     assert fold(log).tokens == 7
 
@@ -143,14 +116,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     shown = TestInfo(name="a", origin="user", code="assert 1")
     held = TestInfo(name="a", origin="held-out", code="assert 1")
 
-    assert fold(stamped(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
-
-
-def test_a_question_is_open_until_the_run_ends() -> None:
-    question = Waiting(interrupt="i", question="keep?")
-
-    assert fold(stamped(STARTED, question)).waiting == question
-    assert fold(stamped(STARTED, question, FINISHED)).waiting is None
+    assert fold(log_of(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
 
 
 def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
@@ -170,22 +136,40 @@ def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
     assert failure.call == "add(1, 2)"
 
 
-def test_exit_codes_follow_the_outcome_and_the_proof_asked_for() -> None:
-    def code(outcome: str | None, proof: str | None = None, required: str = "E1") -> int:
-        return exit_code(Result(outcome=outcome, proof=proof), Least(required))
+def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
+    before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
+    finished = FINISHED.model_copy(
+        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
+    )
+    first = judged(0, before.id, verdict("add", "failed"))
+    log = log_of(
+        STARTED, first, CodeWritten(iteration=1, solution=tried),
+        judged(1, tried.id, verdict("add", "error")), finished,
+    )
 
-    assert code("healthy") == 0
-    assert code("healed", "E1") == 0
-    assert code("healed", "E2") == 0
-    assert code("unresolved") == 1
-    assert code(None) == 1
-    assert code("not_fixable") == 4
-    assert code("budget") == 5
-    assert code("healed", "E1", "E2") == 6
-    assert code("crash_stopped", "E0") == 6
-    assert code("crash_stopped", "E0", "E0") == 0
-    assert code("cancelled") == 130
-    assert exit_code(fold(stamped(STARTED, RunFailed(error="KeyError: x")))) == 3
+    result = fold(log)
+
+    assert (result.report, result.code) == (first.report, BROKEN)
+    assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
+
+
+def test_candidates_of_a_search_that_was_cut_short_count() -> None:
+    searched = Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
+
+    assert fold(log_of(STARTED, searched, FINISHED)).candidates == 700
+
+
+@pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
+    ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
+    ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
+    ("budget", None, "E1", 5), ("healed", "E1", "E2", 6), ("crash_stopped", "E0", "E1", 6),
+    ("crash_stopped", "E0", "E0", 0), ("cancelled", None, "E1", 130),
+])
+def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
+    outcome: str | None, proof: str | None, required: str, code: int
+) -> None:
+    assert exit_code(Result(outcome=outcome, proof=proof), Least(required)) == code
+    assert exit_code(Result(outcome=outcome, proof=proof, error="KeyError"), Least(required)) == 3
 
 
 def believed(*integrities: str, **fields: object) -> Report:
@@ -231,11 +215,6 @@ def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> Non
     assert report.integrity == "observed"
 
 
-def test_without_a_claim_there_is_no_integrity() -> None:
-    unresolved = Result(outcome="unresolved", report=believed("outside"))
-    assert (unresolved.claim, unresolved.integrity, unresolved.integrity_reason) == ("", None, "")
-
-
 @pytest.mark.parametrize(("found", "required", "code"), [
     ("outside", "outside", 0), ("observed", "outside", 6), ("observed", "observed", 0),
     ("in-process", "observed", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
@@ -277,7 +256,7 @@ def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
 
 
 def test_the_document_has_the_same_keys_for_every_outcome() -> None:
-    healed = document(fold(stamped(STARTED, FINISHED)))
+    healed = document(fold(log_of(STARTED, FINISHED)))
     refused = document(Result(outcome="not_fixable", reason="no", error="no"))
     partial = PartialFound(diff="d", passed=1, total=2, note="n")
 
@@ -288,7 +267,7 @@ def test_the_document_has_the_same_keys_for_every_outcome() -> None:
         "iterations", "candidates", "calls", "tokens", "cost_usd", "seconds", "reason",
     }
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
-    assert document(fold(stamped(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
+    assert document(fold(log_of(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
 
 
 def test_the_document_lists_each_verdict() -> None:
@@ -305,14 +284,6 @@ def test_the_document_lists_each_verdict() -> None:
     }]
 
 
-def test_candidates_of_a_search_that_was_cut_short_count() -> None:
-    searched = Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
-    cut = FINISHED.model_copy(update={"outcome": "budget", "proof": None, "candidates": 0})
-
-    assert fold(stamped(STARTED, searched, cut)).candidates == 700
-    assert fold(stamped(STARTED, searched, FINISHED)).candidates == 700
-
-
 @pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
 def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
     rivals = Rivals(
@@ -325,13 +296,13 @@ def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_sho
         STARTED, Ambiguous(iteration=1, rivals=rivals),
         FINISHED.model_copy(update={"outcome": outcome}),
     )
-    assert (fold(stamped(*events)).rivals is not None) is are_shown
+    assert (fold(log_of(*events)).rivals is not None) is are_shown
 
 
 def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
     before, after = solution(BROKEN), solution(MENDED)
     aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
-    log = stamped(
+    log = log_of(
         STARTED,
         Judged(iteration=0, report=Report(
             solution=before.id, verdicts=(verdict("add", "failed"), aside),
@@ -356,3 +327,131 @@ def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
     )))
 
     assert shortfall(several, Least(proof="E2"))[1] == f"Next: {SAY_WHICH}."
+
+
+@given(st.data())
+def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
+    events: list[Event] = [
+        StepStarted(step="execute", iteration=0),
+        StepFinished(step="execute", iteration=0, wall_ms=1.0),
+        StepFinished(step="repair", iteration=3, wall_ms=1.0),
+        TestsFrozen(tests=(TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
+        judged(0, "a", verdict("t", "failed", origin="spec")),
+        judged(1, "b", verdict("u", "timeout"), verdict("t", origin="spec")),
+        Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
+        Notice(level="warning", text="slow"),
+        Waiting(interrupt="i", question="keep it?"),
+        FINISHED,
+        RunFailed(error="lost"),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
+    tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
+    log = tuple(
+        Stamped(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(chosen)
+    )
+    view = fold(log)
+    assert fold(log) == view
+    assert all(len(row.cells) == len(view.columns) for row in view.rows)
+
+
+def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
+    first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
+    again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
+    view = fold((*first, *again))
+    assert [step.events for step in view.timeline] == [()]
+    assert view.notices == ()
+
+
+def test_events_go_to_the_step_whose_task_they_name() -> None:
+    left = log_of(StepStarted(step="repair", iteration=1), task="left")
+    right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
+    late = log_of(Notice(level="info", text="from the left"), task="left")
+    view = fold((*left, *right, *late))
+    assert [[one.kind for one in step.events] for step in view.timeline] == [["notice"], []]
+
+
+def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed")),
+        judged(0, "a", verdict("t", "failed"), verdict("u")),
+        judged(1, "b", verdict("t"), verdict("u")),
+    ))
+    assert [column.label for column in view.columns] == ["before", "try 1"]
+    assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
+        ["failed", "passed"], ["passed", "passed"],
+    ]
+
+
+def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "failed")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
+
+
+def test_rows_are_grouped_by_origin_with_the_users_own_first() -> None:
+    view = fold(log_of(
+        TestsFrozen(tests=(
+            TestInfo(name="edge", origin="adversarial", code=""),
+            TestInfo(name="mine", origin="user", code=""),
+        )),
+        judged(0, "a", verdict("edge", "error", origin="adversarial"), verdict("mine")),
+    ))
+    assert [row.name for row in view.rows] == ["mine", "edge"]
+
+
+def test_a_frozen_test_is_a_row_before_it_is_judged() -> None:
+    view = fold(log_of(TestsFrozen(tests=(TestInfo(name="t", origin="user", code="x"),))))
+    assert [(row.name, row.latest) for row in view.rows] == [("t", None)]
+
+
+def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+
+
+def test_of_a_searchs_progress_the_last_is_kept() -> None:
+    first, last = (
+        Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
+    )
+    view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
+    assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
+    assert view.current is not None and view.current.search == last
+
+
+def test_what_was_set_aside_stays_in_its_column_when_the_rest_is_judged_again() -> None:
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed"), aside), judged(0, "a", verdict("t", "failed")),
+    ))
+    assert [(row.name, row.latest and row.latest.standing) for row in view.rows] == [
+        ("t", "failed"), ("remote", "set aside"),
+    ]
+
+
+def test_a_run_waits_until_it_is_answered_or_ends() -> None:
+    asked = Waiting(interrupt="i", question="keep?")
+    log = log_of(STARTED, asked, Answered(interrupt="i", answer="yes"), FINISHED)
+    assert [fold(log[:length]).phase for length in range(5)] == [
+        "empty", "running", "waiting", "running", "finished",
+    ]
+    assert fold(log_of(STARTED, asked, RunFailed(error="x"))).phase == "failed"
+
+
+def test_while_a_run_goes_on_its_proof_is_of_the_program_judged_last() -> None:
+    weak = verdict("t", integrity="in-process", reason="uses caplog")
+    log = log_of(STARTED, judged(0, "a", verdict("t", "failed")), judged(1, "b", weak),
+                 Proved(level="E1", why="w"))
+    assert fold(log).claim == "E1 · in-process: uses caplog"
+
+
+def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
+    tried = PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
+    assert fold(log_of(STARTED, tried)).last_diff == "tried"
+    assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff

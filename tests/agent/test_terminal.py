@@ -11,36 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from agent.domain import (
-    OUTCOME_WORDS,
-    PROOF_MEANING,
-    BlamedLine,
-    Diagnosis,
-    Ending,
-    Report,
-    RunOutcome,
-    Status,
-    Verdict,
+from agent.domain import BlamedLine, Diagnosis, Evidence, Report, RunOutcome, Status, Verdict
+from agent.events import (
+    Critiqued,
+    Diagnosed,
+    Event,
+    Proved,
+    Searched,
+    StepFinished,
+    StepStarted,
+    Waiting,
 )
-from agent.events import Diagnosed, Searched, StepStarted, TestInfo, TestsFrozen
 from agent.result import Result
 from agent.terminal import (
     ADVICE,
     DISBELIEVED,
-    GLYPHS,
+    STANDING_STYLES,
     STYLES,
     coloured,
-    cost_words,
-    detail_words,
-    ending_words,
-    event_words,
-    headline,
     next_step,
-    plan_words,
     printable,
     seen_words,
+    shown_lines,
+    status_line,
     verdict_table,
 )
+from agent.words import STANDING_SIGNS
 
 
 def verdict(status: str = "failed", **fields: object) -> Verdict:
@@ -73,38 +69,20 @@ def test_a_diff_is_shown_line_by_line_as_it_is() -> None:
     assert coloured(diff).plain == diff
 
 
-def test_every_outcome_has_a_headline_and_an_advice() -> None:
-    assert OUTCOME_WORDS.keys() == STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
+    assert STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+    assert STANDING_STYLES.keys() == STANDING_SIGNS.keys()
 
 
-def test_healed_is_never_said_without_its_proof() -> None:
-    for level, meaning in PROOF_MEANING.items():
-        line = headline(Result(outcome="healed", proof=level, strategy="search")).plain
-
-        assert line.startswith(f"HEALED · proof {level} · {meaning} · by search")
-
-
-def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("passed"), verdict("passed", integrity="in-process", reason="uses caplog"),
-    ))
-    line = headline(Result(outcome="healed", proof="E2", report=report)).plain
-
-    assert line.startswith("HEALED · proof E2 · in-process: uses caplog · your tests pass, and")
-
-
-def test_the_words_healed_and_fixed_are_kept_for_what_was_shown() -> None:
-    for outcome in get_args(RunOutcome):
-        line = headline(Result(outcome=outcome, proof="E0")).plain.lower()
-
-        assert "fixed" not in line
-        assert ("healed" in line.replace("not healed", "")) == (outcome == "healed")
-
-
-def test_a_price_that_is_unknown_is_not_called_free() -> None:
-    assert cost_words(Result(tokens=0)) == "no tokens, $0.00"
-    assert cost_words(Result(tokens=9, cost_usd=None)) == "9 tokens, cost unknown"
-    assert cost_words(Result(tokens=9, cost_usd=0.5)) == "9 tokens, $0.50"
+@pytest.mark.parametrize(("result", "line"), [
+    (Result(outcome="healed", proof="E1", strategy="memory"),
+     "HEALED · proof E1 · your tests pass · from memory, no model, $0.00 · 0 iterations · 0.0 s"),
+    (Result(run_id="r"), "NOT FINISHED"),
+    (Result(error="KeyError: \x1b[2J"), "FAULT OF OURS · KeyError: \\x1b[2J"),
+    (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), "WAITING · q?"),
+])
+def test_the_status_is_one_plain_line(result: Result, line: str) -> None:
+    assert status_line(result).plain == line
 
 
 def test_a_status_is_said_in_words_beside_its_glyph() -> None:
@@ -114,22 +92,8 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         verdict("error", aside="no such fixture"),
     ]
     for one in every:
-        assert f"{GLYPHS[one.standing][0]} {one.standing}" in shown(verdict_table([one]))
+        assert f"{STANDING_SIGNS[one.standing].glyph} {one.standing}" in shown(verdict_table([one]))
         assert shown(verdict_table([one], ascii_only=True)).isascii()
-    assert {one.standing for one in every} == GLYPHS.keys()
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_no_two_statuses_share_a_glyph_but_in_colour(place: int) -> None:
-    signs = [row[place] for row in GLYPHS.values() if row[place] != "!"]
-    assert len(signs) == len(set(signs))
-
-
-def test_a_pass_that_is_not_believed_looks_like_a_failure() -> None:
-    doubted = verdict("passed", integrity=None, doubt="it looks into frames", message="x")
-
-    assert seen_words(doubted) == "passes, not believed: it looks into frames"
-    assert "red" in GLYPHS[doubted.standing][2]
 
 
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
@@ -137,100 +101,37 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"
     assert seen_words(verdict("error", got="KeyError: 'x'")) == "KeyError: 'x'"
     assert seen_words(verdict("passed", expected="3", got="3")) == ""
-    assert seen_words(verdict("passed", type_differs=True)) == "equal, but of another type"
-    assert seen_words(verdict("passed", integrity="in-process", reason="patches it")) == (
-        "in-process: patches it"
+    assert seen_words(verdict("failed", integrity=None, got="3", type_differs=True)) == (
+        "3; equal, but of another type"
     )
-    assert seen_words(verdict("failed", integrity=None, got="3")) == "3"
-    assert seen_words(verdict("skipped", integrity=None, message="Skipped: later")) == (
-        "Skipped: later"
-    )
-    assert seen_words(verdict("passed", vacuous=True)) == (
-        "passes whatever the program answers: no evidence"
-    )
+    doubted = verdict("passed", integrity=None, doubt="it looks into frames", message="x")
+    assert seen_words(doubted) == "passes, not believed: it looks into frames"
+    assert seen_words(verdict(message="x" * 300)) == "x" * 200 + "…"
 
 
-def test_the_end_of_a_program_is_said_in_words() -> None:
-    def words(**fields: object) -> str:
-        return ending_words(Report(solution="s", ending=Ending(**fields)))
-
-    assert words(kind="completed") == "ran to its end"
-    assert words(kind="exited", exit_code=3) == "ended itself with exit code 3"
-    assert words(kind="exited", exit_code=1, message="usage: N") == (
-        "ended itself with exit code 1: usage: N"
-    )
-    assert words(kind="raised", exception="KeyError", message="'x'", line=7) == (
-        "raised KeyError at line 7: 'x'"
-    )
-    assert words(kind="exited", exit_code=1, message="Missing:") == (
-        "ended itself with exit code 1: Missing:"
-    )
-    assert words(kind="raised", exception="ValueError", message="in:") == "raised ValueError: in:"
-    assert words(kind="raised", exception="ValueError") == "raised ValueError"
-    assert words(kind="timeout", limit="wall time 2.0 s") == (
-        "did not end in time (wall time 2.0 s)"
-    )
-    assert words(kind="killed", limit="cpu time") == "was stopped by a limit (cpu time)"
+SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
+BLAMED = BlamedLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
 
 
-def test_steps_and_search_progress_are_details() -> None:
-    step = StepStarted(step="repair", iteration=1)
-    search = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
-
-    assert event_words(step) == event_words(search) == ""
-    assert "repair" in detail_words(step)
-    assert "1 candidate, 0 plausible, best passes 2 of 3" in detail_words(search)
-
-
-def test_that_a_search_was_cut_is_no_detail() -> None:
-    search = Searched(
-        candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.2, cut_after=8.04
-    )
-
-    assert event_words(search) == (
-        "search: 9 candidates, 1 plausible, best passes 2 of 3; "
-        "its time was over after 8.0 s of work"
-    )
-    assert detail_words(search) == ""
-
-
-def test_the_details_of_a_diagnosis_are_the_blamed_lines_with_their_values() -> None:
-    blamed = BlamedLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
-    event = Diagnosed(
-        iteration=0, diagnosis=Diagnosis(category="wrong_result", cause="why", blamed=(blamed,))
-    )
-
-    assert event_words(event) == "diagnosis: why"
-    assert detail_words(event) == "  line 3 (1.00): return a - b\n    with a = 2, b = 3"
-
-
-def test_that_there_is_no_model_is_said_once_and_first() -> None:
-    assert plan_words("mock", "no model: memory and search only (nothing is set)") == (
-        "No model: memory and search only (nothing is set)"
-    )
-    assert plan_words("mock", "LLM_PROVIDER=mock") == (
-        "No model: memory and search only (LLM_PROVIDER=mock)"
-    )
-    assert plan_words("ollama", "it runs here") == "ollama: it runs here"
-
-
-def test_frozen_tests_are_counted_by_origin() -> None:
-    tests = tuple(
-        TestInfo(name=str(number), origin=origin, code="assert f()")
-        for number, origin in enumerate(("user", "user", "doctest"))
-    )
-
-    assert event_words(TestsFrozen(tests=tests)) == "3 tests: 2 user, 1 doctest"
-
-
-def test_what_is_set_aside_says_that_it_is_not_the_programs() -> None:
-    verdict = Verdict(
-        name="it", test="it", origin="user", status="error", message="no such fixture",
-        aside="the fixture `db` is not there",
-    )
-
-    assert verdict.standing == "set aside"
-    assert seen_words(verdict) == "error, but not the program's: the fixture `db` is not there"
+@pytest.mark.parametrize(("event", "usual", "details"), [
+    (StepStarted(step="repair", iteration=1), [], ["  Search for a repair …"]),
+    (StepFinished(step="repair", iteration=1, wall_ms=12.4), [], ["  Search for a repair: 12 ms"]),
+    (SEARCHED, [], ["search: 1 candidate, 0 plausible, best passes 2 of 3"]),
+    (Critiqued(verdict="approve", note="n"), [], ["critic: approve: n"]),
+    (Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category="wrong_result", cause="why", blamed=(BLAMED,)
+    )), ["diagnosis: why"],
+     ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
+    (Proved(level="E1", why="w", evidence=Evidence(
+        siblings=3, equivalent=1, survivors=("a became b",),
+    )), [], ["proof E1; w", "  no test notices: a became b",
+             "  siblings of the repair tried: 3", "  equivalent mutants left out: 1"]),
+])
+def test_details_are_for_those_who_want_them(
+    event: Event, usual: list[str], details: list[str]
+) -> None:
+    assert [line.text for line in shown_lines(event)] == usual
+    assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
 
 
 def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:

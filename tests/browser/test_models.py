@@ -72,7 +72,7 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
         page.get_by_label("Roles given to others").fill("arbiter=mock")
         heal(page, code=HARD, tests=HARD_TESTS)
         ended(page, "HEALED")
-        expect(page.locator(".verdict")).to_contain_text("with a model")
+        expect(page.locator(".verdict")).to_contain_text("by model, ")
         expect(page.locator(".verdict")).to_contain_text("tokens, $0.00")
         page.get_by_text("Model calls").click()
         expect(page.locator(".program li").first).to_contain_text("debugger: anthropic/claude")

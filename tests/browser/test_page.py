@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from agent.domain import Report, Verdict
+from agent.events import Judged, Stamped
+from agent.result import fold
+from demo.render import workbench
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 at_both_sizes = pytest.mark.parametrize(
@@ -62,6 +67,26 @@ def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> 
 
 
 @at_both_sizes
+def test_every_try_of_a_long_run_is_seen_beside_its_test(recorded_page: Any) -> None:
+    def judged(number: int) -> Judged:
+        name = f"test_shop.py::TestBasket::test_{'a_discount_' * 4}[gold-3]"
+        one = Verdict(name=name, test=name, origin="user", status="failed")
+        return Judged(iteration=number, report=Report(solution=str(number), verdicts=(one,)))
+
+    shown = workbench(fold(
+        Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
+                event=judged(number))
+        for number in range(1, 12)
+    ))
+    page = recorded_page.page
+    page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
+    pane = page.locator(".matrix .scroll")
+    assert pane.locator(".cell").count() == 11
+    whole, seen = pane.evaluate("pane => [pane.scrollWidth, pane.clientWidth]")
+    assert whole <= seen
+    assert pane.locator(".name").bounding_box()["width"] > 250
+
+
 def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
@@ -98,12 +123,6 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
     expect(other.locator(".partial")).to_contain_text("not a fix")
 
 
-def test_an_unknown_run_is_met_with_a_sentence(recorded_page: Any) -> None:
-    other = recorded_page.open("?run=00000000-0000-4000-8000-000000000000")
-    expect(other.locator("#said")).to_contain_text("not known here")
-    expect(other.get_by_role("button", name="Heal it")).to_be_enabled()
-
-
 @at_both_sizes
 def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
@@ -114,7 +133,6 @@ def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
-@at_both_sizes
 def test_what_a_reader_opened_stays_open_while_the_run_goes_on(
     recorded_page: Any, tmp_path: Path
 ) -> None:
@@ -190,7 +208,6 @@ def test_the_clock_goes_on_between_two_events(recorded_page: Any, tmp_path: Path
     ended(page, "CANCELLED")
 
 
-@at_both_sizes
 def test_patch_and_log_can_be_taken_along(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
     heal(page, words="healed")
@@ -212,7 +229,6 @@ WRONG = """def postage(grams):
 """
 
 
-@at_both_sizes
 def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
     heal(page.page, code=WRONG,
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
@@ -230,12 +246,6 @@ def test_a_crashing_script_without_a_test_is_stopped_but_not_called_healed(page:
     expect(page.page.locator(".patch .came").first).to_be_visible()
 
 
-def test_a_crashing_script_with_a_test_on_its_output_is_healed(page: Any) -> None:
-    heal(page.page, code=CRASHES, tests='assert output == "0 moss\\n1 fern\\n"')
-    ended(page.page, "HEALED")
-
-
-@at_both_sizes
 def test_a_card_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.get_by_role("button", name="Off by one day").click()
     ended(page.page, "HEALED")
@@ -285,15 +295,6 @@ def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
         ended(closed.page, HEALED)
         expect(closed.page.get_by_role("button", name="Heal it")).to_be_disabled()
         fits(closed.page)
-
-
-def test_a_public_page_behind_a_jail_that_holds_carries_no_warning(public_page: Any) -> None:
-    page = public_page.page
-    if page.locator("#plan .badge.level").inner_text() == "L1":
-        pytest.skip("the system grants no jail")
-    heal(page, code="print(1)")
-    ended(page, "HEALTHY")
-    expect(page.locator("#banner .banner")).to_have_count(0)
 
 
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"

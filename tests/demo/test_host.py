@@ -113,10 +113,13 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
         assert "No code is run here" in running.refusal
         assert "SANDBOX_ALLOW_WEAK=1" in running.refusal
         assert not kept.taken, "a run that is taken up runs code"
-        with pytest.raises(Unavailable, match="No code is run here"):
-            await session.start(Task())
-        with pytest.raises(Unavailable, match="No code is run here"):
-            await session.answer("saved", "ask-1", {"approve": True})
+        for running_code in (
+            session.start(Task()), session.settle("saved", "A"),
+            session.answer("saved", "ask-1", {"approve": True}),
+        ):
+            with pytest.raises(Unavailable, match="No code is run here"):
+                await running_code
+        assert not session.can_go_on("saved")
         assert session.log("saved") == kept.log("saved")
         assert [batch async for batch in session.follow("saved")]
 

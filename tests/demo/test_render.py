@@ -50,9 +50,10 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
+from agent.result import fold
+from agent.words import STANDING_SIGNS
 from demo.place import banner, place
-from demo.render import MARKS, choice, empty, question, sentence, workbench
-from demo.view import fold
+from demo.render import choice, question, sentence, workbench
 
 ROOT = Path(__file__).parents[2]
 Log = tuple[Stamped, ...]
@@ -183,6 +184,13 @@ def test_any_text_at_all_renders_as_text_that_can_be_sent(text: str) -> None:
     assert read.attributes <= OUR_ATTRIBUTES
 
 
+@pytest.mark.parametrize("name", ["healed", "unresolved", "crash_stopped", "waiting"])
+def test_every_prefix_of_a_run_renders(recorded: Callable[[str], Log], name: str) -> None:
+    log = recorded(name)
+    for length in range(len(log) + 1):
+        assert Reader(workbench(fold(log[:length]))).open == []
+
+
 def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
     page = sentence("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
@@ -193,15 +201,30 @@ def test_long_text_is_cut_and_says_how_much_is_left() -> None:
     assert "96,000 more characters" in sentence("a" * 100_000)
 
 
-def test_a_healed_run_shows_verdict_proof_matrix_patch_and_downloads(
-    recorded: Callable[[str], Log],
+@pytest.mark.parametrize(("name", "said", "unsaid"), [
+    ("healed", ["HEALED", "proof E2 · in-process: the test defines", "no model, $0.00",
+                "late_fee(14)", "Held out", "Learning log", "one edit on line 3",
+                "Download patch", "Download run log"], ["smallest failing", "not a fix"]),
+    ("unresolved", ["NOT HEALED", "not a fix", "The smallest failing test"], []),
+    ("crash_stopped", ["CRASH STOPPED", "There is no test"], ["HEALED"]),
+])
+def test_an_end_shows_what_was_reached_and_no_more(
+    recorded: Callable[[str], Log], name: str, said: list[str], unsaid: list[str]
 ) -> None:
-    read = Reader(workbench(fold(recorded("healed"))))
-    for said in ("HEALED", "proof E2 · in-process: the test defines", "no model, $0.00",
-                 "late_fee(14)", "Held out", "Learning log", "one edit on line 3",
-                 "Download patch", "Download run log"):
-        assert said in read.text
-    assert read.links == {"gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/log"}
+    log = recorded(name)
+    text = Reader(workbench(fold(log))).text
+    assert not [words for words in said if words not in text]
+    assert not [words for words in unsaid if words in text]
+    assert "Download" not in workbench(fold(log[:-1]))
+
+
+def test_a_patch_can_be_read_and_taken_along(recorded: Callable[[str], Log]) -> None:
+    page = workbench(fold(recorded("healed")))
+    assert re.findall("<mark>(.*?)</mark>", page) == ["="]
+    assert '<i class="sr">added</i>' in page
+    assert Reader(page).links == {
+        "gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/log",
+    }
 
 
 def a_run_of(*verdicts: Verdict) -> str:
@@ -245,7 +268,7 @@ def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, told: 
 
 def test_every_mark_of_the_page_has_its_colour() -> None:
     style = (ROOT / "demo/assets/page.css").read_text("utf-8")
-    for standing in MARKS:
+    for standing in STANDING_SIGNS:
         name = standing.replace(" ", "-")
         assert re.search(rf"\.cell\.{name}\b", style), standing
         assert re.search(rf"\.seen\.{name} p b\b", style), standing
@@ -271,57 +294,14 @@ def test_the_legend_tells_only_what_is_used() -> None:
     )).text
 
 
-def test_only_the_changed_words_of_a_changed_line_are_marked(
-    recorded: Callable[[str], Log],
-) -> None:
-    page = workbench(fold(recorded("healed")))
-    assert page.count("<mark>") == 1
-    assert "<mark>=</mark>" in page
-
-
-def test_a_partial_patchs_note_does_not_repeat_its_label(
-    recorded: Callable[[str], Log],
-) -> None:
-    log = tuple(
-        entry.model_copy(update={"event": entry.event.model_copy(
-            update={"note": "not a fix: changed `a` to `b` in line 2"}
-        )}) if isinstance(entry.event, PartialFound) else entry
-        for entry in recorded("unresolved")
+def test_calls_of_models_are_listed_with_what_they_cost() -> None:
+    called = ModelCalled(
+        role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
     )
-    assert "use it as a hint. changed `a` to `b` in line 2" in Reader(workbench(fold(log))).text
-
-
-def test_a_partial_patch_is_labelled_not_a_fix(recorded: Callable[[str], Log]) -> None:
-    read = Reader(workbench(fold(recorded("unresolved"))))
-    assert "not a fix" in read.text
-    assert "The smallest failing check" in read.text
-    assert "HEALED" not in read.text.replace("NOT HEALED", "")
-
-
-def test_a_healed_run_shows_no_failing_call(recorded: Callable[[str], Log]) -> None:
-    assert "smallest failing" not in workbench(fold(recorded("healed")))
-
-
-def test_a_crash_that_stopped_is_not_called_healed(recorded: Callable[[str], Log]) -> None:
-    read = Reader(workbench(fold(recorded("crash_stopped"))))
-    assert "CRASH STOPPED" in read.text
-    assert "There is no test" in read.text
-    assert "HEALED" not in read.text.replace("NOT HEALED", "")
-
-
-def test_every_mark_is_told_in_words_too(recorded: Callable[[str], Log]) -> None:
-    page = workbench(fold(recorded("healed")))
-    for word in ("passed", "failed", "error", "not run"):
-        assert f'<i class="sr">{word}' in page or word == "not run"
-    assert '<i class="sr">added</i>' in page
-
-
-def test_a_finished_run_offers_no_download_before_its_end(recorded: Callable[[str], Log]) -> None:
-    assert "Download" not in workbench(fold(recorded("healed")[:-1]))
-
-
-def test_the_empty_bench_says_what_to_do() -> None:
-    assert "choose an example" in Reader(empty()).text
+    page = Reader(workbench(fold([
+        Stamped(run="r", seq=1, task="t", attempt=1, ordinal=1, at=1, event=called)
+    ])))
+    assert "Model calls 300 tokens, $0.02critic: p/m, 300 tokens" in page.text
 
 
 def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:

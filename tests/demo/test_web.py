@@ -15,15 +15,16 @@ import pytest
 from starlette.applications import Starlette
 
 from agent.domain import Jail, Task
-from agent.events import Ambiguous, RunStarted, Stamped, Waiting, from_jsonl
+from agent.events import Ambiguous, Answered, RunStarted, Stamped, Waiting, from_jsonl
 from agent.models import OWNER, Models
 from agent.settings import Settings
+from demo.acts import Page, Update
 from demo.downloads import download_route
 from demo.host import Host
 from demo.kept import NOBODY, NOTHING, Kept, Visit
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door
-from demo.web import Begun, Page, build
+from demo.web import BEGUN, IDLE_S, build
 from sandbox import SandboxUnavailable
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
@@ -31,6 +32,15 @@ STRONG = Jail(words="jail", level="L2")
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
+OWN, PUBLIC = Door(), Door(public=True)
+
+
+@asynccontextmanager
+async def serving(session: RecordedSession, door: Door = OWN) -> AsyncIterator[Page]:
+    """The page over a session, saved runs among it."""
+    host = Host(lambda: recorded_engine(session), door)
+    async with host.serving():
+        yield Page(host)
 
 
 @pytest.fixture
@@ -50,54 +60,89 @@ def page(host: Host) -> Page:
     return Page(host)
 
 
-def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> Kept:
-    kept: Kept = page.begin(code, tests, words)[0]
+async def saved(session: RecordedSession) -> RecordedSession:
+    """The session with a run that was played to its end, or to its question."""
+    await session.start(Task(text="healed"), run_id=SAVED)
+    async for _ in session.follow(SAVED):
+        pass
+    return session
+
+
+def replaced(chosen: Chosen, name: str, kind: str, wait: Waiting) -> Chosen:
+    """A recorded run in which the event of this kind is a wait."""
+    log = [*chosen(Task(text=name))]
+    place = next(n for n, entry in enumerate(log) if entry.event.kind == kind)
+    log[place] = log[place].model_copy(update={"event": wait})
+    return lambda task: tuple(log)
+
+
+async def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> Kept:
+    kept: Kept = (await page.begin(code, tests, words))["kept"]
     return kept
 
 
-async def healed(page: Page, kept: Kept) -> list[Any]:
-    return [
-        shown async for shown, _ in
-        page.heal(kept, kept["code"], kept["tests"], kept["words"], 5)
-    ]
+async def last(updates: AsyncIterator[Update]) -> Update:
+    """What a stream of updates leaves on the page."""
+    left: Update = {}
+    async for update in updates:
+        left |= update
+    return left
 
 
-def begun_in(session: RecordedSession, kept: Kept) -> bool:
+async def healed(page: Page, kept: Kept, visit: Visit = NOBODY, **wishes: str) -> Update:
+    return await last(page.heal(
+        kept, kept["code"], kept["tests"], kept["words"], 5, visit, **wishes
+    ))
+
+
+async def arrived(page: Page, run: str = "", kept: Kept | None = None) -> Update:
+    return await page.arrive(run, kept, "", "", "", NOBODY)
+
+
+def can_heal(update: Update) -> bool:
+    return bool(update["heal"]["interactive"])
+
+
+def seen(update: Update) -> set[str]:
+    """The parts that an update shows."""
+    return {name for name, part in update.items()
+            if isinstance(part, dict) and part.get("visible")}
+
+
+def has_begun(session: RecordedSession, kept: Kept) -> bool:
     try:
         return bool(session.log(kept["run"]))
     except KeyError:
         return False
 
 
-def asked(run: str) -> gr.Request:
-    return gr.Request(query_params={"run": run}) if run else gr.Request(query_params={})
+def answers(session: RecordedSession, kept: Kept) -> list[str]:
+    return [entry.event.answer for entry in session.log(kept["run"])
+            if isinstance(entry.event, Answered)]
 
 
-def test_the_browser_knows_the_run_before_it_exists(page: Page) -> None:
-    kept = begun(page, "code", "tests", "words")
+async def test_the_browser_knows_the_run_before_it_exists(page: Page) -> None:
+    kept = await begun(page, "code", "tests", "words")
     assert UUID(kept["run"]).version == 4
     assert (kept["code"], kept["tests"], kept["words"]) == ("code", "tests", "words")
 
 
-def test_input_too_large_for_the_browser_is_not_kept_there(page: Page) -> None:
-    assert begun(page, "x" * 300_000)["code"] == ""
+async def test_input_too_large_for_the_browser_is_not_kept_there(page: Page) -> None:
+    assert (await begun(page, "x" * 300_000))["code"] == ""
 
 
 async def test_healing_shows_the_run_under_the_browsers_own_identifier(
     page: Page, session: RecordedSession
 ) -> None:
-    kept = begun(page, words="healed")
-    shown = await healed(page, kept)
-    assert "HEALED" in shown[-1]
+    kept = await begun(page, words="healed")
+    assert "HEALED" in (await healed(page, kept))["bench"]
     assert session.log(kept["run"])[-1].final
 
 
 async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
-    shown = [pair async for pair in page.heal(begun(page), "", "", "", 5)]
-    assert len(shown) == 1
-    assert "There is no code and no task yet" in shown[0][1]
-    settled = await page.settle(begun(page))
-    assert settled[1]["interactive"] is True
+    kept = await begun(page)
+    assert "There is no code and no task yet" in (await healed(page, kept))["said"]
+    assert can_heal(await page.settle(kept))
 
 
 async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back(
@@ -113,97 +158,104 @@ async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back(
     ))
     async with host.serving():
         page = Page(host)
-        kept = begun(page, "code")
-        shown = [pair async for pair in page.heal(kept, "code", "", "", 5)]
+        kept = await begun(page, "code")
         settled = await page.settle(kept)
-        chosen = await page.choose(kept, ("a", "b", "c"))
 
-    assert "set one" in shown[0][1]
-    assert (settled[1]["interactive"], settled[2]["interactive"]) == (True, False)
-    assert "set one" in chosen[3]
+        assert "set one" in (await healed(page, kept))["said"]
+        assert "set one" in (await arrived(page))["said"]
+        assert (can_heal(settled), settled["stop"]["interactive"]) == (True, False)
+        assert (await page.choose(kept, typed={"code": "a"})).keys() == {"said"}
 
 
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
-    kept = begun(page, "code", words="healed")
+    kept = await begun(page, "code", words="healed")
     await healed(page, kept)
-    by_browser = await page.arrive(kept, "", "", "", NOBODY, asked(""))
-    by_address = await page.arrive(
-        NOTHING, "", "", "", NOBODY, asked(kept["run"])
-    )
-    assert by_browser[0]["run"] == by_address[0]["run"] == kept["run"]
-    assert by_browser[3] == "code"
-    assert "HEALED" in [shown async for shown in page.watch(by_address[0])][-1]
+    by_browser, by_address = await arrived(page, kept=kept), await arrived(page, kept["run"])
+    assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
+    assert by_browser["code"] == "code"
+    assert "HEALED" in (await last(page.watch(by_address["kept"])))["bench"]
 
 
 async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
-    kept = begun(page, "old code")
-    assert (await page.arrive(kept, "", "", "", NOBODY, asked("")))[3] == "old code"
-    assert (await page.arrive(kept, "new", "", "", NOBODY, asked("")))[3] == gr.skip()
+    kept = await begun(page, "old code")
+    assert (await arrived(page, kept=kept))["code"] == "old code"
+    assert "code" not in await page.arrive("", kept, "new", "", "", NOBODY)
+
+
+async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
+    page: Page
+) -> None:
+    kept = (await arrived(page))["kept"]
+    assert await last(page.watch(kept)) == await page.settle(kept) == {}
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
-    arrived = await page.arrive(None, "", "", "", NOBODY, asked(run))
-    assert arrived[0]["run"] == ""
-    assert "not known here" in arrived[2]
-    assert "<script>" not in arrived[2]
-    assert ["choose an example" in shown async for shown in page.watch(arrived[0])] == [True]
+    update = await arrived(page, run)
+    assert update["kept"]["run"] == ""
+    assert "not known here" in update["said"]
+    assert "<script>" not in update["said"]
+    assert await last(page.watch(update["kept"])) == {}
 
 
 async def test_a_run_goes_on_when_its_page_is_closed(chosen: Chosen) -> None:
     session = RecordedSession(chosen, pause_s=0.001)
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
+    async with serving(session) as page:
+        kept = await begun(page, words="healed")
         following = page.heal(kept, "", "", "healed", 5)
-        assert "RUNNING" in [await anext(following) for _ in range(2)][-1][0]
+        await anext(following)
+        assert "RUNNING" in (await anext(following))["bench"]
         await following.aclose()
         assert not session.log(kept["run"])[-1].final
-        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
+        assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
 async def test_stop_cancels_the_run_and_its_follower_sees_the_end(chosen: Chosen) -> None:
     session = RecordedSession(chosen, pause_s=30)
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
+    async with serving(session) as page:
+        kept = await begun(page, words="healed")
         following = asyncio.create_task(healed(page, kept))
-        while not begun_in(session, kept):
+        while not has_begun(session, kept):
             await asyncio.sleep(0)
-        assert await page.stop(kept) == ""
-        assert "CANCELLED" in (await following)[-1]
+        assert await page.stop(kept) == {"said": ""}
+        assert "CANCELLED" in (await following)["bench"]
 
 
 async def test_a_run_stopped_before_it_began_never_begins(
     page: Page, session: RecordedSession
 ) -> None:
-    kept = begun(page, words="healed")
-    assert await page.stop(kept) == ""
-    said = [said async for _, said in page.heal(kept, "", "", "healed", 5)]
-    assert "Stopped before it began" in said[-1]
-    assert not begun_in(session, kept)
+    kept = await begun(page, words="healed")
+    assert await page.stop(kept) == {"said": ""}
+    assert "Stopped before it began" in (await healed(page, kept))["said"]
+    assert not has_begun(session, kept)
 
 
-async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
-    session = RecordedSession(chosen, pause_s=30)
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
-        assert await page.choose(kept, ("c", "t", "w")) == ("c", "t", "w", "")
-        following = asyncio.create_task(healed(page, kept))
-        while (said := (await page.choose(kept, ("c", "t", "w")))[-1]) == "":
-            await asyncio.sleep(0)
-        assert "Stop it, then choose an example" in said
-        await page.stop(kept)
-        await following
-        assert await page.choose(kept, ("c", "t", "w")) == ("c", "t", "w", "")
+async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
+    class Slow(RecordedSession):
+        async def start(self, task: Task, **given: Any) -> str:
+            await page.stop({**NOTHING, "run": given["run_id"]})
+            return await super().start(task, **given)
+
+    async with serving(Slow(chosen, pause_s=30)) as page:
+        assert "CANCELLED" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
 async def test_stopping_nothing_says_so(page: Page) -> None:
-    assert "no run to stop" in await page.stop(NOTHING)
+    assert "no run to stop" in (await page.stop(NOTHING))["said"]
+
+
+async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
+    typed = {"code": "c", "tests": "t", "words": "w"}
+    async with serving(RecordedSession(chosen, pause_s=30)) as page:
+        kept = await begun(page, words="healed")
+        assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
+        following = asyncio.create_task(healed(page, kept))
+        while "code" in (refused := await page.choose(kept, typed=typed)):
+            await asyncio.sleep(0)
+        assert "Stop it, then choose an example" in refused["said"]
+        await page.stop(kept)
+        await following
+        assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
 
 
 async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
@@ -212,35 +264,30 @@ async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
 
     class Gated(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
-            run = await super().start(task, **given)
-            started.append(run)
+            started.append(await super().start(task, **given))
             if len(started) == 8:
                 gate.set()
             await gate.wait()
-            return run
+            return given["run_id"]
 
-    host = Host(lambda: recorded_engine(Gated(chosen)))
-    async with host.serving():
-        page = Page(host)
-        runs = [begun(page, words="healed") for _ in range(8)]
+    async with serving(Gated(chosen)) as page:
+        runs = [await begun(page, words="healed") for _ in range(8)]
         shown = await asyncio.gather(*(healed(page, kept) for kept in runs))
-    assert all("HEALED" in each[-1] for each in shown)
+    assert all("HEALED" in each["bench"] for each in shown)
 
 
 async def test_a_waiting_run_is_answered_by_the_question_that_was_shown(
-    page: Page, session: RecordedSession
+    chosen: Chosen
 ) -> None:
-    kept = begun(page, words="waiting")
-    session._choose = lambda task, choose=session._choose: choose(Task(text="waiting"))  # type: ignore[misc]
-    shown = await healed(page, kept)
-    assert "May this patch be kept?" in shown[-1]
-    settled = await page.settle(kept)
-    assert settled[0]["interrupt"] == "ask-1"
-    assert settled[3]["visible"] is True
-    await page.decide({**settled[0], "interrupt": "stale"}, True)
-    assert (await page.settle(kept))[3]["visible"] is True
-    await page.decide(settled[0], True)
-    assert "HEALED" in [each async for each in page.watch(kept)][-1]
+    async with serving(RecordedSession(lambda task: chosen(Task(text="waiting")))) as page:
+        kept = await begun(page, words="waiting")
+        assert "May this patch be kept?" in (await healed(page, kept))["bench"]
+        settled = await page.settle(kept)
+        assert (settled["kept"]["interrupt"], seen(settled)) == ("ask-1", {"review"})
+        await page.decide({**settled["kept"], "interrupt": "stale"}, approve=True)
+        assert seen(await page.settle(kept)) == {"review"}
+        await page.decide(settled["kept"], approve=True)
+        assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
 async def test_every_streamed_event_has_room_for_many_and_at_most_two_outputs(host: Host) -> None:
@@ -251,17 +298,28 @@ async def test_every_streamed_event_has_room_for_many_and_at_most_two_outputs(ho
     assert all(fn.api_visibility == "private" for fn in ui.fns.values())
 
 
-async def served(host: Host, path: str) -> httpx.Response:
+async def test_gradios_queue_looks_seldom_where_nothing_waits(host: Host) -> None:
+    queue = build(host)._queue
+    fresh = vars(gr.Blocks()._queue)
+    for name in ("sleep_when_free", "progress_update_sleep_when_free"):
+        assert fresh[name] < getattr(queue, name) == IDLE_S
+
+
+async def test_every_part_that_an_update_changes_is_one_of_its_events(page: Page) -> None:
+    assert (await page.begin("", "", "")).keys() == set(BEGUN)
+
+
+async def download(host: Host, path: str) -> httpx.Response:
     app = Starlette(routes=[download_route(host)])
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-        return await client.get(path)
+        return await client.get(f"/gradio_api/heal/{path}")
 
 
 async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path) -> None:
-    kept = begun(page, words="healed")
+    kept = await begun(page, words="healed")
     await healed(page, kept)
-    answer = await served(host, f"/gradio_api/heal/{kept['run']}/patch")
+    answer = await download(host, f"{kept['run']}/patch")
     assert answer.headers["content-disposition"].endswith('.patch"')
     start = (await host.session()).log(kept["run"])[0].event
     assert isinstance(start, RunStarted)
@@ -272,140 +330,103 @@ async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path
 
 
 async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host) -> None:
-    kept = begun(page, words="unresolved")
+    kept = await begun(page, words="unresolved")
     await healed(page, kept)
-    answer = await served(host, f"/gradio_api/heal/{kept['run']}/log")
+    answer = await download(host, f"{kept['run']}/log")
     assert from_jsonl(answer.text) == (await host.session()).log(kept["run"])
 
 
 @pytest.mark.parametrize("path", ["none/log", "none/patch", "none/secrets"])
 async def test_files_of_unknown_runs_are_not_found(host: Host, path: str) -> None:
-    assert (await served(host, f"/gradio_api/heal/{path}")).status_code == 404
+    assert (await download(host, path)).status_code == 404
 
 
-@pytest.fixture
-async def closed(chosen: Chosen) -> AsyncIterator[Page]:
-    session = RecordedSession(chosen, jail=WEAK)
-    await session.start(Task(text="healed"), run_id=SAVED)
-    async for _ in session.follow(SAVED):
-        pass
-    host = Host(lambda: recorded_engine(session), Door(public=True))
-    async with host.serving():
-        yield Page(host)
+async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(chosen: Chosen) -> None:
+    async with serving(await saved(RecordedSession(chosen, jail=WEAK)), PUBLIC) as page:
+        update = await arrived(page, SAVED)
+        kept = await begun(page, words="healed")
 
-
-async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(closed: Page) -> None:
-    arrived = await closed.arrive(None, "", "", "", NOBODY, asked(SAVED))
-    kept = begun(closed, words="healed")
-    tried = [pair async for pair in closed.heal(kept, "", "", "healed", 5)]
-    shown = [shown async for shown in closed.watch(arrived[0])]
-
-    assert arrived[0]["run"] == SAVED
-    assert "No code is run here" in arrived[-1]
-    assert (arrived[-3]["interactive"], (await closed.settle(kept))[1]["interactive"]) == (
-        False, False
-    )
-    assert len(tried) == 1
-    assert "No code is run here" in tried[0][1]
-    assert "HEALED" in shown[-1]
+        assert update["kept"]["run"] == SAVED
+        assert "No code is run here" in update["banner"]
+        assert not can_heal(update)
+        assert not can_heal(await page.settle(kept))
+        assert "No code is run here" in (await healed(page, kept))["said"]
+        assert "HEALED" in (await last(page.watch(update["kept"])))["bench"]
 
 
 async def test_a_page_that_may_run_no_code_takes_no_answer(chosen: Chosen) -> None:
-    session = RecordedSession(lambda task: chosen(Task(text="waiting")), jail=WEAK)
-    await session.start(Task(), run_id=SAVED)
-    async for _ in session.follow(SAVED):
-        pass
-    host = Host(lambda: recorded_engine(session), Door(public=True))
-    async with host.serving():
-        page = Page(host)
+    session = await saved(RecordedSession(lambda _: chosen(Task(text="waiting")), jail=WEAK))
+    async with serving(session, PUBLIC) as page:
         kept: Kept = {**NOTHING, "run": SAVED, "interrupt": "ask-1"}
-
-        assert "No code is run here" in await page.decide(kept, True)
+        assert "No code is run here" in (await page.decide(kept, approve=True))["said"]
         assert not session.log(SAVED)[-1].final
+
+
+async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
+    session = await saved(RecordedSession(lambda _: chosen(Task(text="rivals")), jail=WEAK))
+    async with serving(session, PUBLIC) as page:
+        kept: Kept = {**NOTHING, "run": SAVED}
+        assert seen(await page.settle(kept)) == set()
+        picked = (await page.choose_behaviour(kept, place=0))["kept"]
+        assert "No code is run here" in (await last(page.answer(picked)))["said"]
 
 
 async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Chosen) -> None:
     session = RecordedSession(chosen, jail=WEAK)
-    host = Host(lambda: recorded_engine(session), Door(public=True, allow_weak=True))
-    async with host.serving():
-        page = Page(host)
+    async with serving(session, Door(public=True, allow_weak=True)) as page:
         for run in ("", UNKNOWN):
-            arrived = await page.arrive(None, "", "", "", NOBODY, asked(run))
-            assert 'class="banner weak"' in arrived[-1]
-            assert arrived[-3]["interactive"] is True
-        assert "HEALED" in (await healed(page, begun(page, words="healed")))[-1]
+            update = await arrived(page, run)
+            assert 'class="banner weak"' in update["banner"]
+            assert can_heal(update)
+        assert "HEALED" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
 async def test_a_page_of_this_machine_carries_no_banner(page: Page) -> None:
-    assert (await page.arrive(None, "", "", "", NOBODY, asked("")))[-1] == ""
-
-
-async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
-    class Slow(RecordedSession):
-        async def start(self, task: Task, **given: Any) -> str:
-            await page.stop({**NOTHING, "run": given["run_id"]})
-            return await super().start(task, **given)
-
-    host = Host(lambda: recorded_engine(Slow(chosen, pause_s=30)))
-    async with host.serving():
-        page = Page(host)
-        assert "CANCELLED" in (await healed(page, begun(page, words="healed")))[-1]
+    assert (await arrived(page))["banner"] == ""
 
 
 async def test_an_open_question_is_asked_with_a_button_for_each_answer(
-    page: Page, session: RecordedSession
+    page: Page, session: RecordedSession, chosen: Chosen
 ) -> None:
-    kept = begun(page, words="rivals")
-    session._choose = lambda task, choose=session._choose: choose(  # type: ignore[misc]
-        Task(text="rivals" if task.text == "rivals" else "healed")
-    )
+    kept = await begun(page, words="rivals")
     await healed(page, kept)
-    kept, *_, asking, words, first, second, third = (await page.settle(kept))[:-4]
-    assert asking["visible"] is True
-    assert "What should" in words
-    assert [first["value"], second["value"], third["visible"]] == [
-        "A gives 22", "B gives 33", False
-    ]
+    settled = await page.settle(kept)
+    assert seen(settled) == {"question", "choice-0", "choice-1"}
+    assert "What should" in settled["asked"]
+    assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == ["A gives 22", "B gives 33"]
 
-    before = kept["run"]
-    chosen = (await page.choose_behaviour(kept, 1))[0]
-    assert (chosen["asked"], chosen["answer"]) == (before, "B")
-    UUID(chosen["run"])
-    shown = [shown async for shown, _ in page.answer(chosen)]
-    assert "HEALED" in shown[-1]
-    assert begun_in(session, chosen)
-    settled = await page.settle(chosen)
-    assert (settled[0]["asked"], settled[4]["visible"]) == ("", False)
-
-
-async def test_every_part_that_a_begun_run_changes_has_its_value(page: Page, host: Host) -> None:
-    values = page.begin("", "", "")
-    parts = [each.outputs for each in build(host).fns.values() if each.name == "begin"]
-    assert [len(each) for each in parts] == [len(values)] == [len(Begun({}).flat())]
-    kinds = dict(zip(map(type, parts[0]), values, strict=True))
-    assert kinds[gr.Column] == kinds[gr.Row] == gr.update(visible=False)
+    session._choose = lambda task: chosen(Task(text="healed"))
+    picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+    assert (picked["asked"], picked["answer"]) == (kept["run"], "B")
+    UUID(picked["run"])
+    assert "HEALED" in (await last(page.answer(picked)))["bench"]
+    assert has_begun(session, picked)
+    settled = await page.settle(picked)
+    assert (settled["kept"]["asked"], seen(settled)) == ("", set())
 
 
 async def test_a_question_that_is_closed_starts_nothing(
     page: Page, session: RecordedSession
 ) -> None:
-    kept = begun(page, words="healed")
+    kept = await begun(page, words="healed")
     await healed(page, kept)
-    for closed in (await page.choose_behaviour(kept, 0), await page.write_behaviour(kept, "1")):
-        assert (closed[0], "closed" in closed[1]) == (kept, True)
+    for closed in (
+        await page.choose_behaviour(kept, place=0), await page.write_behaviour(kept, "1")
+    ):
+        assert (closed["kept"], "closed" in closed["said"]) == (kept, True)
     assert len(session._runs) == 1
 
 
 @pytest.mark.parametrize("written", ["44", " raises ValueError "])
 async def test_the_right_value_can_be_written_where_no_button_has_it(
-    page: Page, session: RecordedSession, written: str
+    page: Page, written: str
 ) -> None:
-    kept = begun(page, words="rivals")
+    kept = await begun(page, words="rivals")
     await healed(page, kept)
-    kept = (await page.settle(kept))[0]
-    chosen = (await page.write_behaviour(kept, written))[0]
-    assert (chosen["asked"], chosen["answer"]) == (kept["run"], written)
-    assert chosen["run"] != kept["run"]
+    kept = (await page.settle(kept))["kept"]
+    picked = (await page.write_behaviour(kept, written))["kept"]
+    assert (picked["asked"], picked["answer"]) == (kept["run"], written)
+    assert picked["run"] != kept["run"]
 
 
 @pytest.mark.parametrize(("written", "told"), [
@@ -415,201 +436,152 @@ async def test_the_right_value_can_be_written_where_no_button_has_it(
 async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     page: Page, session: RecordedSession, written: str, told: str
 ) -> None:
-    kept = begun(page, words="rivals")
+    kept = await begun(page, words="rivals")
     await healed(page, kept)
-    kept = (await page.settle(kept))[0]
+    kept = (await page.settle(kept))["kept"]
     refused = await page.write_behaviour(kept, written)
-    wrong = refused[Begun._fields.index("wrong")]
-    assert told in wrong
-    assert refused == Begun(kept, wrong=wrong).flat()
-    assert [pair async for pair in page.answer(refused[0])] == [(gr.skip(), gr.skip())]
+    assert told in refused.pop("wrong")
+    assert refused == {"kept": kept}
     # The page is left as it is, since a better answer may be on its way by now.
-    after = await page.settle_answer(refused[0])
-    assert after == (gr.skip(),) * len(await page.settle(refused[0]))
+    assert await last(page.answer(kept)) == await page.settle_answer(kept) == {}
     assert len(session._runs) == 1
 
 
-async def test_a_run_that_waits_with_a_question_is_answered_itself(
-    page: Page, session: RecordedSession, chosen: Chosen
-) -> None:
-    log = [*chosen(Task(text="rivals"))]
-    place = next(n for n, entry in enumerate(log) if entry.event.kind == "ambiguous")
-    asked = log[place].event
-    assert isinstance(asked, Ambiguous)
-    log[place] = log[place].model_copy(update={"event": Waiting(
-        interrupt="which-1", question="Which?", rivals=asked.rivals
-    )})
-    session._choose = lambda task: tuple(log)
-    kept = begun(page, words="rivals")
-    await healed(page, kept)
-    settled = await page.settle(kept)
-    assert (settled[3]["visible"], settled[4]["visible"]) == (False, True)
-    picked = (await page.choose_behaviour(settled[0], 1))[0]
-    assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
-    shown = [shown async for shown, _ in page.answer(picked)]
-    assert "one of 2 repairs that fit your tests" in shown[-1]
-    answered = [entry.event for entry in session.log(kept["run"])
-                if entry.event.kind == "answered"]
-    assert [event.answer for event in answered] == ["{'answer': 'B'}"]
-
-
-async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
-    session = RecordedSession(lambda task: chosen(Task(text="rivals")), jail=WEAK)
-    await session.start(Task(), run_id=SAVED)
-    async for _ in session.follow(SAVED):
-        pass
-    host = Host(lambda: recorded_engine(session), Door(public=True))
-    async with host.serving():
-        page = Page(host)
-        kept: Kept = {**NOTHING, "run": SAVED}
-        assert (await page.settle(kept))[4]["visible"] is False
-        picked = (await page.choose_behaviour(kept, 0))[0]
-        (told,) = [pair async for pair in page.answer(picked)]
-        assert "No code is run here" in told[1]
+async def test_a_run_that_waits_with_a_question_is_answered_itself(chosen: Chosen) -> None:
+    asked = next(entry.event for entry in chosen(Task(text="rivals"))
+                 if isinstance(entry.event, Ambiguous))
+    wait = Waiting(interrupt="which-1", question="Which?", rivals=asked.rivals)
+    session = RecordedSession(replaced(chosen, "rivals", "ambiguous", wait))
+    async with serving(session) as page:
+        kept = await begun(page, words="rivals")
+        await healed(page, kept)
+        settled = await page.settle(kept)
+        assert seen(settled) == {"question", "choice-0", "choice-1"}
+        picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+        assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
+        shown = await last(page.answer(picked))
+        assert "one of 2 repairs that fit your tests" in shown["bench"]
+        assert answers(session, kept) == ["{'answer': 'B'}"]
 
 
 OWN_KEY = ("ANTHROPIC_API_KEY", "sk-ant-of-the-owner-0123456789")
+PAUSED = {"paused", "go-on", "end-here"}
 
 
-def pausing(chosen: Chosen, needs: str) -> Chosen:
-    """The healed run, with a wait for caps or a key in its middle."""
-    log = [*chosen(Task(text="healed"))]
-    place = next(n for n, entry in enumerate(log) if entry.event.kind == "diagnosed")
+def pausing(chosen: Chosen, needs: str, **settings: Any) -> RecordedSession:
+    """Plays the healed run, with a wait for caps or a key in its middle."""
     wait = Waiting(interrupt="wait-1", question=f"more {needs} is needed", needs=needs)  # type: ignore[arg-type]
-    log[place] = log[place].model_copy(update={"event": wait})
-    return lambda task: tuple(log)
+    return RecordedSession(replaced(chosen, "healed", "diagnosed", wait), **settings)
 
 
 async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on(chosen: Chosen) -> None:
-    session = RecordedSession(pausing(chosen, "budget"))
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
-        assert "WAITING" in (await healed(page, kept))[-1]
+    session = pausing(chosen, "budget")
+    async with serving(session) as page:
+        kept = await begun(page, words="healed")
+        assert "WAITING" in (await healed(page, kept))["bench"]
         settled = await page.settle(kept)
-        row, words, go_on, end = settled[-4:]
-        assert (row["visible"], settled[3]["visible"], settled[4]["visible"]) == (
-            True, False, False
-        )
-        assert "more budget is needed" in words
-        assert (go_on["value"], end["visible"]) == ("Add as much again and go on", True)
-        assert "closed" in await page.go_on({**settled[0], "interrupt": "stale"})
-        assert await page.go_on(settled[0]) == ""
-        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
-        assert (await page.settle(kept))[-4]["visible"] is False
-        said = [entry.event.answer for entry in session.log(kept["run"])
-                if entry.event.kind == "answered"]
-        assert said == ["{}"]
+        assert seen(settled) == PAUSED
+        assert "more budget is needed" in settled["needed"]
+        assert settled["go-on"]["value"] == "Add as much again and go on"
+        stale = await page.go_on({**settled["kept"], "interrupt": "stale"})
+        assert "closed" in stale["said"]
+        assert await page.go_on(settled["kept"]) == {"said": ""}
+        assert "HEALED" in (await last(page.watch(kept)))["bench"]
+        assert seen(await page.settle(kept)) == set()
+        assert answers(session, kept) == ["{}"]
 
 
 async def test_a_run_that_reached_a_cap_can_be_ended_there(chosen: Chosen) -> None:
-    session = RecordedSession(pausing(chosen, "budget"))
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
+    session = pausing(chosen, "budget")
+    async with serving(session) as page:
+        kept = await begun(page, words="healed")
         await healed(page, kept)
-        assert await page.go_on((await page.settle(kept))[0], end=True) == ""
-        assert "{'end': True}" in [entry.event.answer for entry in session.log(kept["run"])
-                                   if entry.event.kind == "answered"]
+        assert await page.go_on((await page.settle(kept))["kept"], end=True) == {"said": ""}
+        assert answers(session, kept) == ["{'end': True}"]
 
 
 async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) -> None:
-    session = RecordedSession(pausing(chosen, "key"))
-    host = Host(lambda: recorded_engine(session))
-    async with host.serving():
-        page = Page(host)
+    session = pausing(chosen, "key")
+    async with serving(session) as page:
         session.models.give(OWNER, *OWN_KEY)
-        kept = begun(page, words="healed")
+        kept = await begun(page, words="healed")
         await healed(page, kept)
         session.models.forget(OWNER)  # as a restart does
         settled = await page.settle(kept)
-        assert "more key is needed" in settled[-3]
-        assert settled[-2]["value"] == "Go on"
-        assert "still missing" in await page.go_on(settled[0])
+        assert "more key is needed" in settled["needed"]
+        assert settled["go-on"]["value"] == "Go on"
+        assert "still missing" in (await page.go_on(settled["kept"]))["said"]
         session.models.give(OWNER, *OWN_KEY)
-        assert await page.go_on(settled[0]) == ""
-        assert "HEALED" in [shown async for shown in page.watch(kept)][-1]
+        assert await page.go_on(settled["kept"]) == {"said": ""}
+        assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
 async def test_only_whoever_started_a_run_lets_it_spend_more(chosen: Chosen) -> None:
-    session = RecordedSession(pausing(chosen, "budget"), jail=STRONG)
-    host = Host(lambda: recorded_engine(session), Door(public=True))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="healed")
+    async with serving(pausing(chosen, "budget", jail=STRONG), PUBLIC) as page:
+        kept = await begun(page, words="healed")
         mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
-        async for _ in page.heal(kept, "", "", "healed", 5, mine):
-            pass
+        await healed(page, kept, mine)
         theirs = await page.settle(kept, other)
-        assert [part["visible"] for part in theirs[-2:]] == [False, False]
+        assert seen(theirs) == {"paused"}
         for visit in (other, NOBODY):
-            assert "Only whoever started" in await page.go_on(theirs[0], visit)
-        assert (await page.settle(kept, mine))[-2]["visible"] is True
-        assert await page.go_on(theirs[0], mine) == ""
+            assert "Only whoever started" in (await page.go_on(theirs["kept"], visit))["said"]
+        assert seen(await page.settle(kept, mine)) == PAUSED
+        assert await page.go_on(theirs["kept"], mine) == {"said": ""}
 
 
 async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it(chosen: Chosen) -> None:
     session = RecordedSession(chosen, jail=STRONG)
-    host = Host(lambda: recorded_engine(session), Door(public=True))
-    async with host.serving():
-        page = Page(host)
-        kept = begun(page, words="rivals")
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="rivals")
         mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
-        async for _ in page.heal(kept, "", "", "rivals", 5, mine):
-            pass
+        await healed(page, kept, mine)
         session._choose = lambda task: chosen(Task(text="healed"))
-        answered = (await page.choose_behaviour((await page.settle(kept, other))[0], 1))[0]
-        async for _ in page.answer(answered, other):
-            pass
+        settled = await page.settle(kept, other)
+        picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+        await last(page.answer(picked, other))
         assert session.visitor(kept["run"]) == page.panel.visitor(mine)
-        assert session.visitor(answered["run"]) == page.panel.visitor(other)
+        assert session.visitor(picked["run"]) == page.panel.visitor(other)
 
 
 async def test_a_run_is_started_with_the_plan_that_the_fields_say(
     page: Page, session: RecordedSession
 ) -> None:
     session.models.give(OWNER, *OWN_KEY)
-    kept = begun(page, words="healed")
-    async for _ in page.heal(kept, "", "", "healed", 5, NOBODY, "", "", "critic=mock"):
-        pass
+    kept = await begun(page, words="healed")
+    await healed(page, kept, roles="critic=mock")
     plan = session.plans[kept["run"]]
     assert (plan.provider, plan.of("critic")) == ("anthropic", None)
 
 
-@pytest.mark.parametrize(("provider", "roles", "said"), [
-    ("anthropic", "", "anthropic needs a key: set ANTHROPIC_API_KEY, or enter one"),
-    ("", "critic", "The roles cannot be read"),
+@pytest.mark.parametrize(("wishes", "said"), [
+    ({"provider": "anthropic"},
+     "anthropic needs a key: set ANTHROPIC_API_KEY, or enter one"),
+    ({"roles": "critic"}, "The roles cannot be read"),
 ])
 async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(
-    page: Page, session: RecordedSession, provider: str, roles: str, said: str
+    page: Page, session: RecordedSession, wishes: dict[str, str], said: str
 ) -> None:
-    kept = begun(page, words="healed")
-    shown = [pair async for pair in page.heal(
-        kept, "", "", "healed", 5, NOBODY, provider, "", roles
-    )]
-    assert len(shown) == 1
-    assert said in shown[0][1]
-    assert not begun_in(session, kept)
-    assert (await page.settle(kept))[1]["interactive"] is True
+    kept = await begun(page, words="healed")
+    assert said in (await healed(page, kept, **wishes))["said"]
+    assert not has_begun(session, kept)
+    assert can_heal(await page.settle(kept))
 
 
 async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there(
     chosen: Chosen,
 ) -> None:
     models = Models(Settings(provider="anthropic"))
-    host = Host(lambda: recorded_engine(RecordedSession(chosen, models=models)))
-    async with host.serving():
-        page = Page(host)
-        arrived = await page.arrive(None, "", "", "", None, asked(""))
-        assert "anthropic needs a key" in arrived[1]
-        assert arrived[-3]["interactive"] is True
-        assert (await page.offer(NOBODY))[-1] == '<p class="hint">Keys at hand: none.</p>'
+    async with serving(RecordedSession(chosen, models=models)) as page:
+        update = await arrived(page)
+        assert "anthropic needs a key" in update["plan"]
+        assert can_heal(update)
+        offered = await page.offer(NOBODY)
+        assert offered["at-hand"] == '<p class="hint">Keys at hand: none.</p>'
 
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
     visit: Visit = {**NOBODY, "provider": "mock", "roles": "critic=mock"}
-    arrived = await page.arrive(None, "", "", "", visit, asked(""))
-    assert arrived[6] == visit
-    assert (await page.offer(arrived[6], ""))[:3] == ("mock", "", "critic=mock")
+    update = await page.arrive("", None, "", "", "", visit)
+    assert update["visit"] == visit
+    offered = await page.offer(update["visit"], "")
+    assert [offered[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]

@@ -390,8 +390,7 @@ def test_without_a_person_a_question_stays_open(program: Path, healing: Any) -> 
 
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert "NOT FINISHED" in result.stderr
-    assert "It waits for an answer: Keep this repair?" in result.stderr
+    assert "WAITING · Keep this repair?" in result.stderr
     assert "resume r1" in result.stderr
 
 
@@ -597,7 +596,7 @@ def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, heali
 
     told = invoke(healing, "run", program, *TEST, "-v").stderr
 
-    assert "proof E3: so far" in told
+    assert "proof E3; so far" in told
     assert "no test notices: changed `+` to `-`" in told
     assert "went otherwise in a re-run: add(2, 3)" in told
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)

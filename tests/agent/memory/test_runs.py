@@ -11,11 +11,11 @@ import pytest
 from agent.domain import File, Solution
 from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
 from agent.intake import paste
-from agent.result import fold as result_of
+from agent.result import fold
 from agent.session import Session, Settings, open_session
-from agent.terminal import event_words, headline
+from agent.terminal import status_line
+from agent.words import event_lines
 from demo.render import workbench
-from demo.view import fold as view_of
 
 Change = Callable[..., None]
 BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
@@ -70,8 +70,8 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Sessi
     assert end.code == first.code
     assert end.reason.startswith("from memory: ")
     words = "from memory, no model, $0.00"
-    assert words in headline(result_of(again)).plain
-    assert words in workbench(view_of(again))
+    assert words in status_line(fold(again)).plain
+    assert words in workbench(fold(again))
 
 
 async def test_notes_of_the_same_fix_do_not_grow_from_recall_to_recall(session: Session) -> None:
@@ -159,8 +159,8 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
     (reminder,) = [event for event in recalled(log) if event.lessons]
     assert "index" in reminder.lessons[0].lower()
     assert reminder.note == "a lesson of earlier failures comes to mind"
-    assert f"seen before: {reminder.lessons[0]}" in event_words(reminder)
-    assert "seen before: " in workbench(view_of(log))
+    assert f"seen before: {reminder.lessons[0]}" in [one.text for one in event_lines(reminder)]
+    assert "seen before: " in workbench(fold(log))
 
 
 async def test_a_broken_file_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:

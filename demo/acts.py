@@ -1,0 +1,360 @@
+"""What happens on the page: each act says which parts of it change, and to what.
+
+A run is a task of the session, known to the browser by its identifier before it begins. The page
+only follows it: closing the page stops nothing, reloading follows again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import gradio as gr
+
+from agent.domain import Rivals
+from agent.events import Stamped, Waiting
+from agent.repair.question import BadAnswer, answered_test, choices
+from agent.repair.rivals import MOST
+from agent.result import Result, fold
+from demo import render
+from demo.host import Host, Session, Unavailable
+from demo.kept import NOBODY, NOTHING, Kept, Typed, Visit, wishing
+from demo.pace import paced
+from demo.panel import Panel
+from demo.place import banner
+from demo.wanted import BadWish
+from llm import NoProvider
+
+LONGEST_KEPT = 200_000
+"""Characters of input a browser is asked to keep; its storage is small."""
+CHOICES = tuple(f"choice-{place}" for place in range(MOST))
+"""The buttons that answer a question."""
+
+Update = dict[str, Any]
+"""New values for parts of the page, or changes of the parts themselves, by the parts' names; what
+is left out stays as it is."""
+
+
+class Page:
+    """What happens on the page; every public method handles one kind of event."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.panel = Panel(host)
+        self._stopped_early: set[str] = set()
+        """Runs that were stopped before they began."""
+
+    async def arrive(
+        self, asked: str, kept: Kept | None, code: str, tests: str, words: str,
+        visit: Visit | None,
+    ) -> Update:
+        """A page was opened or reloaded: says who heals here and finds the run to follow, first
+        the one that its address asks for.
+
+        What somebody has typed meanwhile is left alone.
+        """
+        kept = {**NOTHING, **kept} if kept else NOTHING
+        visit = self.panel.known({**NOBODY, **visit} if visit else NOBODY)
+        run = asked or kept["run"]
+        before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
+        typed = before if any(before.values()) and not any((code, tests, words)) else {}
+        try:
+            running = await self._host.running()
+        except Unavailable as fault:
+            return {
+                "kept": {**kept, "run": "", "interrupt": ""}, "said": render.sentence(str(fault)),
+                "plan": "", "banner": "", "visit": visit, **typed, **_buttons(running=False),
+            }
+        said = ""
+        if run and _known(running.session, run) is None:
+            said = (
+                "That run is not known here: its address is wrong, or its log was removed. "
+                "Heal something to start a new one."
+            )
+            run = ""
+        return {
+            "kept": {**kept, "run": run, "interrupt": ""}, "said": render.sentence(said),
+            "plan": (await self.panel.shown(visit)).plan,
+            "banner": banner(running.warning, running.refusal), "visit": visit, **typed,
+            **_buttons(running=bool(run), closed=bool(running.refusal)),
+        }
+
+    async def offer(self, visit: Visit, *typed: Typed) -> Update:
+        """What the visitor wanted of models when the page was left, and what that may cost."""
+        try:
+            shown = await self.panel.shown(visit, *typed)
+        except Unavailable:  # `arrive` has said why
+            return {}
+        return {
+            "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
+            "spending": shown.spending, "at-hand": shown.keys,
+        }
+
+    async def foresee(
+        self, visit: Visit, provider: Typed, model: Typed, roles: Typed, *typed: Typed
+    ) -> Update:
+        """What a run may cost for what is typed now."""
+        try:
+            shown = await self.panel.shown(wishing(visit, provider, model, roles), *typed)
+        except Unavailable:
+            return {}
+        return {"spending": shown.spending}
+
+    async def begin(self, code: str, tests: str, words: str) -> Update:
+        """Gives the browser the run's identifier before the run exists."""
+        if len(code) + len(tests) + len(words) > LONGEST_KEPT:
+            code = tests = words = ""
+        return _begun({
+            **NOTHING, "run": str(uuid4()), "code": code, "tests": tests, "words": words,
+        })
+
+    async def heal(
+        self, kept: Kept, code: str, tests: str, words: str, iterations: float | None,
+        visit: Visit = NOBODY, provider: Typed = "", model: Typed = "", roles: Typed = "",
+    ) -> AsyncIterator[Update]:
+        """Starts the run and follows it."""
+        try:
+            running = await self._host.running()
+            intake = await asyncio.to_thread(running.engine.paste, code, tests, words)
+        except Unavailable as fault:
+            yield _refused(fault)
+            return
+        except running.engine.refusals as refusal:
+            yield _refused(refusal)
+            return
+        if running.refusal:
+            yield _refused(running.refusal)
+            return
+        if kept["run"] in self._stopped_early:
+            self._stopped_early.discard(kept["run"])
+            yield _refused("Stopped before it began.")
+            return
+        if _known(running.session, kept["run"]) is None:
+            try:
+                plan = self.panel.plan(running.session, wishing(visit, provider, model, roles))
+            except (NoProvider, BadWish) as error:
+                yield _refused(error)
+                return
+            await running.session.start(
+                intake.task, run_id=kept["run"], plan=plan, visitor=self.panel.visitor(visit),
+                max_iterations=int(iterations) if iterations else None, pauses=True,
+            )
+        if kept["run"] in self._stopped_early:  # stopped while it was being started
+            await running.session.cancel(kept["run"])
+        yield {"said": "".join(map(render.sentence, intake.notices))}
+        async for shown in self.watch(kept):
+            yield shown
+
+    async def choose_behaviour(self, kept: Kept, *, place: int) -> Update:
+        """The answer to the question that is shown, by its place among the buttons."""
+        rivals = (await self._result(kept["run"])).question
+        offered = choices(rivals) if rivals is not None else ()
+        if place >= len(offered):
+            return _closed(kept)
+        labels, _ = offered[place]
+        return _begun(_answering(kept, labels.split()[0]))
+
+    async def write_behaviour(self, kept: Kept, written: str) -> Update:
+        """The answer to the question that is shown, as a person wrote it; what answers nothing
+        is told and stays to be changed."""
+        rivals = (await self._result(kept["run"])).question
+        if rivals is None:
+            return _closed(kept)
+        try:
+            if answered_test(rivals, written) is None and not kept["interrupt"]:
+                raise BadAnswer("That run has ended: there is nothing to skip.")
+        except BadAnswer as error:
+            return {"kept": kept, "wrong": render.sentence(str(error))}
+        return _begun(_answering(kept, written))
+
+    async def answer(self, kept: Kept, visit: Visit = NOBODY) -> AsyncIterator[Update]:
+        """Gives the chosen answer, if there is one, and follows the run that it leads to."""
+        if not kept["answer"]:
+            yield {}
+            return
+        try:
+            session = await self._host.session()
+            if kept["asked"]:
+                await session.settle(
+                    kept["asked"], kept["answer"], run_id=kept["run"],
+                    visitor=self.panel.visitor(visit),
+                )
+            else:
+                await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
+        except (Unavailable, NoProvider, ValueError) as fault:
+            yield _refused(fault)
+            return
+        async for shown in self.watch(kept):
+            yield shown
+
+    async def watch(self, kept: Kept) -> AsyncIterator[Update]:
+        """Follows a run from its first event until it ends or waits for a person."""
+        if not kept["run"]:
+            yield {}
+            return
+        session = await self._host.session()
+        seen: tuple[Stamped, ...] = ()
+        async for batch in paced(session.follow(kept["run"])):
+            if not batch:
+                yield {}
+                continue
+            seen = (*seen, *batch)
+            result = fold(seen)
+            yield {"bench": render.workbench(result)}
+            if result.waiting is not None:
+                return
+
+    async def settle(self, kept: Kept, visit: Visit = NOBODY) -> Update:
+        """The run ended, waits or never began: gives the buttons back. A page that came to follow
+        none is left as it is: by now its visitor may have begun one."""
+        if not kept["run"]:
+            return {}
+        self._stopped_early.discard(kept["run"])
+        try:
+            here = await self._host.running()
+            result = await self._result(kept["run"])
+        except Unavailable:  # `heal` has said why
+            return {
+                "kept": kept, **_buttons(running=False), "review": gr.update(visible=False),
+                **_question(None), **_paused(None),
+            }
+        waiting, closed = result.waiting, bool(here.refusal)
+        needs = waiting.needs if waiting is not None else None
+        paused = waiting if needs in ("budget", "key") and not closed else None
+        own = paused is not None and self.panel.owns(here.session, kept["run"], visit)
+        review = waiting is not None and needs == "answer" and waiting.rivals is None
+        interrupt = waiting.interrupt if waiting is not None else ""
+        return {
+            "kept": {**kept, "interrupt": interrupt, "asked": "", "answer": ""},
+            **_buttons(running=result.phase in ("running", "waiting"), closed=closed),
+            "review": gr.update(visible=review),
+            **_question(None if closed else result.question), **_paused(paused, own=own),
+        }
+
+    async def settle_answer(self, kept: Kept, visit: Visit = NOBODY) -> Update:
+        """As `settle`, once an answer was given. Where what was written answered nothing, the page
+        stays as it is: by now another answer may be on its way."""
+        return await self.settle(kept, visit) if kept["answer"] else {}
+
+    async def choose(self, kept: Kept, *, typed: dict[str, str]) -> Update:
+        """Fills an example in, unless that would put it beside another program's run."""
+        try:
+            result = await self._result(kept["run"])
+        except Unavailable as fault:
+            return {"said": render.sentence(str(fault))}
+        if result.phase in ("running", "waiting"):
+            said = "A run goes on here. Stop it, then choose an example."
+            return {"said": render.sentence(said)}
+        return {**typed, "said": ""}
+
+    async def stop(self, kept: Kept) -> Update:
+        """Cancels the run; whoever follows it sees its end."""
+        session = await self._host.session()
+        if not kept["run"]:
+            return {"said": render.sentence("There is no run to stop.")}
+        if _known(session, kept["run"]) is None:
+            self._stopped_early.add(kept["run"])
+        else:
+            await session.cancel(kept["run"])
+        return {"said": ""}
+
+    async def decide(self, kept: Kept, *, approve: bool) -> Update:
+        """Answers the question that this page showed, and no later one."""
+        return await self._given(kept, {"approve": approve})
+
+    async def go_on(self, kept: Kept, visit: Visit = NOBODY, *, end: bool = False) -> Update:
+        """Lets a run go on that has reached a cap or lacked a key, or ends it there; only whoever
+        started it may have more spent."""
+        session = await self._host.session()
+        waiting = (await self._result(kept["run"])).waiting
+        if waiting is None or waiting.interrupt != kept["interrupt"]:
+            said = "That question is closed."
+        elif not self.panel.owns(session, kept["run"], visit):
+            said = "Only whoever started this run can let it go on."
+        elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
+            said = "That key is still missing: give it under “Models and keys”."
+        else:
+            return await self._given(kept, {"end": True} if end else {})
+        return {"said": render.sentence(said)}
+
+    async def _given(self, kept: Kept, value: dict[str, object]) -> Update:
+        session = await self._host.session()
+        try:
+            await session.answer(kept["run"], kept["interrupt"], value)
+        except Unavailable as refusal:
+            return {"said": render.sentence(str(refusal))}
+        return {"said": ""}
+
+    async def _result(self, run: str) -> Result:
+        session = await self._host.session()
+        return fold(_known(session, run) or ()) if run else Result()
+
+
+def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
+    """The log of a run, or `None` where there is no such run."""
+    try:
+        return session.log(str(UUID(run)))
+    except (KeyError, ValueError):
+        return None
+
+
+def _refused(why: object) -> Update:
+    """The page where nothing was begun, and why."""
+    return {"bench": render.EMPTY, "said": render.sentence(str(why))}
+
+
+def _buttons(*, running: bool, closed: bool = False) -> Update:
+    """Heal and Stop; where no code is run, there is nothing to heal with."""
+    return {
+        "heal": gr.update(interactive=not running and not closed),
+        "stop": gr.update(interactive=running),
+    }
+
+
+def _begun(kept: Kept) -> Update:
+    """The page at the start of a run."""
+    return {
+        "kept": kept, "said": "", "bench": render.STARTING, **_buttons(running=True),
+        "review": gr.update(visible=False), "written": "", "wrong": "", **_question(None),
+        **_paused(None),
+    }
+
+
+def _closed(kept: Kept) -> Update:
+    """The page where a question was answered that is not open any more."""
+    said = render.sentence("That question is closed.")
+    return {"kept": kept, "said": said, "written": "", "wrong": "", **_question(None)}
+
+
+def _answering(kept: Kept, answer: str) -> Kept:
+    """What the browser keeps of an answer: a run that waits for it goes on; one that has ended
+    is begun again under another identifier, which the browser knows before it exists."""
+    if kept["interrupt"]:
+        return {**kept, "asked": "", "answer": answer}
+    return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
+
+
+def _question(rivals: Rivals | None) -> Update:
+    """The row of a question, its words, and a button for each answer."""
+    offered = choices(rivals) if rivals is not None else ()
+    return {
+        "question": gr.update(visible=rivals is not None), "asked": render.question(rivals),
+        **{
+            name: gr.update(visible=True, value=render.choice(*offered[place]))
+            if place < len(offered) else gr.update(visible=False)
+            for place, name in enumerate(CHOICES)
+        },
+    }
+
+
+def _paused(waiting: Waiting | None, *, own: bool = False) -> Update:
+    """The row of a run that waits for caps or a key, its words, and its two buttons."""
+    budget = waiting is not None and waiting.needs == "budget"
+    go_on = "Add as much again and go on" if budget else "Go on"
+    return {
+        "paused": gr.update(visible=waiting is not None),
+        "needed": render.paused(waiting, own=own) if waiting is not None else "",
+        "go-on": gr.update(visible=own, value=go_on), "end-here": gr.update(visible=own),
+    }
