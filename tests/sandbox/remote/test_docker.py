@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import Job, Limits, SandboxError, open_sandbox
-from sandbox.contract import CHECKS, ROOMY, Check, script
-from sandbox.honest import HONEST
+from sandbox.contract import CHECKS, HONEST, ROOMY, Check, script
 from sandbox.remote.docker import Docker
 from sandbox.remote.link import Need
 
