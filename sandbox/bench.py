@@ -19,11 +19,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.forkserver import ForkServer, Profile
 from sandbox.jail import JailSandbox
+from sandbox.jail.forkserver import ForkServer, Profile
 from sandbox.levels import JailLevel
-from sandbox.quarters import quarters
 from sandbox.types import Job, Json, Limits, SandboxError
+from sandbox.workspaces import workspaces
 
 ROUNDS = 10
 PAUSE_S = 0.01
@@ -353,7 +353,7 @@ async def _starts(modules: Mapping[str, str], level: JailLevel) -> list[Figure]:
     times: dict[str, list[float]] = {name: [] for name in profiles}
     for _ in range(5):
         for name, profile in profiles.items():
-            server = ForkServer(profile, quarters(), ready=False)
+            server = ForkServer(profile, workspaces(), ready=False)
             await server.start()
             times[name].append(server.started_s)
             server.close()

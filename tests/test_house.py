@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from agent.checks import shipping
-from sandbox.quarters import INSIDE
 
 ROOT = Path(__file__).parent.parent
+INSIDE = sorted(path.stem for path in (ROOT / "sandbox/inside").glob("[a-z]*.py"))
 PACKAGES = ("agent", "demo", "evaluation", "llm", "sandbox")
 
 MAY_IMPORT = {
@@ -163,7 +163,7 @@ def needed(text: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import"
-            ours = node.module in ("sandbox", "_judge", "_judge.programs")
+            ours = node.module in ("sandbox.inside", "_judge", "_judge.programs")
             yield from (f"{node.module}.{a.name}" for a in node.names) if ours else [
                 str(node.module)
             ]
@@ -177,14 +177,14 @@ def foreign(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_fork_server_needs_the_standard_library_and_what_is_laid_beside_it(name: str) -> None:
-    text = (ROOT / "sandbox" / f"{name}.py").read_text(encoding="utf-8")
+    text = (ROOT / "sandbox/inside" / f"{name}.py").read_text(encoding="utf-8")
 
-    assert foreign(text) <= {f"sandbox.{one}" for one in INSIDE}
+    assert foreign(text) <= {f"sandbox.inside.{one}" for one in INSIDE}
 
 
 @pytest.mark.parametrize("name", ["guest", "canaries"])
 def test_what_goes_into_a_job_as_one_file_needs_no_other(name: str) -> None:
-    assert foreign((ROOT / "sandbox" / f"{name}.py").read_text(encoding="utf-8")) == set()
+    assert foreign((ROOT / "sandbox/inside" / f"{name}.py").read_text(encoding="utf-8")) == set()
 
 
 @pytest.mark.parametrize("with_pytest", [False, True])

@@ -119,7 +119,7 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
             sites=(world.site,) if attack.with_site else (),
         )
         outcome = await sandbox.run(job)
-        killed_by = "" if outcome.ended in ("completed", "exited") else outcome.ended
+        killed_by: str = "" if outcome.ended in ("completed", "exited") else outcome.ended
         if killed_by == "killed":
             killed_by = outcome.signal or killed_by
         report = read(outcome.stdout.encode(), killed_by)

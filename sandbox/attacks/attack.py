@@ -123,7 +123,7 @@ def _attack(
     programs: dict[str, tuple[str, str]],
     answers: Mapping[str, dict[str, str]],
 ) -> Attack:
-    more = {"meets": row} if isinstance(row, str) else dict(row)
+    more: dict[str, Any] = {"meets": row} if isinstance(row, str) else dict(row)
     meets = more.pop("meets")
     refusals = answers.get(meets) or dict.fromkeys(("L2", "L3", "L4"), meets)
     refusals = refusals | {key: more.pop(key) for key in [*more] if re.fullmatch(r"L\d", key)}

@@ -16,9 +16,9 @@ from typing import get_args
 
 from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script
 from sandbox.levels import Level
-from sandbox.quarters import quarters
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits, Lost, Outcome
+from sandbox.workspaces import workspaces
 
 ECHO = """\
 while (item := jail.receive()) is not None:
@@ -59,7 +59,7 @@ class Check:
 
     def claimed(self, level: Level) -> bool:
         """Whether a backend of that level, run by this user, makes the claim."""
-        if self.needs_modes and level == "L3" and not quarters().has_spare_users:
+        if self.needs_modes and level == "L3" and not workspaces().has_spare_users:
             return False
         return level in self.levels
 

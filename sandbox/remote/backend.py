@@ -18,8 +18,8 @@ from sandbox.remote.link import (
     listen,
     lost_of,
 )
+from sandbox.talk.wire import frame, value_of
 from sandbox.types import Job, Json, Lost, Outcome, SandboxError
-from sandbox.wire import frame, value_of
 
 _START_S = 120.0
 """From the moment a sandbox is there until a job runs in it, and from its end to ours."""

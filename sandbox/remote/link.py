@@ -16,8 +16,8 @@ from typing import Any, Protocol, get_args
 
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
+from sandbox.talk.wire import Garbled, frame, value_of
 from sandbox.types import Ended, Json, Limits, Lost, Outcome, SandboxError
-from sandbox.wire import Garbled, frame, value_of
 
 _HELLO_S = 60.0
 """For the command to start and answer, once the sandbox is there."""

@@ -13,10 +13,12 @@ PORTER = "sandbox.remote.porter"
 
 LEAST_PYTHON = (3, 11)
 
-_REMOTE = ("__init__", "line", "porter")
-_LEFT_OUT = (
-    "__main__.py", "bench.py", "contract.py", "honest.py", "honest_tests.py", "selftest.py",
+_SENT = (
+    "__init__.py", "types.py", "sandbox.py", "levels.py", "owned.py", "workspaces.py",
+    "subprocess_backend.py", "seatbelt.py", "talk/*.py", "inside/__init__.py", "inside/guest.py",
+    "inside/removal.py", "remote/__init__.py", "remote/line.py", "remote/porter.py",
 )
+"""All that the porter imports, and the guest, which is compiled by its name."""
 
 _LOADER = """\
 import sys
@@ -60,11 +62,8 @@ def shell_loader() -> str:
 def parcel() -> str:
     """The message that the loader waits for."""
     package = Path(__file__).parent.parent
-    # The backend compiles some of its files by their names, so all of them travel.
-    paths = [*package.glob("*.py"), *(package / "remote" / f"{name}.py" for name in _REMOTE)]
     files = {
         str(path.relative_to(package.parent)): path.read_text(encoding="utf-8")
-        for path in sorted(paths)
-        if path.name not in _LEFT_OUT
+        for name in _SENT for path in sorted(package.glob(name))
     }
     return base64.b64encode(zlib.compress(marshal.dumps(files), 9)).decode()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.filters import (
+from sandbox.inside.filters import (
     ALLOWED,
     APART,
     ARCHITECTURES,
@@ -28,7 +28,7 @@ from sandbox.filters import (
     stage_one,
     stage_two,
 )
-from sandbox.syscalls import NUMBERS
+from sandbox.inside.syscalls import NUMBERS
 
 MACHINES = tuple(ARCHITECTURES)
 EPERM, EACCES = ERRNO | errno.EPERM, ERRNO | errno.EACCES

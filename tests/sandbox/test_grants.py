@@ -254,8 +254,8 @@ async def test_where_an_end_is_not_certain_a_job_stays_one_process(level: Any) -
 async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     jail: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sandbox import jail as module
-    from sandbox.forkserver import ForkServer, NotGranted
+    from sandbox.jail.forkserver import ForkServer, NotGranted
+    from sandbox.jail.servers import SERVERS
 
     start = ForkServer.start
 
@@ -265,7 +265,7 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
         await start(self)
 
     monkeypatch.setattr(ForkServer, "start", refused)
-    monkeypatch.setattr(module._SERVERS, "_ungranted", set())
+    monkeypatch.setattr(SERVERS, "_ungranted", set())
     job = script("print(1)", seed=4_545)
 
     witness = await jail.witness(job)

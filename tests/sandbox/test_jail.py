@@ -15,6 +15,7 @@ import pytest
 
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.jail import JailSandbox
+from sandbox.jail.running import Running, ordered
 from sandbox.levels import JailLevel
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
 
@@ -61,6 +62,14 @@ def until(holds: Callable[[], bool], seconds: float = 10) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+async def started(jail: JailSandbox) -> Running:
+    """A job that says something and waits, with nobody to end it but its event loop."""
+    job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
+    server = await jail._server(job)
+    (worker,) = await server.workers(1)
+    return Running(server, worker, job, ordered(job, endless=False), endless=False)
 
 
 async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
@@ -134,15 +143,15 @@ def test_the_next_event_loop_takes_over_the_server(strongest: JailSandbox) -> No
 
 def test_jobs_of_a_closed_loop_are_killed(strongest: JailSandbox) -> None:
     async def abandoned() -> int:
-        process = await strongest._start(Job("jail.send(1)\njail.receive()", limits=ROOMY))
+        process = await started(strongest)
         await process.receive()
-        return process._seat.number
+        return process._worker.number
 
     async def living() -> list[int]:
         async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             await process.receive()
             await asyncio.sleep(0.2)
-            return list(process.running._server._seats)
+            return list(process.running._server._workers)
 
     number = asyncio.run(abandoned())
 
@@ -154,6 +163,7 @@ def test_a_killed_host_leaves_no_process() -> None:
 import asyncio
 from sandbox import Job, SandboxUnavailable
 from sandbox.jail import JailSandbox
+from sandbox.jail.running import Running, ordered
 async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:
@@ -181,7 +191,7 @@ asyncio.run(main())
     assert len(processes) >= 2
     assert until(lambda: not any(alive(pid) for pid in processes))
     subprocess.run(
-        [sys.executable, "-c", "from sandbox.quarters import quarters; quarters()"],
+        [sys.executable, "-c", "from sandbox.workspaces import workspaces; workspaces()"],
         cwd=ROOT, check=True,
     )
     assert not folder.exists()
@@ -200,19 +210,19 @@ async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -
     async with strongest.start(Job(program, limits=ROOMY)) as process:
         await process.receive()
         outcome = await process.finish()
-        server, seat = process.running._server, process.running._seat
+        server, worker = process.running._server, process.running._worker
 
     assert outcome.ended == "completed"
-    while seat.number in server._seats:
+    while worker.number in server._workers:
         await asyncio.sleep(0.01)
-    assert seat.end is not None
-    assert os.WTERMSIG(seat.end[0]) == signal.SIGKILL
+    assert worker.end is not None
+    assert os.WTERMSIG(worker.end[0]) == signal.SIGKILL
 
 
 def test_a_closed_loop_leaves_no_descriptor_open(strongest: JailSandbox) -> None:
     async def abandon_some() -> None:
         for _ in range(8):
-            process = await strongest._start(Job("jail.send(1)\njail.receive()", limits=ROOMY))
+            process = await started(strongest)
             await process.receive()
 
     async def open_descriptors() -> int:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox import forkserver
-from sandbox.jail import JailSandbox
+from sandbox.jail import JailSandbox, forkserver
 from sandbox.levels import JailLevel
 from sandbox.types import Job, Limits, SandboxUnavailable
 

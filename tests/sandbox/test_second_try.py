@@ -15,8 +15,9 @@ from sandbox.types import Json, Limits, SandboxLost
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
 
-from sandbox.forkserver import ForkServer
-from sandbox.jail import JailSandbox, _Running
+from sandbox.jail import JailSandbox
+from sandbox.jail.forkserver import ForkServer
+from sandbox.jail.running import Running
 
 ROOMY = Limits(wall_s=30, cpu_s=30)
 ANSWERS = "while (item := jail.receive()) is not None:\n    jail.send(item)"
@@ -133,7 +134,7 @@ async def test_a_batch_asks_again_what_was_not_answered(jail: JailSandbox) -> No
         async for index, reply in batch.replies(items, item_wall_s=5):
             seen.append((index, reply))
             if index in (0, 199):
-                assert isinstance(batch._process, _Running)
+                assert isinstance(batch._process, Running)
                 kill(batch._process._server)
 
         # Lost while it had nothing to answer, it is started anew for the next list.

@@ -19,9 +19,9 @@ from sandbox import Job, Limits, SandboxUnavailable
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
 
-from sandbox.guest import CHANNEL
+from sandbox.inside.guest import CHANNEL
 from sandbox.jail import JailSandbox
-from sandbox.quarters import quarters
+from sandbox.workspaces import workspaces
 
 RUNS = 1_000
 FEWER = 300
@@ -132,7 +132,7 @@ def descriptors() -> int:
 
 def left_files(sandbox: JailSandbox) -> list[str]:
     """What jobs left where their folders are: beside the host's, or where a server sees them."""
-    roots = [*Path(quarters()._folder).glob("server-*")]
+    roots = [*Path(workspaces()._folder).glob("server-*")]
     if os.geteuid() == 0:
         roots += [Path(f"/proc/{pid}/root/jail") for pid in below(os.getpid())]
     empty = {"a", "b", "work", "tmp", "shared", "shm"}

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox import Job, OwnedSandbox, SandboxUnavailable, forkserver
+from sandbox import Job, OwnedSandbox, SandboxUnavailable
 from sandbox.contract import ECHO
-from sandbox.jail import JailSandbox
-from sandbox.turns import FOR_NEWCOMERS, FOR_SHORT_JOBS, Asking, Turns
+from sandbox.jail import JailSandbox, forkserver
+from sandbox.jail.turns import FOR_NEWCOMERS, FOR_SHORT_JOBS, Asking, Turns
 
 
 class Queue:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.quarters import _link_tree, _make_home, remove
+from sandbox.inside.removal import remove
 from sandbox.types import SandboxUnavailable
+from sandbox.workspaces import _link_tree, _make_home
 
 
 def test_a_folder_is_removed_without_following_its_links(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
+from sandbox.talk.orders import how_it_ended
+from sandbox.talk.wire import Garbled, Inbox, Message, frame
 from sandbox.types import Ended, Job, Json, Outcome, SandboxError
-from sandbox.wire import Garbled, Inbox, Message, frame
 
 BYTES_AHEAD = 1 << 20
 READ_BYTES = 1 << 16
@@ -68,6 +69,25 @@ class Conversation(ABC):
         else:
             self._failure = outcome
         self._changed()
+
+    def _ended_so(
+        self, status: int, cpu_s: float, stdout: bytes | bytearray, stderr: bytes | bytearray
+    ) -> Outcome:
+        """The outcome of a process that has ended, from what the kernel says of it."""
+        ended, name, limit = how_it_ended(
+            status, self.inbox.ended, cpu_s, self._limits, self._stopped
+        )
+        code = os.waitstatus_to_exitcode(status)
+        return Outcome(
+            ended=ended,
+            stdout=stdout.decode("utf-8", "backslashreplace"),
+            stderr=stderr.decode("utf-8", "backslashreplace"),
+            exit_code=code if code >= 0 else None,
+            signal=name,
+            limit=limit,
+            denied=tuple(sorted(self.inbox.rules)),
+            wall_s=self.wall_s,
+        )
 
     def _heard(self) -> None:  # noqa: B027 - most backends need no more than the messages
         """Something came over the channel."""

@@ -11,11 +11,8 @@ from pathlib import PurePosixPath
 from types import CodeType
 from typing import Any
 
-from sandbox.guest import PROGRAM_NAME
+from sandbox.inside.guest import PROGRAM_NAME
 from sandbox.types import Ended, Job, Limits, SandboxError
-
-FLAGS = ("-S", "-s", "-B", "-P")
-"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed."""
 
 _NAME_BYTES = 255
 _PATH_BYTES = 3_000

@@ -1,8 +1,8 @@
-"""The host's side of one fork server: starts it, asks for seats, hears of their ends.
+"""The host's side of one fork server: starts it, asks for workers, hears of their ends.
 
-A *seat* is a jailed child that waits for a job. The server keeps a few of them ready, so that
-a job meets a process that has started, been jailed and warmed up already. A seat serves one job
-and is then gone; its folder is emptied by the server and given to another.
+A *worker* is a jailed child that waits for a job. The server keeps a few of them ready, so that
+a job meets a process that has started, been jailed and warmed up already. A worker serves one job
+and is then gone; its *slot*, which is its folder, is emptied by the server and given to another.
 
 The host believes the fork server, which no foreign code ever entered, and nobody else. All the
 same: an answer that is none ends the server, and the next job gets a new one.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import array
 import asyncio
-import fcntl
 import json
 import marshal
 import os
@@ -24,16 +23,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from sandbox.guest import CHANNEL
-from sandbox.levels import JailLevel
-from sandbox.orders import FLAGS, environment, loaded
-from sandbox.quarters import Quarters
-from sandbox.turns import Asking, Turns
-from sandbox.types import SandboxError, SandboxLost
-from sandbox.zygote import (
+from sandbox.inside.zygote import (
     ALONE,
     ANSWER,
     ENDED,
@@ -44,6 +37,11 @@ from sandbox.zygote import (
     REQUEST,
     SECOND,
 )
+from sandbox.jail.turns import Asking, Turns
+from sandbox.levels import JailLevel
+from sandbox.talk.orders import environment, loaded
+from sandbox.types import SandboxError, SandboxLost
+from sandbox.workspaces import Workspaces
 
 START_S = 30.0
 SLOTS = 24
@@ -53,8 +51,8 @@ SCRATCH_MIB = 64
 THREADS = 1024
 """Processes and threads of all jobs of a server together."""
 _RESTOCK_S = 0.002
-READY_ALONE = 2
-READY_PAIRS = 1
+_READY = {1: 2, 2: 1}
+"""How many workers for one job, and for two of a pair, are kept ready."""
 
 
 class NotGranted(Exception):
@@ -75,11 +73,11 @@ class Profile:
 
 
 @dataclass(eq=False)
-class Seat:
+class Worker:
     """A child that waits for its job, or works on it."""
 
     number: int
-    folder: int
+    slot: int
     channel: int
     stdin: int
     stdout: int
@@ -100,30 +98,23 @@ class Seat:
                 os.close(descriptor)
 
 
-@dataclass
-class _Stock:
-    """Seats that are ready."""
-
-    alone: deque[Seat] = field(default_factory=deque)
-    pairs: deque[tuple[Seat, Seat]] = field(default_factory=deque)
-    wants_alone: bool = False
-    wants_pairs: bool = False
-
-
 class ForkServer:
     """One fork server; belongs to one event loop at a time."""
 
-    def __init__(self, profile: Profile, quarters: Quarters, ready: bool = True) -> None:
+    def __init__(self, profile: Profile, workspaces: Workspaces, ready: bool = True) -> None:
         self.profile = profile
         self.base = ""
         """Where the jobs' folders lie, in the file system that the server sees."""
         self.controls: dict[str, str] = {}
         self.started_s = 0.0
         self.broken = ""
-        self._quarters = quarters
+        self._workspaces = workspaces
         self._keeps_ready = ready
-        self._stock = _Stock()
-        self._seats: dict[int, Seat] = {}
+        self._stock: dict[int, deque[tuple[Worker, ...]]] = {count: deque() for count in _READY}
+        """Workers that are ready: for one job, and for two of a pair."""
+        self._wanted: set[int] = set()
+        """Of which of them some are to be ready."""
+        self._workers: dict[int, Worker] = {}
         self._count = 0
         self._restocking = False
         self._free = deque(range(SLOTS))
@@ -138,7 +129,7 @@ class ForkServer:
     async def start(self) -> None:
         """Starts the process and waits until it is jailed; raises `NotGranted`."""
         began = time.monotonic()
-        self._place = self._quarters.settle_server()
+        self._place = self._workspaces.make_for_server()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
@@ -146,7 +137,7 @@ class ForkServer:
         except BaseException as error:
             self._control.close()
             os.close(self._log)
-            self._quarters.leave_server(self._place)
+            self._workspaces.take_back_server(self._place)
             if isinstance(error, OSError):
                 raise SandboxError(f"the fork server cannot be started: {error}") from error
             raise
@@ -171,9 +162,9 @@ class ForkServer:
         self.started_s = time.monotonic() - began
         self.adopt(loop)
 
-    def folder(self, seat: Seat) -> str:
-        """Where a seat's folders lie, in the file system that the server sees."""
-        return f"{self.base}/{self._slots[seat.folder]}"
+    def folder(self, worker: Worker) -> str:
+        """Where a worker's folders lie, in the file system that the server sees."""
+        return f"{self.base}/{self._slots[worker.slot]}"
 
     def _report(self, answer: bytes) -> dict[str, Any]:
         # Any: JSON; the fork server is ours, and no other code has run in it yet.
@@ -184,43 +175,27 @@ class ForkServer:
         return report
 
     def _spawn(self, theirs: socket.socket) -> int:
-        interpreter = self._quarters.interpreter
-        code = self._quarters.code
+        interpreter = self._workspaces.interpreter
+        code = self._workspaces.code
         start = (
-            f"import sys; sys.path.insert(0, {code!r}); from sandbox.zygote import main; "
+            f"import sys; sys.path.insert(0, {code!r}); from sandbox.inside.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
         with tempfile.TemporaryFile() as orders:
             marshal.dump(self._orders(), orders)
             orders.seek(0)
-            sources = [orders.fileno(), self._log, self._log, theirs.fileno()]
-            moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 16) for one in sources]
-            try:
-                return os.posix_spawn(
-                    interpreter.executable,
-                    [interpreter.executable, *FLAGS, "-c", start],
-                    self._environment(),
-                    file_actions=[
-                        (os.POSIX_SPAWN_DUP2, source, place)
-                        for source, place in zip(moved, (0, 1, 2, CHANNEL), strict=True)
-                    ],
-                    setsid=True,
-                    setsigmask=(),
-                    setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-                )
-            finally:
-                for descriptor in moved:
-                    os.close(descriptor)
+            descriptors = [orders.fileno(), self._log, self._log, theirs.fileno()]
+            return interpreter.start(["-c", start], self._environment(), descriptors)
 
     def _environment(self) -> dict[str, str]:
-        own = {"HOME": "/", **self._quarters.interpreter.environment}
+        own = {"HOME": "/"}
         if "processes" in self.profile.grants:
-            own["PYTHONPATH"] = ":".join(self._quarters.sites(self.profile.sites))
+            own["PYTHONPATH"] = ":".join(self._workspaces.sites(self.profile.sites))
         return environment(self.profile.seed) | own
 
     def _orders(self) -> dict[str, Any]:
         profile = self.profile
-        sites = self._quarters.sites(profile.sites)
+        sites = self._workspaces.sites(profile.sites)
         return {
             "level": profile.level,
             "seed": profile.seed,
@@ -232,9 +207,9 @@ class ForkServer:
             "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
             "threads": THREADS,
-            "library": self._quarters.library,
-            "shared": self._quarters.interpreter.shared,
-            "readable": [one for one in (self._quarters.interpreter.shared, *sites) if one],
+            "library": self._workspaces.library,
+            "shared": self._workspaces.interpreter.shared,
+            "readable": [one for one in (self._workspaces.interpreter.shared, *sites) if one],
             "sites": sites,
             "modules": loaded(dict(profile.modules)),
             "preload": list(profile.preload),
@@ -254,12 +229,12 @@ class ForkServer:
             self._loop = loop
             self._turns.forget()
             # What the closed loop left running belongs to nobody any more.
-            for seat in list(self._seats.values()):
-                if seat.on_end is not None:
-                    seat.on_end = None
-                    self.kill(seat)
-                    if seat.on_abandoned is not None:
-                        seat.on_abandoned()
+            for worker in list(self._workers.values()):
+                if worker.on_end is not None:
+                    worker.on_end = None
+                    self.kill(worker)
+                    if worker.on_abandoned is not None:
+                        worker.on_abandoned()
             loop.add_reader(self._control, self._hear)
         self.used = time.monotonic()
         return True
@@ -279,7 +254,7 @@ class ForkServer:
                     return False
             except RuntimeError:
                 return False
-        return all(seat.on_end is None for seat in self._seats.values())
+        return all(worker.on_end is None for worker in self._workers.values())
 
     def close(self, why: str = "closed") -> None:
         """Ends the server and all its children; idempotent."""
@@ -294,71 +269,63 @@ class ForkServer:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._log)
-        ready = [*self._stock.alone, *(seat for pair in self._stock.pairs for seat in pair)]
-        self._stock = _Stock()
-        for seat in ready:
-            self._drop(seat)
+        for stock in self._stock.values():
+            for worker in (one for some in stock for one in some):
+                self._drop(worker)
+            stock.clear()
         alive = self._loop is not None and not self._loop.is_closed()
-        for seat in list(self._seats.values()):
-            seat.lost = True
-            if seat.on_end is not None and alive:
-                seat.on_end()
-        self._seats.clear()
+        for worker in list(self._workers.values()):
+            worker.lost = True
+            if worker.on_end is not None and alive:
+                worker.on_end()
+        self._workers.clear()
         if alive:
             self._turns.end()
         self._turns.forget()
-        self._quarters.leave_server(self._place)
+        self._workspaces.take_back_server(self._place)
 
-    # ---------------------------------------------------------------- seats
+    # ---------------------------------------------------------------- workers
 
-    async def alone(self, reads: bool = False, owner: str = "") -> Seat:
-        """A seat for one job, which `reads` standard input or finds it empty."""
-        self._stock.wants_alone = self._keeps_ready
-        asking = Asking(owner)
-        if reads:
-            await self._until_room(asking)
-            return self._given(self._fork(self._free.popleft(), ALONE, reads=True), owner)
-        while not self._stock.alone:
-            if await self._has_room(asking):
-                self._stock.alone.append(self._fork(self._free.popleft(), ALONE))
-        seat = self._stock.alone.popleft()
-        self._restock()
-        return self._given(seat, owner)
+    async def workers(
+        self,
+        count: int,
+        owner: str = "",
+        *,
+        reads: bool = False,
+        silent: bool = False,
+        lasts: bool = False,
+    ) -> tuple[Worker, ...]:
+        """A worker for one job, or two that have a channel and a folder in common.
 
-    async def silent(self, owner: str = "", lasts: bool = True) -> Seat:
-        """A seat whose output goes nowhere, and whose errors come by a pipe, for a job of many
-        items."""
-        await self._until_room(Asking(owner, lasts))
-        return self._given(self._fork(self._free.popleft(), ALONE, silent=True), owner)
+        Where a job `reads`, there is standard input, else it is empty. Output of a `silent` one
+        goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
+        """
+        asking = Asking(owner, lasts)
+        if self._keeps_ready and not silent:
+            self._wanted.add(count)
+        if reads or silent:
+            while not await self._has_room(asking):
+                pass
+            some = self._fork_some(count, reads=reads, silent=silent)
+        else:
+            stock = self._stock[count]
+            while not stock:
+                if await self._has_room(asking):
+                    stock.append(self._fork_some(count))
+            some = stock.popleft()
+            self._restock()
+        self._turns.take(some[0].slot, owner)
+        return some
 
-    async def pair(self, reads: bool = False, owner: str = "") -> tuple[Seat, Seat]:
-        """Two seats that have a channel and a folder in common."""
-        self._stock.wants_pairs = self._keeps_ready
-        asking = Asking(owner)
-        if reads:
-            await self._until_room(asking)
-            one, other = self._fork_pair(reads=True)
-            return self._given(one, owner), other
-        while not self._stock.pairs:
-            if await self._has_room(asking):
-                self._stock.pairs.append(self._fork_pair())
-        one, other = self._stock.pairs.popleft()
-        self._restock()
-        return self._given(one, owner), other
-
-    def _given(self, seat: Seat, owner: str) -> Seat:
-        self._turns.take(seat.folder, owner)
-        return seat
-
-    def kill(self, seat: Seat) -> None:
-        """Has the server kill a seat's process; its end is heard like any other."""
-        if seat.end is None and not seat.lost and not self.broken:
-            # Where it does not listen any more, its seats have heard of that by now.
+    def kill(self, worker: Worker) -> None:
+        """Has the server kill a worker's process; its end is heard like any other."""
+        if worker.end is None and not worker.lost and not self.broken:
+            # Where it does not listen any more, its workers have heard of that by now.
             with suppress(SandboxLost):
-                self._tell(REQUEST.pack(KILL, seat.number, 0, 0, False))
+                self._tell(REQUEST.pack(KILL, worker.number, 0, 0, False))
 
     async def _has_room(self, asking: Asking) -> bool:
-        """Waits for a free folder; raises `SandboxError` when the server has ended."""
+        """Waits for a free slot; raises `SandboxError` when the server has ended."""
         if self.broken:
             raise SandboxLost(f"the fork server ended: {self.broken}")
         if self._turns.may_take(asking, len(self._free)):
@@ -373,48 +340,43 @@ class ForkServer:
             raise
         return False
 
-    async def _until_room(self, asking: Asking) -> None:
-        while not await self._has_room(asking):
-            pass
-
     def _restock(self) -> None:
-        """Has seats made ready a moment later, so that a short job has both processors."""
+        """Has workers made ready a moment later, so that a short job has both processors."""
         if self._loop is not None and not self._restocking and not self.broken:
             self._restocking = True
             self._loop.call_later(_RESTOCK_S, self._fill)
 
     def _fill(self) -> None:
         """Forks what is to be ready, once those who wait have been served."""
-        stock = self._stock
         self._restocking = False
         if self.broken or self._turns:
             return
-        if stock.wants_alone:
-            while len(stock.alone) < READY_ALONE and len(self._free) > SLOTS // 2:
-                stock.alone.append(self._fork(self._free.popleft(), ALONE, waits=True))
-        if stock.wants_pairs:
-            while len(stock.pairs) < READY_PAIRS and len(self._free) > SLOTS // 2:
-                stock.pairs.append(self._fork_pair(waits=True))
+        for count in self._wanted:
+            while len(self._stock[count]) < _READY[count] and len(self._free) > SLOTS // 2:
+                self._stock[count].append(self._fork_some(count, waits=True))
 
-    def _fork_pair(self, reads: bool = False, waits: bool = False) -> tuple[Seat, Seat]:
-        folder = self._free.popleft()
+    def _fork_some(
+        self, count: int, reads: bool = False, silent: bool = False, waits: bool = False
+    ) -> tuple[Worker, ...]:
+        slot = self._free.popleft()
+        if count == 1:
+            return (self._fork(slot, ALONE, None, silent, reads, waits),)
         one, other = socket.socketpair()
         with one, other:
             return (
-                self._fork(folder, FIRST, one, reads=reads, waits=waits),
-                self._fork(folder, SECOND, other, reads=reads, waits=waits),
+                self._fork(slot, FIRST, one, silent, reads, waits),
+                self._fork(slot, SECOND, other, silent, reads, waits),
             )
 
     def _fork(
         self,
-        folder: int,
+        slot: int,
         place: int,
-        peer: socket.socket | None = None,
-        *,
-        silent: bool = False,
-        reads: bool = False,
-        waits: bool = False,
-    ) -> Seat:
+        peer: socket.socket | None,
+        silent: bool,
+        reads: bool,
+        waits: bool,
+    ) -> Worker:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -427,7 +389,7 @@ class ForkServer:
         else:
             stdout, stderr = _memory("stdout"), _memory("stderr")
             their_stderr = stderr
-        seat = Seat(self._count, folder, ours.detach(), stdin, stdout, stderr)
+        worker = Worker(self._count, slot, ours.detach(), stdin, stdout, stderr)
         # One of its own: flags and locks stay with what was opened, for whoever has it next.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         descriptors = [
@@ -437,29 +399,29 @@ class ForkServer:
         if peer is not None:
             descriptors.append(peer.fileno())
         try:
-            self._tell(REQUEST.pack(FORK, seat.number, folder, place, waits), descriptors)
+            self._tell(REQUEST.pack(FORK, worker.number, slot, place, waits), descriptors)
         except BaseException:
-            os.close(seat.channel)
-            seat.close()
+            os.close(worker.channel)
+            worker.close()
             raise
         finally:
             theirs.close()
             os.close(null)
             if silent:
                 os.close(their_stderr)
-        self._seats[seat.number] = seat
+        self._workers[worker.number] = worker
         if waits and self._loop is not None:
-            # Whoever takes the seat changes what is called, which costs less than to begin.
+            # Whoever takes the worker changes what is called, which costs less than to begin.
             # Nothing comes before that but the end of file.
-            self._loop.add_reader(seat.channel, self._loop.remove_reader, seat.channel)
-        return seat
+            self._loop.add_reader(worker.channel, self._loop.remove_reader, worker.channel)
+        return worker
 
-    def _drop(self, seat: Seat) -> None:
-        """Closes what belongs to a seat that nobody took."""
+    def _drop(self, worker: Worker) -> None:
+        """Closes what belongs to a worker that nobody took."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.remove_reader(seat.channel)
-        os.close(seat.channel)
-        seat.close()
+            self._loop.remove_reader(worker.channel)
+        os.close(worker.channel)
+        worker.close()
 
     def _tell(self, message: bytes, descriptors: list[int] | None = None) -> None:
         rights = array.array("i", descriptors or ())
@@ -490,8 +452,8 @@ class ForkServer:
             self.close("it ended" if not message else "it said what is no answer")
             return
         kind, number, status, cpu_s = ANSWER.unpack(message)
-        if kind == ENDED and number in self._seats:
-            self._ended(self._seats.pop(number), status, cpu_s)
+        if kind == ENDED and number in self._workers:
+            self._ended(self._workers.pop(number), status, cpu_s)
         elif kind == FREE and self._is_taken(number):
             self._free.append(number)
             self._turns.give_back(number)
@@ -499,27 +461,26 @@ class ForkServer:
         else:
             self.close("it said what is no answer")
 
-    def _is_taken(self, folder: int) -> bool:
-        """Whether a folder was given out and all who had it have ended."""
-        living = any(seat.folder == folder for seat in self._seats.values())
-        return 0 <= folder < SLOTS and folder not in self._free and not living
+    def _is_taken(self, slot: int) -> bool:
+        """Whether a slot was given out and all who had it have ended."""
+        living = any(worker.slot == slot for worker in self._workers.values())
+        return 0 <= slot < SLOTS and slot not in self._free and not living
 
-    def _ended(self, seat: Seat, status: int, cpu_s: float) -> None:
-        seat.end = (status, cpu_s)
-        if seat.on_end is not None:
-            seat.on_end()
+    def _ended(self, worker: Worker, status: int, cpu_s: float) -> None:
+        worker.end = (status, cpu_s)
+        if worker.on_end is not None:
+            worker.on_end()
             return
-        # A seat that died while it waited: nobody has it yet.
-        for stock in (self._stock.alone, self._stock.pairs):
-            for entry in list(stock):
-                if seat is entry or (isinstance(entry, tuple) and seat in entry):
-                    stock.remove(entry)  # type: ignore[arg-type]
-                    for one in entry if isinstance(entry, tuple) else (entry,):
-                        self._drop(one)
-                        self.kill(one)
+        # A worker that died while it waited: nobody has it yet.
+        for stock in self._stock.values():
+            for some in [one for one in stock if worker in one]:
+                stock.remove(some)
+                for one in some:
+                    self._drop(one)
+                    self.kill(one)
 
     def _wake(self) -> None:
-        """Lets the next one who waits for a folder look again."""
+        """Lets the next one who waits for a slot look again."""
         self._turns.next(len(self._free))
         if not self._turns:
             self._restock()
@@ -529,4 +490,4 @@ def _memory(name: str) -> int:
     return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
 
-__all__ = ["SCRATCH_MIB", "ForkServer", "NotGranted", "Profile", "Seat"]
+__all__ = ["SCRATCH_MIB", "ForkServer", "NotGranted", "Profile", "Worker"]

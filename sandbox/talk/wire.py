@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sandbox.guest import BEGUN, END, MESSAGE, READY, RULE
+from sandbox.inside.guest import BEGUN, END, MESSAGE, READY, RULE
 from sandbox.types import REFUSALS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")

@@ -10,29 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
 
-from sandbox.conversation import Conversation
+from sandbox.jail.running import Running
+from sandbox.talk.wire import frame
 from sandbox.types import Ended, Json, Outcome, SandboxLost
-from sandbox.wire import frame
-
-Talk = TypeVar("Talk", bound=Conversation)
 
 
-class SecondTry(Generic[Talk]):
+class SecondTry:
     """The jobs of one call: one, or the two of a pair, which share their fate."""
 
-    def __init__(self, start: Callable[[], Awaitable[Sequence[Talk]]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[Sequence[Running]]]) -> None:
         self._start = start
         self._tries = 0
         self._starting = asyncio.Lock()
         self._sent: list[tuple[int, Json]] = []
         """What the jobs were told, and in which order."""
-        self.running: Sequence[Talk] = ()
+        self.running: Sequence[Running] = ()
         self.has_told = False
         """Whether the caller has heard anything of them."""
 
-    async def begin(self) -> list[TriedJob[Talk]]:
+    async def begin(self) -> list[TriedJob]:
         """Starts them."""
         try:
             await self._try()
@@ -40,7 +37,7 @@ class SecondTry(Generic[Talk]):
             await self._try()
         return [TriedJob(self, place) for place in range(len(self.running))]
 
-    async def again(self, running: Sequence[Talk], loss: SandboxLost) -> None:
+    async def again(self, running: Sequence[Running], loss: SandboxLost) -> None:
         """Starts anew those that were lost, unless the other of a pair did; raises the loss where
         that is no more possible."""
         async with self._starting:
@@ -70,15 +67,15 @@ class SecondTry(Generic[Talk]):
         self.running = await self._start()
 
 
-class TriedJob(Generic[Talk]):
+class TriedJob:
     """One of the jobs, to its caller a running process."""
 
-    def __init__(self, tries: SecondTry[Talk], place: int) -> None:
+    def __init__(self, tries: SecondTry, place: int) -> None:
         self._tries = tries
         self._place = place
 
     @property
-    def running(self) -> Talk:
+    def running(self) -> Running:
         """The process that runs it at this moment."""
         return self._tries.running[self._place]
 

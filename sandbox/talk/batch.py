@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from sandbox.conversation import BYTES_AHEAD, Conversation
+from sandbox.talk.conversation import BYTES_AHEAD, Conversation
+from sandbox.talk.wire import frame
 from sandbox.types import Job, Json, Lost, Outcome, SandboxError, SandboxLost
-from sandbox.wire import frame
 
 _ITEMS_AHEAD = 128
 STDERR_KEPT = 2000

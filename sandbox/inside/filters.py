@@ -21,7 +21,7 @@ from __future__ import annotations
 import errno
 import struct
 
-from sandbox.syscalls import NUMBERS
+from sandbox.inside.syscalls import NUMBERS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,47 +77,20 @@ _LOOPBACK_PROTOCOLS = (0, 6, 17)
 _LOOPBACK_LEVELS = (1, 6, 41)
 _SET_INTERFACE = 0x8914
 
-PLAIN = """
-read write close fstat lseek mmap mprotect munmap brk mremap madvise msync
-pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 ftruncate fsync fdatasync sendfile
-rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
-dup dup2 dup3 pipe pipe2 close_range select poll ppoll pselect6 fadvise64
-epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
-eventfd eventfd2 signalfd4 timerfd_create timerfd_settime timerfd_gettime
-pause nanosleep getitimer setitimer alarm
-timer_settime timer_gettime timer_getoverrun timer_delete
-gettimeofday time times
-getpid getppid gettid getpgrp getpgid getsid getuid geteuid getgid getegid getgroups
-getresuid getresgid getpriority getrlimit setrlimit getrusage sysinfo uname getcwd umask
-sched_yield sched_getaffinity sched_getparam sched_getscheduler
-sched_get_priority_max sched_get_priority_min getcpu
-futex futex_waitv set_tid_address set_robust_list rseq restart_syscall membarrier arch_prctl
-getrandom shutdown getsockname getpeername wait4 waitid exit exit_group
-""".split()
+PLAIN = listed("plain")
 """Calls that touch nothing but the process itself and descriptors it holds."""
-
-READING = """
-open openat stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat
-getdents getdents64 statfs fstatfs chdir fchdir
-getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
-""".split()
-WRITING = """
-mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 creat truncate fallocate
-copy_file_range symlink symlinkat link linkat
-""".split()
-"""With `READING`, allowed only where Landlock says which files are meant."""
-
-BY_PATH = "utime utimes futimesat chmod fchmodat fchmodat2".split()
+READING, WRITING = listed("reading"), listed("writing")
+"""Allowed only where Landlock says which files are meant."""
+BY_PATH = listed("by_path")
 """Landlock does not guard these: a job would reach the folders of all that run beside it."""
-BY_DESCRIPTOR = "utimensat fchmod".split()
+BY_DESCRIPTOR = listed("by_descriptor")
 """The same for what the job could open; for a user that owns nothing else it may read."""
-
-CLOCKS = "clock_gettime clock_getres clock_nanosleep timer_create".split()
-OF_THE_FORK_SERVER = "fork recvmsg sendmsg pidfd_open landlock_restrict_self seccomp".split()
-TO_SET_APART = "mount capset setsid".split()
+CLOCKS = listed("clock")
+OF_THE_FORK_SERVER = listed("fork_server")
+TO_SET_APART = listed("set_apart")
 """For the first process of a job's own name spaces, and for nobody after it."""
-OF_PROCESSES = "fork vfork execve setsid setpgid".split()
-OF_SOCKETS = "bind listen accept accept4 sendmsg".split()
+OF_PROCESSES = listed("processes")
+OF_SOCKETS = listed("sockets")
 """Not `recvmsg`: no job is sent a descriptor."""
 
 

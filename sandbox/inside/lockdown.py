@@ -12,8 +12,8 @@ import ctypes
 import os
 import struct
 
-from sandbox.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS
-from sandbox.syscalls import NUMBERS
+from sandbox.inside.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS
+from sandbox.inside.syscalls import NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@
             python/                 readable links to the interpreter, where it is hidden
             site-<n>/               the same for folders of packages
             <n>/work, <n>/tmp       one plain job
-            common-<n>              what two of them share
+            shared-<n>              what two of them share
             server-<n>/             one fork server; its jobs' folders, unless it mounts its own
 
 A lock is the kernel's and ends with its holder, so what a killed host left behind is known
@@ -42,38 +42,50 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
-from sandbox.guest import in_bytes
-from sandbox.removal import remove
+from sandbox.inside.guest import in_bytes
+from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
 _SPARE_USERS = range(60_706, 61_184)
 """Unused by the allocation that systemd documents; see https://systemd.io/UIDS-GIDS."""
 _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
-INSIDE = (
-    "guest", "syscalls", "filters", "lockdown", "locks", "canaries", "removal", "semaphores",
-    "unopened", "watch", "zygote",
-)
-"""Our modules that a fork server runs; they find each other and the standard library, no more."""
+_INSIDE = Path(__file__).with_name("inside")
+_A_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = ("-S", "-s", "-B", "-P")
+"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed."""
+_LOWEST_SOURCE = 16
 _LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
 
 
-@dataclass
-class Room:
-    """The private place of one job."""
+@dataclass(frozen=True)
+class Workspace:
+    """The private folders of one plain job."""
 
     folder: str
-    work: str
-    tmp: str
     user: int | None
     """The spare user, or `None` when jobs run as the user of the host."""
-    mark: str
     groups: tuple[int, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """Its current directory."""
+        return f"{self.folder}/work"
+
+    @property
+    def tmp(self) -> str:
+        """Its folder for temporary files."""
+        return f"{self.folder}/tmp"
+
+    @property
+    def mark(self) -> str:
+        """By what its processes are known."""
+        return "-".join(Path(self.folder).parts[-2:])
 
 
 @dataclass(frozen=True)
-class Common:
-    """A folder for several rooms."""
+class SharedFolder:
+    """A folder for several jobs."""
 
     folder: str
     group: int | None
@@ -81,7 +93,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class ServerPlace:
+class ServerFolders:
     """The folders of one fork server."""
 
     folder: str
@@ -105,9 +117,34 @@ class Interpreter:
     shared: str = ""
     """The folder of its own shared libraries, likewise."""
 
+    def start(
+        self, arguments: list[str], environment: Mapping[str, str], descriptors: list[int]
+    ) -> int:
+        """Starts it in a session of its own, with copies of these descriptors from 0 on; returns
+        its process."""
+        import fcntl  # not on Windows, where this module is still imported to say so
 
-class Quarters:
-    """Hands out rooms and takes them back; used from many threads."""
+        # Out of the way of the places that they are given.
+        moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE) for one in descriptors]
+        try:
+            return os.posix_spawn(
+                self.executable,
+                [self.executable, *_FLAGS, *arguments],
+                {**environment, **self.environment},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, source, place) for place, source in enumerate(moved)
+                ],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+            )
+        finally:
+            for descriptor in moved:
+                os.close(descriptor)
+
+
+class Workspaces:
+    """Hands out folders and users and takes them back; used from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -121,18 +158,14 @@ class Quarters:
         self._count = 0
         self._pid = os.getpid()
         self.guest = str(Path(self._folder, "guest.pyc"))
-        source = str(Path(__file__).with_name("guest.py"))
-        py_compile.compile(source, self.guest, dfile="<jail>", doraise=True)
-        os.chmod(self.guest, 0o644)
-        self.code = self._compile_guests()
-        """A folder from which a jail's interpreter imports our part of it."""
+        _compile(_INSIDE / "guest.py", Path(self.guest))
         self.interpreter = self._find_interpreter()
         if not self.has_spare_users:
             _refuse_readers()
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Removes this host's folder; its rooms are gone already unless jobs still run."""
+        """Removes this host's folder; its jobs' folders are gone already unless jobs still run."""
         if os.getpid() != self._pid:
             return  # a forked copy of the host owns nothing here
         remove(self._folder)
@@ -141,93 +174,81 @@ class Quarters:
         self._lock_fds.clear()
         atexit.unregister(self.close)
 
-    def enter(self, files: Mapping[str, str], common: Common | None = None) -> Room:
-        """A fresh room with `files` in it, whose job may also use the `common` folder.
+    def make(self, files: Mapping[str, str], shared: SharedFolder | None = None) -> Workspace:
+        """A fresh workspace with `files` in it, whose job may also use the `shared` folder.
 
         That the paths lie within it is for `orders` to check.
         """
-        with self._lock:
-            self._count += 1
-            number = self._count
-            user = self._spare() if self.has_spare_users else None
-        folder = str(Path(self._folder, str(number)))
-        room = Room(
-            folder=folder,
-            work=str(Path(folder, "work")),
-            tmp=str(Path(folder, "tmp")),
-            user=user,
-            mark=f"{Path(self._folder).name}-{number}",
-            groups=(common.group,) if common is not None and common.group is not None else (),
-        )
+        folder, user = self._next("")
+        groups = () if shared is None or shared.group is None else (shared.group,)
+        workspace = Workspace(folder, user, groups)
         try:
             os.mkdir(folder, 0o711)
-            for place in (room.work, room.tmp):
+            for place in (workspace.work, workspace.tmp):
                 os.mkdir(place, 0o700)
                 _give(place, user)
             for path, text in files.items():
-                _lay(room.work, path, text, user)
+                _lay(workspace.work, path, text, user)
         except BaseException:
             remove(folder)
-            self.leave(room)
+            self.take_back(workspace)
             raise
-        return room
+        return workspace
 
-    def leave(self, room: Room, left_orphans: bool = False) -> None:
-        """Takes a room back once its folder is removed and none of its processes lives."""
-        with self._lock:
-            if room.user is not None:
-                (self._resting if left_orphans else self._free).append(room.user)
-
-    def share(self) -> Common:
-        """A folder that rooms may have in common."""
-        with self._lock:
-            self._count += 1
-            number = self._count
-            group = self._spare() if self.has_spare_users else None
-        common = Common(str(Path(self._folder, f"common-{number}")), group)
-        try:
-            os.mkdir(common.folder, 0o700)
-            if group is not None:
-                os.chown(common.folder, -1, group)
-                # What is made in it belongs to the group too, whichever job makes it.
-                os.chmod(common.folder, 0o2770)
-        except BaseException:
-            self.unshare(common)
-            raise
-        return common
-
-    def unshare(self, common: Common) -> None:
-        """Removes a common folder, once no process of its rooms lives."""
-        remove(common.folder)
-        if common.group is not None:
+    def take_back(self, workspace: Workspace, left_orphans: bool = False) -> None:
+        """Takes a workspace back once its folder is removed and none of its processes lives."""
+        if workspace.user is not None:
             with self._lock:
-                self._free.append(common.group)
+                (self._resting if left_orphans else self._free).append(workspace.user)
 
-    def settle_server(self) -> ServerPlace:
-        """A place for a fork server."""
-        with self._lock:
-            self._count += 1
-            number = self._count
-            user = self._spare() if self.has_spare_users else None
-        folder = Path(self._folder, f"server-{number}")
-        place = ServerPlace(
-            str(folder), user, str(folder / "slots"), str(folder / "root"),
-            str(folder / "control" / "inner"),
+    def share(self) -> SharedFolder:
+        """A folder that workspaces may have in common."""
+        shared = SharedFolder(*self._next("shared-"))
+        try:
+            os.mkdir(shared.folder, 0o700)
+            if shared.group is not None:
+                os.chown(shared.folder, -1, shared.group)
+                # What is made in it belongs to the group too, whichever job makes it.
+                os.chmod(shared.folder, 0o2770)
+        except BaseException:
+            self.unshare(shared)
+            raise
+        return shared
+
+    def unshare(self, shared: SharedFolder) -> None:
+        """Removes a shared folder, once no process of its workspaces lives."""
+        remove(shared.folder)
+        if shared.group is not None:
+            with self._lock:
+                self._free.append(shared.group)
+
+    def make_for_server(self) -> ServerFolders:
+        """The folders of a fork server."""
+        folder, user = self._next("server-")
+        places = ServerFolders(
+            folder, user, f"{folder}/slots", f"{folder}/root", f"{folder}/control/inner"
         )
         os.mkdir(folder, 0o711)
-        for path in (place.slots, place.root, os.path.dirname(place.control), place.control):
+        for path in (places.slots, places.root, f"{folder}/control", places.control):
             os.mkdir(path, 0o755)
             _give(path, user)
-        return place
+        return places
 
-    def leave_server(self, place: ServerPlace) -> None:
-        """Takes a fork server's place back; its children may still be dying."""
-        if place.user is not None:
-            kill_all(_of_user(place.user))
+    def take_back_server(self, places: ServerFolders) -> None:
+        """Takes a fork server's folders back; its children may still be dying."""
+        if places.user is not None:
+            kill_all(_of_user(places.user))
             with self._lock:
-                self._resting.append(place.user)
+                self._resting.append(places.user)
         with suppress(OSError):  # what a dying child just made goes with this host's folder
-            remove(place.folder)
+            remove(places.folder)
+
+    def _next(self, kind: str) -> tuple[str, int | None]:
+        """A folder yet to be made, and a spare user where there are any."""
+        with self._lock:
+            self._count += 1
+            user = self._spare() if self.has_spare_users else None
+            return f"{self._folder}/{kind}{self._count}", user
 
     def sites(self, folders: tuple[str, ...]) -> list[str]:
         """The same folders where a job can read them."""
@@ -259,57 +280,55 @@ class Quarters:
             self._free.extend(self._claim_block())
         return self._free.popleft()
 
-    def _claim_block(self) -> Iterator[int]:
-        import fcntl
-
+    def _claim_block(self) -> range:
         for first in range(_SPARE_USERS.start, _SPARE_USERS.stop - _BLOCK, _BLOCK):
             path = str(Path(self._home, f"users-{first}"))
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _locked(descriptor):
                 os.close(descriptor)
                 continue
             self._lock_fds.append(descriptor)
             block = range(first, first + _BLOCK)
             for user in block:  # a daemon may have outlived a host that was killed
                 kill_all(_of_user(user))
-            return iter(block)
+            return block
         raise SandboxError(
             "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
         )
 
     def _settle(self) -> str:
         """Makes this host's folder and removes those of hosts that are gone."""
-        import fcntl
-
-        home = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        home = os.open(self._home, _A_FOLDER)
         try:
-            fcntl.flock(home, fcntl.LOCK_EX)
+            _locked(home, waits=True)
             for name in os.listdir(self._home):
                 if name.startswith("host-"):
                     _remove_if_left(str(Path(self._home, name)))
             folder = tempfile.mkdtemp(prefix="host-", dir=self._home)
             os.chmod(folder, 0o711)
-            own = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            fcntl.flock(own, fcntl.LOCK_EX)
+            own = os.open(folder, _A_FOLDER)
+            _locked(own, waits=True)
             self._lock_fds.append(own)
         finally:
             os.close(home)
         return folder
 
-    def _compile_guests(self) -> str:
-        """Our modules that run inside, as code alone: a jail never sees this package's folder."""
+    @property
+    def code(self) -> str:
+        """A folder from which a fork server imports what runs inside, as code alone: a jail never
+        sees this package's folder."""
         folder = Path(self._folder, "code")
-        package = folder / "sandbox"
-        for place in (folder, package):
-            place.mkdir(mode=0o755)
-            place.chmod(0o755)
-        for name in INSIDE:
-            source = Path(__file__).with_name(f"{name}.py")
-            target = package / f"{name}.pyc"
-            py_compile.compile(str(source), str(target), dfile=f"<jail {name}>", doraise=True)
-            target.chmod(0o644)
+        package = folder / "sandbox" / "inside"
+        with self._lock:
+            if not folder.exists():
+                for place in (folder, package.parent, package):
+                    place.mkdir(mode=0o755)
+                    place.chmod(0o755)
+                for source in _INSIDE.glob("[a-z]*.py"):
+                    _compile(source, package / f"{source.stem}.pyc")
+                table = package / "syscalls.txt"
+                shutil.copyfile(_INSIDE / table.name, table)
+                table.chmod(0o644)
         return str(folder)
 
     @property
@@ -332,33 +351,32 @@ class Quarters:
         for place in (prefix, prefix / "bin", libraries):
             place.mkdir(mode=0o755)
             place.chmod(0o755)
-        _link(executable, str(prefix / "bin" / os.path.basename(executable)))
-        _link_tree(library, str(libraries / os.path.basename(library)), left_out=_LEFT_OUT)
+        linked = prefix / "bin" / os.path.basename(executable)
+        image = libraries / os.path.basename(library)
+        _link(executable, str(linked))
+        _link_tree(library, str(image), left_out=_LEFT_OUT)
         for shared_object in Path(sys.base_prefix, sys.platlibdir).glob("libpython*.so*"):
             _link(str(shared_object), str(libraries / shared_object.name))
-        return Interpreter(
-            str(prefix / "bin" / os.path.basename(executable)),
-            {"LD_LIBRARY_PATH": str(libraries)},
-            library=str(libraries / os.path.basename(library)),
-            shared=str(libraries),
-        )
+        environment = {"LD_LIBRARY_PATH": str(libraries)}
+        return Interpreter(str(linked), environment, library=str(image), shared=str(libraries))
 
 
-def quarters() -> Quarters:
-    """The quarters of this process; a forked copy of it makes its own."""
-    return _quarters_of(os.getpid())
+def workspaces() -> Workspaces:
+    """The workspaces of this process; a forked copy of it makes its own."""
+    return _workspaces_of(os.getpid())
 
 
 @functools.cache
-def _quarters_of(pid: int) -> Quarters:
-    return Quarters()
+def _workspaces_of(pid: int) -> Workspaces:
+    return Workspaces()
 
 
-def survivors(room: Room) -> list[int]:
-    """The living processes that belong to a room's job."""
+def survivors(workspace: Workspace) -> list[int]:
+    """The living processes that belong to a workspace's job."""
     if sys.platform != "linux":
         return []
-    return list(_of_user(room.user) if room.user is not None else _of_mark(room.mark))
+    user = workspace.user
+    return list(_of_user(user) if user is not None else _of_mark(workspace.mark))
 
 
 def kill_all(pids: Iterator[int] | list[int]) -> None:
@@ -464,19 +482,31 @@ def _make_home(for_spare_users: bool) -> str:
 
 
 def _remove_if_left(folder: str) -> None:
-    import fcntl
-
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, _A_FOLDER)
     except FileNotFoundError:
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove(folder)
-    except BlockingIOError:
-        pass  # its host lives
+        if _locked(descriptor):  # else its host lives
+            remove(folder)
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int, waits: bool = False) -> bool:
+    """Whether a file could be locked for as long as it is open."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _compile(source: Path, target: Path) -> None:
+    py_compile.compile(str(source), str(target), dfile=f"<jail {source.stem}>", doraise=True)
+    target.chmod(0o644)
 
 
 def _open_to_all(path: str) -> bool:

@@ -5,12 +5,12 @@ to the host. Before it makes the first copy it has given up its user, its capabi
 file system but what programs need to read, and every system call that is not on the list. What
 it imports, it imports once for all its copies.
 
-The host sends `FORK` with a number and the descriptors of a seat: standard input, output and
+The host sends `FORK` with a number and the descriptors of a worker: standard input, output and
 errors, a channel, and for one of a pair a channel to the other. The copy takes those
 descriptors, gives up what only the fork server needed, and waits on its channel for a job, so
 that a job meets a process that is ready. No job and no secret ever passes through here.
 
-It answers `READY` once, then `ENDED` for each seat with what the kernel says of its end, and
+It answers `READY` once, then `ENDED` for each worker with what the kernel says of its end, and
 `FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
 the kernel ends its copies with it.
 
@@ -41,13 +41,13 @@ import socket
 import struct
 import sys
 
-from sandbox import canaries, guest, lockdown
-from sandbox.filters import OWN_PID, places, stage_one, stage_two
-from sandbox.locks import FileLocks
-from sandbox.removal import remove
-from sandbox.semaphores import OneProcess
-from sandbox.unopened import OwnFiles, hold_library, show_lines
-from sandbox.watch import Watch
+from sandbox.inside import canaries, guest, lockdown
+from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
+from sandbox.inside.locks import FileLocks
+from sandbox.inside.removal import remove
+from sandbox.inside.semaphores import OneProcess
+from sandbox.inside.unopened import OwnFiles, hold_library, show_lines
+from sandbox.inside.watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,18 +55,18 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FORK, KILL = 1, 2
-"""Requests: `REQUEST` packs kind, seat, folder, place in the folder, and whether it is to wait
+"""Requests: `REQUEST` packs kind, worker, folder, place in the folder, and whether it is to wait
 for its job."""
 READY, ENDED, FREE = 1, 2, 3
 REQUEST = struct.Struct("=BIHB?")
 ANSWER = struct.Struct("=BIid")
-"""Answers but `READY`: kind, seat or folder, wait status, seconds of cpu time."""
+"""Answers but `READY`: kind, worker or folder, wait status, seconds of cpu time."""
 
 NOT_TAKEN_UP = 97
 """The exit code of a child that failed us; believed of one that had not yet begun its job."""
 
 ALONE, FIRST, SECOND = 0, 1, 2
-"""A seat's place in its folder: two of a pair have one folder."""
+"""A worker's place in its folder: two of a pair have one folder."""
 
 _HIGH = 200
 """The control socket lives up here, out of the way of a child's descriptors."""
@@ -113,7 +113,7 @@ class Zygote:
         """What our modules offer to run while a child waits."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int, int]] = {}
-        """Descriptor of a child to its number, seat and folder, and where the word on the job's
+        """Descriptor of a child to its number, worker and folder, and where the word on the job's
         own end comes from."""
         self._pids: dict[int, int] = {}
         self._tenants: dict[int, int] = {}
@@ -207,10 +207,10 @@ class Zygote:
         message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
         if not message:
             os._exit(0)  # the host is gone, and with this process all its children
-        kind, seat, folder, place, waits = REQUEST.unpack(message)
+        kind, worker, folder, place, waits = REQUEST.unpack(message)
         if kind == KILL:
-            if seat in self._pids:
-                os.kill(self._pids[seat], signal.SIGKILL)
+            if worker in self._pids:
+                os.kill(self._pids[worker], signal.SIGKILL)
             return
         descriptors = array.array("i")
         for _, _, part in ancillary:
@@ -227,15 +227,15 @@ class Zygote:
         if pid < 0:
             raise OSError("the system has no room for another process")
         watched = os.pidfd_open(pid)
-        self._alive[watched] = (pid, seat, folder, told)
-        self._pids[seat] = pid
+        self._alive[watched] = (pid, worker, folder, told)
+        self._pids[worker] = pid
         self._tenants[folder] = self._tenants.get(folder, 0) + 1
         if place != ALONE:
             self._shared.add(folder)
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
-        pid, seat, folder, told = self._alive.pop(watched)
+        pid, worker, folder, told = self._alive.pop(watched)
         self._poll.unregister(watched)
         os.close(watched)
         _, status, usage = os.wait4(pid, 0)
@@ -243,8 +243,8 @@ class Zygote:
             with contextlib.suppress(BlockingIOError):
                 status = int.from_bytes(os.read(told, 4), "little") or status
             os.close(told)
-        del self._pids[seat]
-        self._control.send(ANSWER.pack(ENDED, seat, status, usage.ru_utime + usage.ru_stime))
+        del self._pids[worker]
+        self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
         self._tenants[folder] -= 1
         if not self._tenants[folder]:
             if self._files:
@@ -296,7 +296,7 @@ class Zygote:
         os._exit(NOT_TAKEN_UP)
 
     def _become_child(self, descriptors: array.array[int], desk: _Desk, waits: bool) -> NoReturn:
-        """Runs in the copy: takes its seat, gives up the rest, does one job and ends.
+        """Runs in the copy: takes its worker, gives up the rest, does one job and ends.
 
         Each page that is touched here for the first time is copied by the kernel, and that is
         most of what a job costs; so all that can be made before the fork has been made there.
