@@ -133,7 +133,7 @@ class ForkServer:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
-            self._pid = self._spawn(theirs)
+            self.pid = self._spawn(theirs)
         except BaseException as error:
             self._control.close()
             os.close(self._log)
@@ -223,7 +223,7 @@ class ForkServer:
             self._restocking = False
             if self._loop is not None and not self._loop.is_closed():
                 return False
-            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 self.close("it ended while nobody listened")
                 return False
             self._loop = loop
@@ -266,8 +266,8 @@ class ForkServer:
             self._loop.remove_reader(self._control)
         self._control.close()
         with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
         os.close(self._log)
         for stock in self._stock.values():
             for worker in (one for some in stock for one in some):

@@ -79,6 +79,11 @@ class Running(Conversation):
         if self._has_exited():
             self._left()
 
+    @property
+    def server_pid(self) -> int:
+        """The process of its fork server."""
+        return self._server.pid
+
     def _kill(self) -> None:
         self._server.kill(self._worker)
         if self._mercy is None:

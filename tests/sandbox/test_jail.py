@@ -90,7 +90,7 @@ async def test_a_server_that_is_killed_is_no_fault_of_the_job(strongest: JailSan
     with pytest.raises(SandboxError, match="the fork server ended"):
         async with strongest.start(job) as process:
             await process.receive()
-            os.kill(process.running._server._pid, signal.SIGKILL)
+            os.kill(process.running._server.pid, signal.SIGKILL)
             await process.finish()
 
     after = await strongest.run(Job("jail.send(2)", limits=ROOMY))
@@ -168,7 +168,7 @@ async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:
             await process.receive()
-            print(process.running._server._place.folder, process.running._server._pid, flush=True)
+            print(process.running._server._place.folder, process.running._server.pid, flush=True)
             await process.finish()
     except SandboxUnavailable:
         print("none", flush=True)

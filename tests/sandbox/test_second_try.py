@@ -38,7 +38,7 @@ async def server_of(jail: JailSandbox) -> ForkServer:
 
 
 def kill(server: ForkServer) -> None:
-    os.kill(server._pid, signal.SIGKILL)
+    os.kill(server.pid, signal.SIGKILL)
 
 
 async def test_a_run_is_done_again_where_its_server_is_killed(jail: JailSandbox) -> None:
@@ -71,7 +71,7 @@ def test_a_server_that_ended_between_two_event_loops_is_not_taken_up() -> None:
 
     first = asyncio.run(server())
     kill(first)
-    os.waitid(os.P_PID, first._pid, os.WEXITED | os.WNOWAIT)
+    os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
 
     assert asyncio.run(server()) is not first
     assert "while nobody listened" in first.broken
