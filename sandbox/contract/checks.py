@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script
+from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script, text
 from sandbox.levels import Level
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits, Lost, Outcome
@@ -305,8 +305,7 @@ async def _cancelled(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         sign = f"{folder}/alive"
-        text = f"import time\nwhile True:\n    open({sign!r}, 'a').write('x')\n"
-        task = asyncio.create_task(sandbox.run(script(text + "    time.sleep(0.01)\n")))
+        task = asyncio.create_task(sandbox.run(script(text("goes_on"), arguments=(sign,))))
         while not _exists(sign):
             if task.done():
                 return _seen(task.result())
@@ -332,13 +331,7 @@ async def _environment(sandbox: Sandbox) -> str:
     before = os.environ.get(CANARY)
     os.environ[CANARY] = "planted"
     try:
-        outcome = await sandbox.run(
-            script(
-                "import os, ctypes\n"
-                f"print(os.environ.get({CANARY!r}), os.environ.get('LANG'))\n"
-                f"print(ctypes.CDLL(None).getenv({CANARY.encode()!r}))"
-            )
-        )
+        outcome = await sandbox.run(script(text("looks_for_a_key"), arguments=(CANARY,)))
     finally:
         if before is None:
             del os.environ[CANARY]
@@ -349,25 +342,16 @@ async def _environment(sandbox: Sandbox) -> str:
 
 async def _host_signal(sandbox: Sandbox) -> str:
     # Signal 0 asks for the same permission as SIGKILL and spares the host when it is granted.
-    text = f"""\
-import os
-os.kill(os.getpid(), 0)
-for pid in {{os.getppid(), {os.getpid()}}}:
-    try:
-        os.kill(pid, 0)
-        print("allowed")
-    except (PermissionError, ProcessLookupError):
-        print("refused")
-"""
-    outcome = await sandbox.run(script(text))
+    told = (str(os.getpid()),)
+    outcome = await sandbox.run(script(text("signals_its_host"), arguments=told))
     return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
 
 
 async def _flood(sandbox: Sandbox) -> str:
     for stream in (1, 2):
-        text = f"import os\npart = b'x' * 65536\nwhile True: os.write({stream}, part)"
+        flood = f"import os\npart = b'x' * 65536\nwhile True: os.write({stream}, part)"
         limits = Limits(wall_s=30, cpu_s=30, output_bytes=100_000)
-        outcome = await sandbox.run(script(text, limits=limits))
+        outcome = await sandbox.run(script(flood, limits=limits))
         written = outcome.stdout + outcome.stderr
         if (outcome.ended, len(written)) != ("output", 100_000):
             return _seen(outcome)
@@ -375,21 +359,7 @@ async def _flood(sandbox: Sandbox) -> str:
 
 
 async def _fork_bomb(sandbox: Sandbox) -> str:
-    text = """\
-import os, time
-count = 0
-try:
-    while count < 5000:
-        if os.fork() == 0:
-            time.sleep(60)
-            os._exit(0)
-        count += 1
-except OSError:
-    pass
-os.write(1, b"%d\\n" % count)
-os._exit(0)
-"""
-    outcome = await sandbox.run(script(text, limits=Limits(wall_s=30, processes=32)))
+    outcome = await sandbox.run(script(text("breeds"), limits=Limits(wall_s=30, processes=32)))
     if outcome.ended != "exited" or not outcome.stdout.strip().isdigit():
         return _seen(outcome)
     # An ordinary user's other processes count too, so the bound may lie lower or higher.
@@ -401,20 +371,7 @@ async def _daemon(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         sign = f"{folder}/alive"
-        text = f"""\
-import os, time
-if os.fork():
-    while not os.path.exists({sign!r}): time.sleep(0.01)
-    print("away", flush=True)
-    os._exit(0)
-os.setsid()
-if os.fork():
-    os._exit(0)
-while True:
-    with open({sign!r}, "a") as file: file.write("x")
-    time.sleep(0.01)
-"""
-        outcome = await sandbox.run(script(text))
+        outcome = await sandbox.run(script(text("leaves_a_daemon"), arguments=(sign,)))
         if outcome.stdout != "away\n":
             return _seen(outcome)
         size = _size(sign)
@@ -441,17 +398,7 @@ async def _deep_message(sandbox: Sandbox) -> str:
 
 
 async def _left_behind(sandbox: Sandbox) -> str:
-    text = """\
-import os
-print(os.getcwd(), flush=True)
-for n in range(300): open(f"file {n}", "w").close()
-os.symlink("/", "root")
-for n in range(1500):
-    os.mkdir("d")
-    os.chdir("d")
-os.chmod(os.environ["HOME"] + "/d", 0)
-"""
-    outcome = await sandbox.run(script(text))
+    outcome = await sandbox.run(script(text("leaves_much_behind")))
     folder = outcome.stdout.strip()
     return _unless(outcome.ended == "completed" and await _emptied(folder), outcome)
 
@@ -462,35 +409,18 @@ async def _confined_files(sandbox: Sandbox) -> str:
         _write(secret, "hidden")
         os.chmod(secret, 0o600)
         os.chmod(folder, 0o755)
-        text = f"""\
-try:
-    print(open({secret!r}).read())
-except OSError:
-    print("refused")
-"""
-        outcome = await sandbox.run(script(text))
+        outcome = await sandbox.run(script(text("reads_a_secret"), arguments=(secret,)))
     return _unless(outcome.stdout == "refused\n", outcome)
 
 
 async def _separate_jobs(sandbox: Sandbox) -> str:
     victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()", limits=ROOMY)
-    text = """\
-import ctypes, os
-pid, folder = int(input()), input()
-os.kill(os.getpid(), 0)
-try:
-    os.kill(pid, 0)
-    print("signalled")
-except PermissionError: print("refused")
-try: print(os.listdir(folder))
-except PermissionError: print("refused")
-print(ctypes.CDLL(None, use_errno=True).ptrace(16, pid, 0, 0))
-"""
     async with sandbox.start(victim) as process:
         told = await process.receive()
         if not isinstance(told, list):
             return f"received {told!r}"
-        outcome = await sandbox.run(script(text, stdin=f"{told[0]}\n{told[1]}\n"))
+        reaches = script(text("reaches_for_another"), stdin=f"{told[0]}\n{told[1]}\n")
+        outcome = await sandbox.run(reaches)
     return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
 
 

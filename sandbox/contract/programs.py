@@ -129,7 +129,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> Program:
     name = row.pop("text", None) or "".join(
         letter if letter.isascii() and letter.isalnum() else " " for letter in claim.lower()
     )
-    text = (folder / f"{'_'.join(name.split())}.py").read_text("utf-8")
+    source = (folder / f"{'_'.join(name.split())}.py").read_text("utf-8")
     files = {
         path: (folder / inner[1:]).read_text("utf-8") if inner.startswith("@") else inner
         for path, inner in row.pop("files", {}).items()
@@ -143,7 +143,12 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> Program:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in row.pop("seen", {}).items()
     }
-    return Program(claim, text, files=files, stdin=stdin, limits=limits, seen=seen, **row)
+    return Program(claim, source, files=files, stdin=stdin, limits=limits, seen=seen, **row)
+
+
+def text(name: str) -> str:
+    """One of the hostile programs of which more is expected than a table can say."""
+    return (_CASES / "hostile" / f"{name}.py").read_text("utf-8")
 
 
 HONEST = programs("honest")

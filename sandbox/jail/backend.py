@@ -60,7 +60,7 @@ class JailSandbox:
         self, first: Job, second: Job, shared: bool = False
     ) -> AsyncIterator[tuple[TriedJob, TriedJob]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
-        if first.seed != second.seed or profile_of(first) != profile_of(second):
+        if profile_of(first, self._at_most) != profile_of(second, self._at_most):
             raise SandboxError(
                 "two jobs of a pair need the same seed, sites, modules, preload and grants"
             )
@@ -110,4 +110,4 @@ class JailSandbox:
                 await process.kill()
 
     async def _server(self, job: Job) -> ForkServer:
-        return await SERVERS.get(self._at_most, profile_of(job), self._ready)
+        return await SERVERS.get(profile_of(job, self._at_most), self._ready)

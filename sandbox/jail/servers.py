@@ -27,11 +27,6 @@ from sandbox.workspaces import workspaces
 
 _MOST_SERVERS = 4
 
-Wanted = tuple[
-    int, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]
-]
-"""A profile but for its level: seed, sites, modules, preload and grants."""
-
 
 class Servers:
     """All fork servers of this process."""
@@ -42,8 +37,8 @@ class Servers:
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
         self._witnesses: WeakKeyDictionary[ForkServer, Witness] = WeakKeyDictionary()
-        self._latest: dict[tuple[JailLevel, Wanted, bool], ForkServer] = {}
-        """The server that was found last for what was asked."""
+        self._latest: dict[tuple[Profile, bool], ForkServer] = {}
+        """The server that was found last for what was asked, whose level is one at most."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
@@ -63,56 +58,56 @@ class Servers:
         """What the canaries of a server showed."""
         return self._witnesses[server]
 
-    async def get(self, at_most: JailLevel, wanted: Wanted, ready: bool) -> ForkServer:
-        """A server that fits, running in this event loop."""
+    async def get(self, wanted: Profile, ready: bool) -> ForkServer:
+        """A server that fits, running in this event loop; the level wanted is one at most."""
         if os.getpid() != self._host:
             # A forked copy of the host: the servers are its parent's.
             self.__dict__.update(Servers().__dict__)
-        loop, asked = asyncio.get_running_loop(), (at_most, wanted, ready)
+        loop, asked = asyncio.get_running_loop(), (wanted, ready)
         latest = self._latest.get(asked)
         if latest is not None and latest.serves(loop):
             return latest
         # Those who ask at once for what there is not yet wait for one and the same.
         lock = self._starting.setdefault((loop, asked), asyncio.Lock())
         async with lock:
-            server = await self._found(at_most, wanted, ready)
+            server = await self._found(wanted, ready)
         self._latest[asked] = server
         return server
 
-    async def _found(self, at_most: JailLevel, wanted: Wanted, ready: bool) -> ForkServer:
-        known = self._levels.get(at_most)
+    async def _found(self, wanted: Profile, ready: bool) -> ForkServer:
+        known = self._levels.get(wanted.level)
         if known is not None:
-            server = self._adopted(self._profile(known, wanted), ready)
+            at_level = replace(wanted, level=known)
+            server = self._adopted(self._granted(at_level), ready)
             try:
-                return server or await self._started_for(known, wanted, ready)
+                return server or await self._started_for(at_level, ready)
             except NotGranted as refusal:
                 # Not tried one level below: what was said to hold here is what jobs must get.
                 raise SandboxError(
                     f"{known} of the jail was granted before, and now it is not: {refusal}"
                 ) from refusal
         refusals = []
-        for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(at_most) + 1]):
+        for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(wanted.level) + 1]):
             try:
-                server = await self._started_for(level, wanted, ready)
+                server = await self._started_for(replace(wanted, level=level), ready)
             except NotGranted as refusal:
                 refusals.append(f"{level}: {refusal}")
                 continue
-            self._levels[at_most] = level
+            self._levels[wanted.level] = level
             return server
         raise SandboxUnavailable(
             "the system grants no level of the jail (" + "; ".join(refusals) + "); "
             "the backend `subprocess` works here, with limits only"
         )
 
-    def _profile(self, level: JailLevel, wanted: Wanted) -> Profile:
+    def _granted(self, profile: Profile) -> Profile:
         """What is wanted, less what this system does not grant a job."""
-        profile = Profile(level, *wanted)
-        if level == "L4" and profile.grants not in self._ungranted:
+        if profile.level == "L4" and profile.grants not in self._ungranted:
             return profile
         return replace(profile, grants=())
 
-    async def _started_for(self, level: JailLevel, wanted: Wanted, ready: bool) -> ForkServer:
-        profile = self._profile(level, wanted)
+    async def _started_for(self, wanted: Profile, ready: bool) -> ForkServer:
+        profile = self._granted(wanted)
         try:
             return await self._started(profile, ready)
         except NotGranted:
@@ -120,7 +115,7 @@ class Servers:
                 raise
         # One process without a network is less for the job, and no weaker jail.
         self._ungranted.add(profile.grants)
-        return await self._started(self._profile(level, wanted), ready)
+        return await self._started(self._granted(wanted), ready)
 
     def _adopted(self, profile: Profile, ready: bool) -> ForkServer | None:
         loop = asyncio.get_running_loop()
@@ -167,13 +162,15 @@ class Servers:
 SERVERS = Servers()
 
 
-def profile_of(job: Job) -> Wanted:
+def profile_of(job: Job, level: JailLevel) -> Profile:
     """What a server must have for a job."""
     preload = tuple(
         name for name in PRELOADABLE
         if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
     )
-    return job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
+    return Profile(
+        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
+    )
 
 
 async def canaries(server: ForkServer) -> Witness:
