@@ -206,7 +206,7 @@ async def _batch(sandbox: Sandbox) -> str:
     seen: list[str] = []
     async with sandbox.batch(Job(EXECUTE, limits=ROOMY)) as batch:
         for part in (items, ["7", "8"]):
-            async for index, reply in batch.replies(part, item_wall_s=1.0):
+            async for index, reply in batch.replies(part, item_wall_s=2.0):
                 seen.append(f"{index} {reply.ended if isinstance(reply, Lost) else reply}")
     expected = [
         "0 1", "1 timeout", "2 2", "3 exited", "4 3", "5 exited", "6 4", "7 killed", "8 5",

@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from sandbox import SandboxUnavailable, open_sandbox
-
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
 
@@ -17,13 +15,7 @@ from sandbox import __main__ as command
 from sandbox import bench
 from sandbox.bench import Figure
 
-
-@pytest.fixture(autouse=True)
-def granted() -> None:
-    try:
-        open_sandbox("jail")
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+pytestmark = pytest.mark.usefixtures("strongest")
 
 
 @pytest.mark.parametrize(

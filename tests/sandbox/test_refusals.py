@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import REFUSALS, Job, Outcome, SandboxUnavailable, open_sandbox
+from sandbox import REFUSALS, Job, Outcome
+from sandbox.jail import JailSandbox
 
 RAN_AGAINST = [
     ("open('/etc/passwd')", "files"),
@@ -25,22 +26,15 @@ def test_an_outcome_says_its_refusals_in_words() -> None:
 
 
 @pytest.mark.parametrize(("program", "rule"), RAN_AGAINST)
-async def test_the_jail_names_the_rule_that_a_program_ran_against(program: str, rule: str) -> None:
-    try:
-        sandbox = open_sandbox("jail")
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
-
-    outcome = await sandbox.run(Job(f"try:\n    {program}\nexcept OSError:\n    pass"))
+async def test_the_jail_names_the_rule_that_a_program_ran_against(
+    strongest: JailSandbox, program: str, rule: str
+) -> None:
+    outcome = await strongest.run(Job(f"try:\n    {program}\nexcept OSError:\n    pass"))
 
     assert (outcome.ended, outcome.denied) == ("completed", (rule,))
 
 
-async def test_threads_that_meet_a_rule_at_once_are_told_of_once() -> None:
-    try:
-        sandbox = open_sandbox("jail")
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+async def test_threads_that_meet_a_rule_at_once_are_told_of_once(strongest: JailSandbox) -> None:
     crowd = """\
 import socket, sys, threading
 sys.setswitchinterval(1e-6)
@@ -53,6 +47,6 @@ threads = [threading.Thread(target=meet) for _ in range(24)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
-    outcomes = [await sandbox.run(Job(crowd)) for _ in range(60)]
+    outcomes = [await strongest.run(Job(crowd)) for _ in range(60)]
 
     assert {(one.ended, one.denied) for one in outcomes} == {("completed", ("network",))}

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from sandbox import Job, SandboxError, SandboxUnavailable
-from sandbox.types import Json, Limits, SandboxLost
+from sandbox import Job, SandboxError
+from sandbox.contract import ROOMY
+from sandbox.types import Json, SandboxLost
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -19,18 +20,12 @@ from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.running import Running
 
-ROOMY = Limits(wall_s=30, cpu_s=30)
 ANSWERS = "while (item := jail.receive()) is not None:\n    jail.send(item)"
 
 
-@pytest.fixture(params=["L4", "L3"])
-async def jail(request: pytest.FixtureRequest) -> JailSandbox:
-    sandbox = JailSandbox(at_most=request.param)
-    try:
-        await sandbox.witness()
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
-    return sandbox
+@pytest.fixture
+def jail(jail_with_files: JailSandbox) -> JailSandbox:
+    return jail_with_files
 
 
 async def server_of(jail: JailSandbox) -> ForkServer:
@@ -60,14 +55,11 @@ async def test_a_server_killed_before_the_job_comes_is_not_noticed(jail: JailSan
     assert outcome.messages == (3,)
 
 
-def test_a_server_that_ended_between_two_event_loops_is_not_taken_up() -> None:
+def test_a_server_that_ended_between_two_event_loops_is_not_taken_up(
+    strongest: JailSandbox,
+) -> None:
     async def server() -> ForkServer:
-        sandbox = JailSandbox()
-        try:
-            await sandbox.witness()
-        except SandboxUnavailable as refusal:
-            pytest.skip(str(refusal))
-        return await server_of(sandbox)
+        return await server_of(strongest)
 
     first = asyncio.run(server())
     kill(first)

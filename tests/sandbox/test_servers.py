@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sandbox import Job, Layer, SandboxError, SandboxUnavailable, Witness, open_sandbox
+from sandbox import Job, Layer, SandboxError, Witness
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -17,13 +17,7 @@ from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.servers import SERVERS
 
-
-@pytest.fixture(autouse=True)
-def granted() -> None:
-    try:
-        open_sandbox("jail")
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+pytestmark = pytest.mark.usefixtures("strongest")
 
 
 async def test_jobs_that_begin_together_wait_for_one_server(

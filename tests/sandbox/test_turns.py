@@ -6,9 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-import pytest
-
-from sandbox import Job, OwnedSandbox, SandboxUnavailable
+from sandbox import Job, OwnedSandbox
 from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox, forkserver
 from sandbox.jail.turns import FOR_NEWCOMERS, FOR_SHORT_JOBS, Asking, Turns
@@ -94,12 +92,10 @@ async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
     assert queue.next(4) == ["a"]
 
 
-async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs() -> None:
+async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(
+    strongest: JailSandbox,
+) -> None:
     jail = JailSandbox(ready=False)
-    try:
-        await jail.witness()
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
     endless = Job("jail.receive()")
     greedy, honest = OwnedSandbox(jail, "greedy"), OwnedSandbox(jail, "honest")
     async with AsyncExitStack() as stack:
@@ -116,12 +112,10 @@ async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs() -> None:
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken() -> None:
+async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken(
+    strongest: JailSandbox,
+) -> None:
     jail = JailSandbox(ready=False)
-    try:
-        await jail.witness()
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
     lasting = Job(ECHO, owner="search")
     async with AsyncExitStack() as stack:
 

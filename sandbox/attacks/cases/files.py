@@ -296,14 +296,14 @@ def fill_the_disk():
             for _ in range(3):
                 if file.write(block) < len(block):
                     raise OSError(errno.ENOSPC, "cut short")
-    time.sleep(0.3)
+    time.sleep(2)
 
 
 def fill_the_disk_with_names():
     """fill the disk with names"""
     for number in range(8_000):
         os.close(os.open(f"name-{number}", os.O_CREAT | os.O_WRONLY))
-    time.sleep(0.3)
+    time.sleep(2)
 
 
 def make_one_endless_file():

@@ -3,7 +3,7 @@
 
 def loop():
     """loop"""
-    busy(1)
+    busy(2)
 
 
 def loop_deaf_to_every_signal():
@@ -11,12 +11,12 @@ def loop_deaf_to_every_signal():
     import signal
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
-    busy(1)
+    busy(2)
 
 
 def sleep():
     """sleep"""
-    time.sleep(1)
+    time.sleep(2)
 
 
 def push_the_alarm_away():
@@ -25,20 +25,20 @@ def push_the_alarm_away():
     signal.signal(signal.SIGALRM, lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.05))
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGALRM})
-    busy(1)
+    busy(2)
     signal.setitimer(signal.ITIMER_REAL, 0)  # at its end Python gives alarms their deadly meaning back
 
 
 def calculate_where_no_signal_is_heard():
     """calculate where no signal is heard"""
-    end = time.monotonic() + 1
+    end = time.monotonic() + 2
     while time.monotonic() < end:
         7 ** 2_000_000
 
 
 def swallow_every_exception():
     """swallow every exception"""
-    end = time.monotonic() + 1
+    end = time.monotonic() + 2
     while time.monotonic() < end:
         try:
             while time.monotonic() < end:
