@@ -43,9 +43,8 @@ import sys
 
 from sandbox.inside import canaries, guest, lockdown
 from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
-from sandbox.inside.locks import FileLocks
+from sandbox.inside.one_process import FileLocks, OneProcess
 from sandbox.inside.removal import remove
-from sandbox.inside.semaphores import OneProcess
 from sandbox.inside.unopened import OwnFiles, hold_library, show_lines
 from sandbox.inside.watch import Watch
 

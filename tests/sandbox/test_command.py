@@ -11,7 +11,7 @@ import pytest
 from sandbox.__main__ import main
 from sandbox.attacks import ATTACKS
 from sandbox.contract import Check
-from sandbox.selftest import findings, gauntlet
+from sandbox.contract.selftest import findings, gauntlet
 
 
 def test_a_file_runs_with_its_input_and_arguments(

@@ -27,9 +27,9 @@ from sandbox.attacks import ATTACKS, Attack, Result, World, assail
 from sandbox.attacks.assail import read
 from sandbox.attacks.attack import MACHINES, NUMBERS, THROUGH, Rule
 from sandbox.contract import HONEST_CHECKS
+from sandbox.contract.selftest import Gauntlet, gauntlet
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
-from sandbox.selftest import Gauntlet, gauntlet
 
 ROOT = Path(__file__).parents[2]
 AS_ROOT = os.geteuid() == 0
