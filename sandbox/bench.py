@@ -43,7 +43,7 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
 while True:
     pass
 """
-_SCREEN = """\
+_RUNS_MANY = """\
 def passes(code):
     space = {}
     try:
@@ -56,7 +56,7 @@ known = {}
 while (message := jail.receive()) is not None:
     kept, texts = message
     if not kept:
-        known.update((text, compile(text, "candidate", "exec")) for text in texts)
+        known.update((text, compile(text, "program", "exec")) for text in texts)
     jail.send([passes(known[text]) for text in texts])
 """
 
@@ -177,14 +177,14 @@ async def _rates(at_most: JailLevel) -> list[Figure]:
     cores = sorted(os.sched_getaffinity(0))
     one = await _elsewhere("one", at_most, cores[:1])
     many = await _elsewhere("many", at_most, cores[:2]) if len(cores) > 1 else None
-    compiled, kept, single = await _elsewhere("screen", at_most, cores)
+    compiled, kept, single = await _elsewhere("batch", at_most, cores)
     return [
         _rate("runs in a row on one core", one, 700),
         _rate(f"runs on two cores, {IN_FLIGHT} in flight", many, 1_200),
-        _rate("candidates screened, compiled and run", [compiled], 20_000,
+        _rate("programs in a batch, compiled and run", [compiled], 20_000,
               f"{PER_MESSAGE} in a message"),
-        _rate("candidates screened, run only", [kept]),
-        _rate("candidates screened, one in a message", [single]),
+        _rate("programs in a batch, run only", [kept]),
+        _rate("programs in a batch, one in a message", [single]),
     ]
 
 
@@ -237,9 +237,9 @@ async def _in_flight(at_most: JailLevel, at_once: int, count: int) -> list[float
     return rates
 
 
-async def _screen(at_most: JailLevel) -> list[float]:
+async def _in_a_batch(at_most: JailLevel) -> list[float]:
     rates = []
-    async with JailSandbox(at_most).batch(Job(_SCREEN)) as batch:
+    async with JailSandbox(at_most).batch(Job(_RUNS_MANY)) as batch:
         for kept, count, each in (
             (False, 20_000, PER_MESSAGE), (True, 20_000, PER_MESSAGE), (False, 5_000, 1),
         ):
@@ -250,13 +250,13 @@ async def _screen(at_most: JailLevel) -> list[float]:
             started = time.perf_counter()
             async for _, reply in batch.replies(items, 5.0):
                 if reply != [True] * each:
-                    raise SandboxError(f"candidates were not screened: {reply}")
+                    raise SandboxError(f"a batch gave another answer: {reply}")
             rates.append(len(items) * each / (time.perf_counter() - started))
     return rates
 
 
 MEASURES: dict[str, Callable[[JailLevel], Coroutine[None, None, list[float]]]] = {
-    "one": _one, "many": _many, "screen": _screen,
+    "one": _one, "many": _many, "batch": _in_a_batch,
 }
 
 

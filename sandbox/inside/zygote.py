@@ -15,7 +15,7 @@ It answers `READY` once, then `ENDED` for each worker with what the kernel says 
 the kernel ends its copies with it.
 
 Where jobs are granted more than one process, or sockets, a copy is not a child of this process
-but of the first process of name spaces of its own (`_become_first`): that process does nothing but
+but of the first process of name spaces of its own (`_become_init`): that process does nothing but
 wait, and when it ends the kernel ends all others there.
 
 The copies are made by `fork` of the C library and not by `os.fork`: that runs hooks for
@@ -43,9 +43,9 @@ import sys
 
 from sandbox.inside import canaries, guest, lockdown
 from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
+from sandbox.inside.memory_imports import OwnFiles, hold_library, show_lines
 from sandbox.inside.one_process import FileLocks, OneProcess
 from sandbox.inside.removal import remove
-from sandbox.inside.unopened import OwnFiles, hold_library, show_lines
 from sandbox.inside.watch import Watch
 
 TYPE_CHECKING = False
@@ -82,8 +82,8 @@ statistics string textwrap threading time traceback types typing warnings weakre
 """What programs import most, loaded once. Each compiled module that is loaded makes every fork
 a little dearer, so those used less are left to the programs that use them."""
 
-class _Desk:
-    """A place in a folder, and what belongs to it; made before there is a child."""
+class _JobFolders:
+    """What a job in a slot finds as its own; made before there is a child."""
 
     def __init__(self, base: str, letter: str, shared: str | None, rules: int) -> None:
         self.work = f"{base}/{letter}/work"
@@ -112,13 +112,13 @@ class Zygote:
         """What our modules offer to run while a child waits."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int, int]] = {}
-        """Descriptor of a child to its number, worker and folder, and where the word on the job's
+        """Descriptor of a child to its process, worker and slot, and where the word on the job's
         own end comes from."""
         self._pids: dict[int, int] = {}
-        self._tenants: dict[int, int] = {}
+        self._in_use: dict[int, int] = {}
         self._shared: set[int] = set()
         """Folders that a pair has."""
-        self._desks: dict[tuple[int, int], _Desk] = {}
+        self._job_folders: dict[tuple[int, int], _JobFolders] = {}
         self._channel = guest.HostChannel()
         """What each child will speak through; a child's copy is its own."""
         self._recvmsg = control.recvmsg
@@ -171,9 +171,9 @@ class Zygote:
         if self._files:
             self._guard(readable)
         else:
-            desk = _Desk("/job", "a", None, -1)
-            self._desks = {
-                (slot, place): desk
+            folders = _JobFolders("/job", "a", None, -1)
+            self._job_folders = {
+                (slot, place): folders
                 for slot in range(len(self._slots)) for place in (ALONE, FIRST, SECOND)
             }
         if self._level == "L4" and not self._grants:
@@ -206,7 +206,7 @@ class Zygote:
         message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
         if not message:
             os._exit(0)  # the host is gone, and with this process all its children
-        kind, worker, folder, place, waits = REQUEST.unpack(message)
+        kind, worker, slot, place, waits = REQUEST.unpack(message)
         if kind == KILL:
             if worker in self._pids:
                 os.kill(self._pids[worker], signal.SIGKILL)
@@ -214,27 +214,27 @@ class Zygote:
         descriptors = array.array("i")
         for _, _, part in ancillary:
             descriptors.frombytes(part)
-        desk = self._desks[folder, place]
+        folders = self._job_folders[slot, place]
         told, tells = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
         pid = lockdown.fork_apart() if self._grants else self._fork()
         if pid == 0:
             if self._grants:
-                self._become_first(desk, tells)
-            self._become_child(descriptors, desk, waits)
+                self._become_init(folders, tells)
+            self._become_child(descriptors, folders, waits)
         for descriptor in (*descriptors, *((tells,) if self._grants else ())):
             os.close(descriptor)
         if pid < 0:
             raise OSError("the system has no room for another process")
         watched = os.pidfd_open(pid)
-        self._alive[watched] = (pid, worker, folder, told)
+        self._alive[watched] = (pid, worker, slot, told)
         self._pids[worker] = pid
-        self._tenants[folder] = self._tenants.get(folder, 0) + 1
+        self._in_use[slot] = self._in_use.get(slot, 0) + 1
         if place != ALONE:
-            self._shared.add(folder)
+            self._shared.add(slot)
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
-        pid, worker, folder, told = self._alive.pop(watched)
+        pid, worker, slot, told = self._alive.pop(watched)
         self._poll.unregister(watched)
         os.close(watched)
         _, status, usage = os.wait4(pid, 0)
@@ -244,25 +244,25 @@ class Zygote:
             os.close(told)
         del self._pids[worker]
         self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
-        self._tenants[folder] -= 1
-        if not self._tenants[folder]:
+        self._in_use[slot] -= 1
+        if not self._in_use[slot]:
             if self._files:
-                self._clear(folder)
-            self._control.send(ANSWER.pack(FREE, folder, 0, 0.0))
+                self._clear(slot)
+            self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
 
-    def _clear(self, folder: int) -> None:
-        """Empties a folder of what its jobs left; a job alone had two of its five places."""
-        base = f"{self._base}/{self._slots[folder]}"
-        inner = _folders(base) if folder in self._shared else _folders(base)[:_PLACES_ALONE]
+    def _clear(self, slot: int) -> None:
+        """Empties a slot of what its jobs left; a job alone had two of its five places."""
+        base = f"{self._base}/{self._slots[slot]}"
+        inner = _folders(base) if slot in self._shared else _folders(base)[:_PLACES_ALONE]
         if self._grants:
             inner = [*inner, *_memories(base)]
-        self._shared.discard(folder)
+        self._shared.discard(slot)
         for place in inner:
-            # A folder of a file system in memory grows with each name in it.
+            # A slot of a file system in memory grows with each name in it.
             if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
                 _empty(place)
 
-    def _become_first(self, desk: _Desk, tells: int) -> None:
+    def _become_init(self, folders: _JobFolders, tells: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
 
         The first waits for it, says how it ended, and ends; it runs nothing foreign, heeds no
@@ -272,7 +272,7 @@ class Zygote:
             lockdown.die_with_parent()
             os.setsid()
             if "processes" in self._grants:
-                lockdown.show_at(desk.memory, _MEMORY)
+                lockdown.show_at(folders.memory, _MEMORY)
             if "loopback" in self._grants:
                 lockdown.raise_loopback()
             lockdown.drop_capabilities()
@@ -294,7 +294,9 @@ class Zygote:
             traceback.print_exc()
         os._exit(NOT_TAKEN_UP)
 
-    def _become_child(self, descriptors: array.array[int], desk: _Desk, waits: bool) -> NoReturn:
+    def _become_child(
+        self, descriptors: array.array[int], folders: _JobFolders, waits: bool
+    ) -> NoReturn:
         """Runs in the copy: takes its worker, gives up the rest, does one job and ends.
 
         Each page that is touched here for the first time is copied by the kernel, and that is
@@ -308,14 +310,14 @@ class Zygote:
                     os.set_inheritable(number, False)
             if self._level != "L4":  # there the first process of the pid space sees to it
                 lockdown.die_with_parent()
-            if desk.rules >= 0:
+            if folders.rules >= 0:
                 if self._grants:
-                    os.chdir(desk.work)  # the handle leads into the fork server's mounts
+                    os.chdir(folders.work)  # the handle leads into the fork server's mounts
                     lockdown.restrict(self._common)
                 else:
-                    _fchdir(desk.folder)
-                _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = desk.home, desk.tmp
-                lockdown.restrict(desk.rules)
+                    _fchdir(folders.folder)
+                _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = folders.home, folders.tmp
+                lockdown.restrict(folders.rules)
             _closerange(len(descriptors), _MOST_DESCRIPTORS)
             pid = _getpid()
             self._channel.belong(pid)
@@ -324,36 +326,36 @@ class Zygote:
             gc.enable()
             paired = len(descriptors) > guest.PEER
             if waits:
-                self._rehearse(desk, paired)
-            self._work(desk, paired)
+                self._rehearse(folders, paired)
+            self._work(folders, paired)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
 
             traceback.print_exc()
         os._exit(NOT_TAKEN_UP)
 
-    def _rehearse(self, desk: _Desk, paired: bool) -> None:
+    def _rehearse(self, folders: _JobFolders, paired: bool) -> None:
         """Does a job that does nothing, so that the real one finds its pages copied."""
         for warm_up in self._warm_ups:
             warm_up(paired)
         job = marshal.loads(memoryview(self._rehearsal))
-        self._perform(job, desk, paired, self._channel.rehearse)
+        self._perform(job, folders, paired, self._channel.rehearse)
         _flush(0)
         sys.path[:] = self._path
 
-    def _work(self, desk: _Desk, paired: bool) -> NoReturn:
+    def _work(self, folders: _JobFolders, paired: bool) -> NoReturn:
         job = self._channel.value()
         if job is None:
             os._exit(0)
         status, completed = 0, True
         try:
-            self._perform(job, desk, paired, self._channel.begin)
+            self._perform(job, folders, paired, self._channel.begin)
         except SystemExit as end:
             status, completed = _status(end), False
         _finish(self._channel, status, completed)
 
     def _perform(
-        self, job: dict[str, Any], desk: _Desk, paired: bool, begin: Callable[[], None]
+        self, job: dict[str, Any], folders: _JobFolders, paired: bool, begin: Callable[[], None]
     ) -> None:
         for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
             _setrlimit(kind, most)
@@ -362,18 +364,18 @@ class Zygote:
         if files:
             _shadow(files)
             if self._files:
-                _lay(desk.work, files)
+                _lay(folders.work, files)
             else:
-                sys.meta_path.insert(0, OwnFiles(files, desk.work))
-                show_lines(files, desk.work)
+                sys.meta_path.insert(0, OwnFiles(files, folders.work))
+                show_lines(files, folders.work)
         if self._files:
-            sys.path.insert(0, desk.work)
+            sys.path.insert(0, folders.work)
         if job["modules"]:
             sys.meta_path.insert(0, guest.Modules(job["modules"]))
         peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
-        shared = desk.shared if job["shared"] else None
-        jail = guest.Jail(job["payload"], files, desk.work, shared, self._channel, peer)
-        self._watch.begin(self._channel.tell, desk.own, self._files, self._allowed)
+        shared = folders.shared if job["shared"] else None
+        jail = guest.Jail(job["payload"], files, folders.work, shared, self._channel, peer)
+        self._watch.begin(self._channel.tell, folders.own, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
@@ -405,7 +407,7 @@ class Zygote:
             ):
                 letter = "ab"[place == SECOND]
                 memory = [f"{base}/{letter}/shm"] if self._grants else []
-                self._desks[slot, place] = _Desk(
+                self._job_folders[slot, place] = _JobFolders(
                     base, letter, None if place == ALONE else shared,
                     lockdown.ruleset(
                         version, [library, *readable], [*inner, *memory], _DEVICES,

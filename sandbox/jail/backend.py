@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import ForkServer
+from sandbox.jail.retry import RetriedJob, Retry
 from sandbox.jail.running import Running, ordered
-from sandbox.jail.second_try import SecondTry, TriedJob
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import MEANING, JailLevel, Witness
 from sandbox.talk.batch import RestartingBatch
@@ -50,7 +50,7 @@ class JailSandbox:
             return await process.finish()
 
     @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[TriedJob]:
+    async def start(self, job: Job) -> AsyncIterator[RetriedJob]:
         """A running job to talk with; leaving the context kills it."""
         async with self._running([job]) as (process,):
             yield process
@@ -58,7 +58,7 @@ class JailSandbox:
     @asynccontextmanager
     async def pair(
         self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[TriedJob, TriedJob]]:
+    ) -> AsyncIterator[tuple[RetriedJob, RetriedJob]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         if profile_of(first, self._at_most) != profile_of(second, self._at_most):
             raise SandboxError(
@@ -86,7 +86,7 @@ class JailSandbox:
     @asynccontextmanager
     async def _running(
         self, jobs: list[Job], shared: bool = False
-    ) -> AsyncIterator[list[TriedJob]]:
+    ) -> AsyncIterator[list[RetriedJob]]:
         told = [{**ordered(job, endless=False), "shared": shared} for job in jobs]
 
         async def start() -> list[Running]:
@@ -100,7 +100,7 @@ class JailSandbox:
                 for worker, job, one in zip(workers, jobs, told, strict=True)
             ]
 
-        processes = await SecondTry(start).begin()
+        processes = await Retry(start).begin()
         try:
             yield processes
         finally:

@@ -37,7 +37,7 @@ from sandbox.inside.zygote import (
     REQUEST,
     SECOND,
 )
-from sandbox.jail.turns import Asking, Turns
+from sandbox.jail.fair_queue import FairQueue, Request
 from sandbox.levels import JailLevel
 from sandbox.talk.orders import environment, loaded
 from sandbox.types import SandboxError, SandboxLost
@@ -45,7 +45,7 @@ from sandbox.workspaces import Workspaces
 
 START_S = 30.0
 SLOTS = 24
-"""Jobs, or pairs of jobs, that one server runs at once; others take turns, see `turns`."""
+"""Jobs, or pairs of jobs, that one server runs at once; others take turns, see `fair_queue`."""
 SCRATCH_MIB = 64
 """What a job may leave in its folders, all files together."""
 THREADS = 1024
@@ -120,7 +120,7 @@ class ForkServer:
         self._free = deque(range(SLOTS))
         # No job may know where another lies: what cannot be opened can be asked after.
         self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
-        self._turns = Turns()
+        self._queue = FairQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.used = time.monotonic()
 
@@ -227,7 +227,7 @@ class ForkServer:
                 self.close("it ended while nobody listened")
                 return False
             self._loop = loop
-            self._turns.forget()
+            self._queue.forget()
             # What the closed loop left running belongs to nobody any more.
             for worker in list(self._workers.values()):
                 if worker.on_end is not None:
@@ -280,8 +280,8 @@ class ForkServer:
                 worker.on_end()
         self._workers.clear()
         if alive:
-            self._turns.end()
-        self._turns.forget()
+            self._queue.end()
+        self._queue.forget()
         self._workspaces.take_back_server(self._place)
 
     # ---------------------------------------------------------------- workers
@@ -300,21 +300,21 @@ class ForkServer:
         Where a job `reads`, there is standard input, else it is empty. Output of a `silent` one
         goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
         """
-        asking = Asking(owner, lasts)
+        request = Request(owner, lasts)
         if self._keeps_ready and not silent:
             self._wanted.add(count)
         if reads or silent:
-            while not await self._has_room(asking):
+            while not await self._has_room(request):
                 pass
             some = self._fork_some(count, reads=reads, silent=silent)
         else:
             stock = self._stock[count]
             while not stock:
-                if await self._has_room(asking):
+                if await self._has_room(request):
                     stock.append(self._fork_some(count))
             some = stock.popleft()
             self._restock()
-        self._turns.take(some[0].slot, owner)
+        self._queue.take(some[0].slot, owner)
         return some
 
     def kill(self, worker: Worker) -> None:
@@ -324,14 +324,14 @@ class ForkServer:
             with suppress(SandboxLost):
                 self._tell(REQUEST.pack(KILL, worker.number, 0, 0, False))
 
-    async def _has_room(self, asking: Asking) -> bool:
+    async def _has_room(self, request: Request) -> bool:
         """Waits for a free slot; raises `SandboxError` when the server has ended."""
         if self.broken:
             raise SandboxLost(f"the fork server ended: {self.broken}")
-        if self._turns.may_take(asking, len(self._free)):
+        if self._queue.may_take(request, len(self._free)):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._turns.wait(asking, waiter)
+        self._queue.wait(request, waiter)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -349,7 +349,7 @@ class ForkServer:
     def _fill(self) -> None:
         """Forks what is to be ready, once those who wait have been served."""
         self._restocking = False
-        if self.broken or self._turns:
+        if self.broken or self._queue:
             return
         for count in self._wanted:
             while len(self._stock[count]) < _READY[count] and len(self._free) > SLOTS // 2:
@@ -456,7 +456,7 @@ class ForkServer:
             self._ended(self._workers.pop(number), status, cpu_s)
         elif kind == FREE and self._is_taken(number):
             self._free.append(number)
-            self._turns.give_back(number)
+            self._queue.give_back(number)
             self._wake()
         else:
             self.close("it said what is no answer")
@@ -481,8 +481,8 @@ class ForkServer:
 
     def _wake(self) -> None:
         """Lets the next one who waits for a slot look again."""
-        self._turns.next(len(self._free))
-        if not self._turns:
+        self._queue.next(len(self._free))
+        if not self._queue:
             self._restock()
 
 

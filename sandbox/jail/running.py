@@ -61,7 +61,7 @@ class Running(Conversation):
         self._silent = endless
         self._errors = bytearray()
         self._weighing: asyncio.TimerHandle | None = None
-        self._mercy: asyncio.TimerHandle | None = None
+        self._death_timer: asyncio.TimerHandle | None = None
         worker.on_end = self._left
         worker.on_abandoned = self._abandon
         if endless:
@@ -86,8 +86,10 @@ class Running(Conversation):
 
     def _kill(self) -> None:
         self._server.kill(self._worker)
-        if self._mercy is None:
-            self._mercy = self._loop.call_later(_DEATH_S, self._server.close, "it does not kill")
+        if self._death_timer is None:
+            self._death_timer = self._loop.call_later(
+                _DEATH_S, self._server.close, "it does not kill"
+            )
 
     def _has_exited(self) -> bool:
         return self._worker.end is not None or self._worker.lost or self._outcome is not None
@@ -99,7 +101,7 @@ class Running(Conversation):
             # What it started may still be writing: the outcome waits until all of it has ended.
             if self._deadline is not None:
                 self._deadline.cancel()
-            if self._mercy is None:
+            if self._death_timer is None:
                 self._kill()
         else:
             # Its last word is said; whatever still runs in it is to run no longer.
@@ -139,7 +141,7 @@ class Running(Conversation):
         self._failure = SandboxError("the event loop of this job was closed")
 
     def _put_away(self) -> None:
-        for timer in (self._weighing, self._mercy):
+        for timer in (self._weighing, self._death_timer):
             if timer is not None:
                 timer.cancel()
         if self._silent:

@@ -56,7 +56,7 @@ async def test_the_memory_of_a_waiting_child_is_measured() -> None:
 
 
 async def test_a_measure_runs_in_a_process_of_its_own() -> None:
-    found = await bench._elsewhere("screen", "L4", [min(os.sched_getaffinity(0))])
+    found = await bench._elsewhere("batch", "L4", [min(os.sched_getaffinity(0))])
 
     assert len(found) == 3
     assert min(found) > 0

@@ -160,7 +160,7 @@ async def test_a_job_that_is_called_off_as_its_turn_comes_passes_it_on(
     called_off = []
 
     def wake_and_call_off(server: forkserver.ForkServer) -> None:
-        turns = [told for _, told in server._turns._waiting]
+        turns = [told for _, told in server._queue._waiting]
         wake(server)
         for turn, task in zip(turns, [one for one in waiting if not one.done()], strict=False):
             if turn.done() and not turn.cancelled() and task is not waiting[-1]:

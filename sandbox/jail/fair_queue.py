@@ -1,8 +1,8 @@
-"""Who gets the next place, where the jobs of many wait for one.
+"""Who gets the next slot, where the jobs of many wait for one.
 
-A place is what a fork server runs one job in. As long as there are plenty, whoever asks gets one.
+A slot is what a fork server runs one job in. As long as there are plenty, whoever asks gets one.
 When they are scarce, the next goes to the owner with the fewest jobs running, and among equals to
-whoever waited longest: one run's fifty endless jobs are no other run's wait. The last places are
+whoever waited longest: one run's fifty endless jobs are no other run's wait. The last slots are
 kept, a few for owners that run nothing, more for jobs that will soon be over: a job that lasts
 and would wait for one of its owner's short ones could hold up everybody.
 """
@@ -14,52 +14,52 @@ from collections import Counter
 from dataclasses import dataclass
 
 FOR_NEWCOMERS = 2
-"""Places that only owners get who run nothing."""
+"""Slots that only owners get who run nothing."""
 FOR_SHORT_JOBS = 8
-"""Places that no job gets which lasts as long as a search does."""
+"""Slots that no job gets which lasts as long as a search does."""
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What is asked for: a place, for whom, and whether it is kept for long."""
+class Request:
+    """What is asked for: a slot, for whom, and whether it is kept for long."""
 
     owner: str
     lasts: bool = False
 
 
-class Turns:
-    """The order of those who wait for a place."""
+class FairQueue:
+    """The order of those who wait for a slot."""
 
     def __init__(self) -> None:
         self._taken: dict[int, str] = {}
-        """Place to owner."""
-        self._waiting: list[tuple[Asking, asyncio.Future[None]]] = []
+        """Slot to owner."""
+        self._waiting: list[tuple[Request, asyncio.Future[None]]] = []
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def may_take(self, asking: Asking, free: int) -> bool:
-        """Whether this one may have one of so many free places."""
-        if asking.lasts:
+    def may_take(self, request: Request, free: int) -> bool:
+        """Whether this one may have one of so many free slots."""
+        if request.lasts:
             return free > FOR_SHORT_JOBS
-        is_newcomer = asking.owner not in self._taken.values()
+        is_newcomer = request.owner not in self._taken.values()
         return free > (0 if is_newcomer else FOR_NEWCOMERS)
 
-    def take(self, place: int, owner: str) -> None:
-        """Notes who has a place."""
-        self._taken[place] = owner
+    def take(self, slot: int, owner: str) -> None:
+        """Notes who has a slot."""
+        self._taken[slot] = owner
 
-    def give_back(self, place: int) -> None:
+    def give_back(self, slot: int) -> None:
         """Notes that nobody has it."""
-        self._taken.pop(place, None)
+        self._taken.pop(slot, None)
 
-    def wait(self, asking: Asking, told: asyncio.Future[None]) -> None:
+    def wait(self, request: Request, told: asyncio.Future[None]) -> None:
         """Puts one into the queue; `told` is done when it is its turn to look again."""
-        self._waiting.append((asking, told))
+        self._waiting.append((request, told))
 
     def next(self, free: int) -> None:
-        """Tells whoever is next to look again, if there is a place for anyone who waits."""
+        """Tells whoever is next to look again, if there is a slot for anyone who waits."""
         self._waiting = [one for one in self._waiting if not one[1].done()]
         running = Counter(self._taken.values())
         able = [one for one in self._waiting if self.may_take(one[0], free)]

@@ -16,7 +16,7 @@ from sandbox.talk.wire import frame
 from sandbox.types import Ended, Json, Outcome, SandboxLost
 
 
-class SecondTry:
+class Retry:
     """The jobs of one call: one, or the two of a pair, which share their fate."""
 
     def __init__(self, start: Callable[[], Awaitable[Sequence[Running]]]) -> None:
@@ -29,13 +29,13 @@ class SecondTry:
         self.has_told = False
         """Whether the caller has heard anything of them."""
 
-    async def begin(self) -> list[TriedJob]:
+    async def begin(self) -> list[RetriedJob]:
         """Starts them."""
         try:
             await self._try()
         except SandboxLost:
             await self._try()
-        return [TriedJob(self, place) for place in range(len(self.running))]
+        return [RetriedJob(self, place) for place in range(len(self.running))]
 
     async def again(self, running: Sequence[Running], loss: SandboxLost) -> None:
         """Starts anew those that were lost, unless the other of a pair did; raises the loss where
@@ -67,10 +67,10 @@ class SecondTry:
         self.running = await self._start()
 
 
-class TriedJob:
+class RetriedJob:
     """One of the jobs, to its caller a running process."""
 
-    def __init__(self, tries: SecondTry, place: int) -> None:
+    def __init__(self, tries: Retry, place: int) -> None:
         self._tries = tries
         self._place = place
 

@@ -9,21 +9,21 @@ from dataclasses import replace
 from sandbox import Job, OwnedSandbox
 from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox, forkserver
-from sandbox.jail.turns import FOR_NEWCOMERS, FOR_SHORT_JOBS, Asking, Turns
+from sandbox.jail.fair_queue import FOR_NEWCOMERS, FOR_SHORT_JOBS, FairQueue, Request
 
 
 class Queue:
-    """Turns with names in place of waiting jobs."""
+    """FairQueue with names in place of waiting jobs."""
 
     def __init__(self, **running: int) -> None:
-        self.turns = Turns()
+        self.turns = FairQueue()
         self.told: dict[str, asyncio.Future[None]] = {}
         places = iter(range(100))
         for owner, count in running.items():
             for _ in range(count):
                 self.turns.take(next(places), owner)
 
-    def wait(self, name: str, asking: Asking) -> None:
+    def wait(self, name: str, asking: Request) -> None:
         self.told[name] = asyncio.get_running_loop().create_future()
         self.turns.wait(asking, self.told[name])
 
@@ -37,27 +37,27 @@ class Queue:
 async def test_the_next_place_goes_to_the_owner_with_the_fewest_running() -> None:
     queue = Queue(greedy=9, modest=2)
     for number in range(50):
-        queue.wait(f"greedy {number}", Asking("greedy"))
-    queue.wait("modest", Asking("modest"))
-    queue.wait("new", Asking("new"))
+        queue.wait(f"greedy {number}", Request("greedy"))
+    queue.wait("modest", Request("modest"))
+    queue.wait("new", Request("new"))
 
     assert [queue.next(4) for _ in range(3)] == [["new"], ["modest"], ["greedy 0"]]
 
 
 async def test_among_equals_whoever_waited_longest_is_next() -> None:
     queue = Queue(one=3, other=3)
-    queue.wait("other", Asking("other"))
-    queue.wait("one", Asking("one"))
+    queue.wait("other", Request("other"))
+    queue.wait("one", Request("one"))
 
     assert [queue.next(4), queue.next(4), queue.next(4)] == [["other"], ["one"], []]
 
 
 async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
     queue = Queue(greedy=22)
-    queue.wait("greedy", Asking("greedy"))
-    queue.wait("new", Asking("new"))
+    queue.wait("greedy", Request("greedy"))
+    queue.wait("new", Request("new"))
 
-    assert not queue.turns.may_take(Asking("greedy"), FOR_NEWCOMERS)
+    assert not queue.turns.may_take(Request("greedy"), FOR_NEWCOMERS)
     assert queue.next(1) == ["new"]
     assert queue.next(FOR_NEWCOMERS) == []
     assert queue.next(FOR_NEWCOMERS + 1) == ["greedy"]
@@ -65,17 +65,17 @@ async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
 
 async def test_jobs_that_last_leave_places_for_short_ones() -> None:
     queue = Queue()
-    queue.wait("search", Asking("a", lasts=True))
+    queue.wait("search", Request("a", lasts=True))
 
     assert queue.next(FOR_SHORT_JOBS) == []
-    assert queue.turns.may_take(Asking("a"), FOR_SHORT_JOBS)
+    assert queue.turns.may_take(Request("a"), FOR_SHORT_JOBS)
     assert queue.next(FOR_SHORT_JOBS + 1) == ["search"]
 
 
 async def test_who_was_called_off_is_passed_over() -> None:
     queue = Queue()
-    queue.wait("first", Asking("a"))
-    queue.wait("second", Asking("b"))
+    queue.wait("first", Request("a"))
+    queue.wait("second", Request("b"))
     queue.told["first"].cancel()
 
     assert queue.next(4) == ["second"]
@@ -84,8 +84,8 @@ async def test_who_was_called_off_is_passed_over() -> None:
 
 async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
     queue = Queue(a=1)
-    queue.wait("b", Asking("b"))
-    queue.wait("a", Asking("a"))
+    queue.wait("b", Request("b"))
+    queue.wait("a", Request("a"))
     queue.turns.take(99, "b")
     queue.turns.give_back(0)
 
