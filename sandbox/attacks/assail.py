@@ -26,7 +26,7 @@ from sandbox.contract import script
 from sandbox.sandbox import Sandbox
 
 AT_ONCE = 4
-_NAIVE_TIMEOUT_S = 30.0
+_NAIVE_TIMEOUT_S = 120.0
 _OUTPUT_KEPT = 10_000_000
 
 _INTERPRETER = """\
