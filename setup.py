@@ -18,7 +18,12 @@ from setuptools.command.build_py import build_py
 PUBLIC = "selfheal"
 PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
 INSIDE = (*PACKAGES, "app")
-DATA = ("*.json", "*.jsonl", "*.md", "*.toml", "*.txt", "*.yaml", "assets/*", "bench/*")
+NO_MODULES = ("*.cases", "*.cases.*", "evaluation.programs")
+"""Folders of programs that are data: they go into the wheel as they are."""
+DATA = {
+    "": ("*.toml", "*.txt", "*.yaml", "assets/*", "cases/**/*"),
+    f"{PUBLIC}.evaluation": ("bench/*", "programs/*"),
+}
 
 
 def renamed(source: str) -> str:
@@ -55,13 +60,13 @@ class BuildRenamed(build_py):
 
 def layout() -> dict[str, object]:
     """The packages and where they lie; an editable install keeps the names of the checkout."""
-    inside = find_namespace_packages(include=[f"{name}*" for name in PACKAGES])
+    inside = find_namespace_packages(include=[f"{name}*" for name in PACKAGES], exclude=NO_MODULES)
     if "editable_wheel" in sys.argv:
         return {"packages": [PUBLIC, *inside], "py_modules": ["app"]}
     return {
         "packages": [PUBLIC, *(f"{PUBLIC}.{name}" for name in inside)],
         "package_dir": {f"{PUBLIC}.{name}": name.replace(".", "/") for name in inside},
-        "package_data": {"": DATA},
+        "package_data": DATA,
     }
 
 

@@ -1,8 +1,8 @@
 """Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
 
 from sandbox.levels import Layer, Witness
-from sandbox.owned import OwnedSandbox
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
+from sandbox.strongest import OwnedSandbox
 from sandbox.types import (
     REFUSALS,
     Job,

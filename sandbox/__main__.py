@@ -26,9 +26,9 @@ from typing import get_args
 from sandbox.attacks import World
 from sandbox.attacks.attack import THROUGH
 from sandbox.contract import RUN_AS_MAIN
+from sandbox.contract.selftest import Finding, Gauntlet, findings, gauntlet
 from sandbox.levels import MEANING, JailLevel
 from sandbox.sandbox import BACKENDS, STRONGEST, Sandbox, open_sandbox
-from sandbox.selftest import Finding, Gauntlet, findings, gauntlet
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
 
 _DEFAULT = Limits()

@@ -24,28 +24,25 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sandbox.batch import STDERR_KEPT, RestartingBatch
-from sandbox.conversation import READ_BYTES, Conversation, read_some
-from sandbox.guest import CHANNEL, PEER
+from sandbox.inside.removal import remove
 from sandbox.levels import PORTABLE, Layer, Witness, apart
-from sandbox.orders import FLAGS, environment, how_it_ended, loaded, orders
-from sandbox.quarters import Common, Quarters, Room, kill_all, quarters, survivors
-from sandbox.removal import remove
 from sandbox.seatbelt import profile
+from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
+from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
+from sandbox.talk.orders import environment, loaded, orders
+from sandbox.talk.wire import frame
 from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
-from sandbox.wire import frame
+from sandbox.workspaces import SharedFolder, Workspace, Workspaces, kill_all, survivors, workspaces
 
 if TYPE_CHECKING:
     import resource
 
 _FEW_ENTRIES = 200
 """A folder with at most so many entries is removed at once, a fuller one in a thread."""
-_LOWEST_SOURCE = 16
-"""Descriptors are moved up here before they are given places in the child."""
 _DEATH_S = 10.0
 _GRANTS = frozenset({"loopback", "processes"})
 """What no job has to ask for here."""
@@ -64,13 +61,13 @@ class SubprocessSandbox:
                 "code cannot be jailed on Windows; use WSL, Linux, macOS or a container. "
                 "Saved runs can still be read and replayed here."
             )
-        self._quarters = quarters()
+        self._workspaces = workspaces()
 
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
         limits = "limits on time, memory, processes, files and output, an empty environment"
         open_doors = "open: network, and files that any user may read"
-        if self._quarters.has_spare_users:
+        if self._workspaces.has_spare_users:
             return f"subprocess: {limits}, a spare user for each job; {open_doors}"
         return (
             f"subprocess: {limits}; {open_doors}, this user's files, and signals to its "
@@ -82,10 +79,11 @@ class SubprocessSandbox:
         limits = Layer("limits", True, "set by the guest and by the host")
         if sys.platform != "darwin":
             return Witness("L1", (limits,), _GRANTS)
+        canaries = Path(__file__).with_name("inside") / "canaries.py"
         outcome = await self.run(Job(
             "from jail_canaries import tried\njail.send(tried(jail.payload))",
             payload=[*PORTABLE],
-            modules={"jail_canaries": Path(__file__).with_name("canaries.py").read_text("utf-8")},
+            modules={"jail_canaries": canaries.read_text("utf-8")},
         ))
         met = outcome.messages[0] if outcome.messages else None
         seen = met if isinstance(met, dict) else {}
@@ -116,33 +114,21 @@ class SubprocessSandbox:
         self, first: Job, second: Job, shared: bool = False
     ) -> AsyncIterator[tuple[_Running, _Running]]:
         """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
-        common = self._quarters.share() if shared else None
-        try:
-            async with self._pair(first, second, common) as processes:
-                yield processes
-        finally:
-            if common is not None:
+        async with AsyncExitStack() as stack:
+            folder = None
+            if shared:
+                folder = self._workspaces.share()
                 # It may hold more than is removed in a moment; goes on when this is cancelled.
-                await asyncio.to_thread(self._quarters.unshare, common)
-
-    @asynccontextmanager
-    async def _pair(
-        self, first: Job, second: Job, common: Common | None
-    ) -> AsyncIterator[tuple[_Running, _Running]]:
-        one, other = socket.socketpair()
-        with one, other:
-            started = [self._start(first, common, peer=one)]
-            try:
-                started.append(self._start(second, common, peer=other))
-                # Only the jobs may hold the ends, or neither would see the other's death.
-                one.close()
-                other.close()
-                yield started[0], started[1]
-            finally:
-                for process in started:
-                    process.stop("killed", "stopped by the host")
-                for process in started:
-                    await process.kill()
+                stack.push_async_callback(asyncio.to_thread, self._workspaces.unshare, folder)
+            one, other = socket.socketpair()
+            # Only the jobs may hold the ends, or neither would see the other's death.
+            with one, other:
+                started = []
+                for job, end in ((first, one), (second, other)):
+                    started.append(self._start(job, folder, peer=end))
+                    stack.push_async_callback(started[-1].kill)
+            stack.callback(started[0].stop, "killed", "stopped by the host")
+            yield started[0], started[1]
 
     @asynccontextmanager
     async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
@@ -160,37 +146,37 @@ class SubprocessSandbox:
     def _start(
         self,
         job: Job,
-        common: Common | None = None,
+        folder: SharedFolder | None = None,
         peer: socket.socket | None = None,
         output: Output = "kept",
         endless: bool = False,
     ) -> _Running:
         told = orders(job, endless)
         told["modules"] = loaded(dict(job.modules))
-        told["sites"] = self._quarters.sites(job.sites)
-        room = self._quarters.enter(told["files"], common)
+        told["sites"] = self._workspaces.sites(job.sites)
+        workspace = self._workspaces.make(told["files"], folder)
         try:
             told |= {
                 "host": os.getpid(),
-                "folder": room.work,
-                "shared": None if common is None else common.folder,
-                "user": room.user,
-                "groups": list(room.groups),
+                "folder": workspace.work,
+                "shared": None if folder is None else folder.folder,
+                "user": workspace.user,
+                "groups": list(workspace.groups),
                 "peer": peer is not None,
-                "seatbelt": self._seatbelt(room, told["sites"], common),
+                "seatbelt": self._seatbelt(workspace, told["sites"], folder),
             }
-            return _Running(self._quarters, room, job, frame(told), peer, output, endless)
+            return _Running(self._workspaces, workspace, job, frame(told), peer, output, endless)
         except BaseException:
-            remove(room.folder)
-            self._quarters.leave(room)
+            remove(workspace.folder)
+            self._workspaces.take_back(workspace)
             raise
 
-    def _seatbelt(self, room: Room, sites: list[str], common: Common | None) -> str:
+    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: SharedFolder | None) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
         if sys.platform != "darwin":
             return ""
-        writable = [room.work, room.tmp] + ([common.folder] if common is not None else [])
-        places = [sys.base_prefix, self._quarters.library, self._quarters.guest, "/usr/lib"]
+        writable = [workspace.work, workspace.tmp] + ([folder.folder] if folder is not None else [])
+        places = [sys.base_prefix, self._workspaces.library, self._workspaces.guest, "/usr/lib"]
         return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
 
 
@@ -199,8 +185,8 @@ class _Running(Conversation):
 
     def __init__(
         self,
-        quarters: Quarters,
-        room: Room,
+        workspaces: Workspaces,
+        workspace: Workspace,
         job: Job,
         told: bytes,
         peer: socket.socket | None,
@@ -208,8 +194,8 @@ class _Running(Conversation):
         endless: bool,
     ) -> None:
         super().__init__(job)
-        self._quarters = quarters
-        self._room = room
+        self._workspaces = workspaces
+        self._workspace = workspace
         self._keeps_output = output == "kept"
         self._output: dict[int, bytearray] = {}
         self._output_left = job.limits.output_bytes
@@ -219,7 +205,7 @@ class _Running(Conversation):
         self._cpu_s = 0.0
         self._status = 0
 
-        self._pid, channel, self._stdout, self._stderr = _spawn(quarters, room, job, peer)
+        self._pid, channel, self._stdout, self._stderr = _spawn(workspaces, workspace, job, peer)
         for descriptor in (self._stdout, self._stderr):
             self._output[descriptor] = bytearray()
             self._loop.add_reader(descriptor, self._read_output, descriptor)
@@ -302,7 +288,7 @@ class _Running(Conversation):
 
     def _sweep(self, deadline: float) -> None:
         """Kills what escaped the group until nothing is found any more."""
-        left = survivors(self._room)
+        left = survivors(self._workspace)
         if not left:
             self._drain()
             return
@@ -324,14 +310,14 @@ class _Running(Conversation):
             self._read_channel()
         self._close_all()
         try:
-            removed = remove(self._room.folder, _FEW_ENTRIES)
+            removed = remove(self._workspace.folder, _FEW_ENTRIES)
         except OSError as error:
             self._leave(error)
             return
         if removed:
             self._leave(None)
         else:
-            removal = self._loop.run_in_executor(None, remove, self._room.folder)
+            removal = self._loop.run_in_executor(None, remove, self._workspace.folder)
             removal.add_done_callback(lambda done: self._leave(done.exception()))
 
     def _close(self, descriptor: int) -> None:
@@ -345,35 +331,20 @@ class _Running(Conversation):
         self._close_channel()
 
     def _leave(self, trouble: BaseException | None) -> None:
-        self._quarters.leave(self._room, self._left_orphans)
+        self._workspaces.take_back(self._workspace, self._left_orphans)
         if trouble is not None:
             self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
         else:
-            self._settle(self._judge())
-
-    def _judge(self) -> Outcome:
-        ended, name, limit = how_it_ended(
-            self._status, self.inbox.ended, self._cpu_s, self._limits, self._stopped
-        )
-        code = os.waitstatus_to_exitcode(self._status)
-        return Outcome(
-            ended=ended,
-            stdout=self._output[self._stdout].decode("utf-8", "backslashreplace"),
-            stderr=self._output[self._stderr].decode("utf-8", "backslashreplace"),
-            exit_code=code if code >= 0 else None,
-            signal=name,
-            limit=limit,
-            wall_s=self.wall_s,
-        )
+            self._settle(self._ended_so(
+                self._status, self._cpu_s, self._output[self._stdout], self._output[self._stderr]
+            ))
 
 
 def _spawn(
-    quarters: Quarters, room: Room, job: Job, peer: socket.socket | None
+    workspaces: Workspaces, workspace: Workspace, job: Job, peer: socket.socket | None
 ) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
-    interpreter = quarters.interpreter
-    home = {"HOME": room.work, "TMPDIR": room.tmp, "CODE_JAIL": room.mark}
-    command = [interpreter.executable, *FLAGS, quarters.guest, f"CODE_JAIL={room.mark}"]
+    home = {"HOME": workspace.work, "TMPDIR": workspace.tmp, "CODE_JAIL": workspace.mark}
     ours: list[int] = []
     theirs: list[int] = []
     try:
@@ -387,20 +358,8 @@ def _spawn(
         theirs.append(guest_end.detach())
         if peer is not None:
             theirs.append(os.dup(peer.fileno()))
-        for index, descriptor in enumerate(theirs):
-            theirs[index] = _moved_up(descriptor)
-        places = [0, 1, 2, CHANNEL, PEER][: len(theirs)]
-        pid = os.posix_spawn(
-            interpreter.executable,
-            command,
-            environment(job.seed) | home | dict(interpreter.environment),
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, source, place)
-                for source, place in zip(theirs, places, strict=True)
-            ],
-            setsid=True,
-            setsigmask=(),
-            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        pid = workspaces.interpreter.start(
+            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | home, theirs
         )
     except OSError as error:
         for descriptor in ours:
@@ -422,15 +381,6 @@ def _standard_input(text: str) -> int:
         file.write(text.encode("utf-8", "surrogatepass"))
         file.seek(0)
         return os.dup(file.fileno())
-
-
-def _moved_up(descriptor: int) -> int:
-    """The same file at a number that no place in the child has."""
-    import fcntl  # not on Windows, where this module is still imported to say so
-
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE)
-    os.close(descriptor)
-    return moved
 
 
 def _readable(descriptor: int) -> bool:

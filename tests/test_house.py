@@ -13,9 +13,9 @@ from pathlib import Path
 import yaml
 
 from agent.checks import shipping
-from sandbox.quarters import INSIDE
 
 ROOT = Path(__file__).parent.parent
+INSIDE = sorted(path.stem for path in (ROOT / "sandbox/inside").glob("[a-z]*.py"))
 PACKAGES = ("agent", "demo", "evaluation", "llm", "sandbox")
 
 MAY_IMPORT = {
@@ -173,7 +173,7 @@ def needed(text: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import"
-            ours = node.module in ("sandbox", "_judge", "_judge.programs")
+            ours = node.module in ("sandbox.inside", "_judge", "_judge.programs")
             yield from (f"{node.module}.{a.name}" for a in node.names) if ours else [
                 str(node.module)
             ]
@@ -186,14 +186,14 @@ def foreign(text: str) -> set[str]:
 
 
 def test_a_fork_server_needs_the_standard_library_and_what_is_laid_beside_it() -> None:
-    beside = {f"sandbox.{one}" for one in INSIDE}
-    needs = {name: foreign(sources()[f"sandbox/{name}.py"]) - beside for name in INSIDE}
+    beside = {f"sandbox.inside.{one}" for one in INSIDE}
+    needs = {name: foreign(sources()[f"sandbox/inside/{name}.py"]) - beside for name in INSIDE}
     assert not any(needs.values()), needs
 
 
 def test_what_goes_into_a_job_as_one_file_needs_no_other() -> None:
-    assert foreign(sources()["sandbox/guest.py"]) == set()
-    assert foreign(sources()["sandbox/canaries.py"]) == set()
+    assert foreign(sources()["sandbox/inside/guest.py"]) == set()
+    assert foreign(sources()["sandbox/inside/canaries.py"]) == set()
 
 
 def test_what_the_judge_ships_needs_the_standard_library_and_itself() -> None:

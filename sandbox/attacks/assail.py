@@ -1,22 +1,44 @@
-"""Runs attacks against a sandbox and says of each what became of it."""
+"""Runs attacks against a sandbox, and beside it in a naive harness; says what became of each.
+
+The naive harness is a sandbox as people write it first, the control of every attack:
+`subprocess.run([python, file])` with a timeout, the app's environment, the descriptors that the
+app lets its programs inherit, a folder that is used again, and a channel on which a result is
+awaited. Where a harness saves the start of Python, it calls `exec` in one interpreter.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import json
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from sandbox.attacks import naive
 from sandbox.attacks.attack import THROUGH, Attack
-from sandbox.attacks.report import Report, read
 from sandbox.attacks.world import World
 from sandbox.contract import script
 from sandbox.sandbox import Sandbox
-from sandbox.types import Outcome
 
 AT_ONCE = 4
+_NAIVE_TIMEOUT_S = 120.0
+_OUTPUT_KEPT = 10_000_000
+
+_INTERPRETER = """\
+import sys
+*paths, facts = sys.argv[1:]
+sys.argv[1:] = [facts]
+for path in paths:
+    try:
+        exec(compile(open(path).read(), path, "exec"), {"__name__": "__main__"})
+    except Exception as error:
+        print(repr(error), file=sys.stderr)
+"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,16 @@ class Result:
     """Why it was skipped, or what was promised instead of what it met."""
 
 
+@dataclass(frozen=True)
+class Report:
+    """What an attack said of itself, and how its process ended."""
+
+    starts: int
+    """How many attempts said that they begin."""
+    answer: str
+    """What ended the process; else the last answer given; else empty."""
+
+
 async def assail(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
 ) -> list[Result]:
@@ -60,7 +92,7 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> Re
     if unfit := attack.unfit():
         return Result(attack.name, "skipped", why=unfit)
     if attack.name not in world.answers:
-        world.answers[attack.name] = await naive.answer(attack, world)
+        world.answers[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
     control = world.answers[attack.name]
     if control not in attack.control:
         met = control or "nothing: it did not run to its end"
@@ -87,10 +119,13 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
             sites=(world.site,) if attack.with_site else (),
         )
         outcome = await sandbox.run(job)
-        report = _read(outcome)
+        killed_by: str = "" if outcome.ended in ("completed", "exited") else outcome.ended
+        if killed_by == "killed":
+            killed_by = outcome.signal or killed_by
+        report = read(outcome.stdout.encode(), killed_by)
         last_words = outcome.stderr[-300:] or f"ended {outcome.ended}"
-        started = started or report.started
-        if number and not report.started:
+        started = started or report.starts > 0
+        if number and not report.starts:
             return started, THROUGH, f"the next job did not run: {last_words}"
         met = report.answer
         if met in errno.errorcode.values():
@@ -98,7 +133,54 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
     return started, met, last_words
 
 
-def _read(outcome: Outcome) -> Report:
-    ended_by = {"killed": outcome.signal or "killed"}.get(outcome.ended, outcome.ended)
-    killed_by = "" if outcome.ended in ("completed", "exited") else ended_by
-    return read(outcome.stdout.encode(), killed_by)
+def _in_naive_harness(attack: Attack, world: World) -> str:
+    """What the attack met there; empty when it did not even start."""
+    room = world.room(attack.name.replace("/", " "))
+    paths = []
+    for number, text in enumerate(attack.texts()):
+        path = Path(room, f"attack-{number}.py")
+        path.write_text(text, encoding="utf-8")
+        paths.append(str(path))
+    if attack.harness == "process":
+        reports = [_run([path], room, world) for path in paths]
+    else:
+        reports = [_run(["-c", _INTERPRETER, *paths], room, world)]
+    if not reports[0].starts:
+        return ""
+    if attack.harness == "interpreter" and reports[-1].starts < len(paths):
+        return THROUGH  # the harness did not live to run the next program
+    return reports[-1].answer
+
+
+def _run(arguments: list[str], room: str, world: World) -> Report:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        try:
+            ended = subprocess.run(
+                [sys.executable, *arguments, world.facts()],
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=_NAIVE_TIMEOUT_S,
+                check=False, cwd=room, pass_fds=(world.leaked, theirs.fileno()),
+            )
+        except subprocess.TimeoutExpired as late:
+            return read(late.stdout or b"", "timeout")
+    code = ended.returncode
+    return read(ended.stdout[:_OUTPUT_KEPT], signal.Signals(-code).name if code < 0 else "")
+
+
+def read(printed: bytes, killed_by: str) -> Report:
+    """The report in what a program printed, which may be anything; whoever ended the process has
+    the last word."""
+    starts, answer = 0, ""
+    for line in printed.split(b"\n"):
+        if not line.startswith(b"{") or len(line) > 1000:
+            continue
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if told.get("started") is True:
+            starts += 1
+            answer = ""
+        elif isinstance(told.get("answer"), str):
+            answer = told["answer"]
+    return Report(starts, killed_by or answer)

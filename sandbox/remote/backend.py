@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from sandbox.levels import Layer, Witness
-from sandbox.remote.link import (
-    Host,
-    Link,
-    Need,
-    RemoteProcess,
-    linked,
-    listen,
-    lost_of,
-)
+from sandbox.remote.link import Host, Link, Need, RemoteProcess, linked
+from sandbox.talk.wire import frame
 from sandbox.types import Job, Json, Lost, Outcome, SandboxError
-from sandbox.wire import frame, value_of
 
 _START_S = 120.0
 """From the moment a sandbox is there until a job runs in it, and from its end to ours."""
@@ -77,8 +69,8 @@ class RemoteSandbox:
             self._sandbox([second], relayed=True) as (there, (other,)),
         ):
             # Nothing of a job can be here already: its sandbox is only being asked for.
-            here.on("peer", lambda _, part: there.tell("peer", part))
-            there.on("peer", lambda _, part: here.tell("peer", part))
+            here.relay = partial(there.tell, "peer")
+            there.relay = partial(here.tell, "peer")
             yield one, other
 
     @asynccontextmanager
@@ -102,11 +94,10 @@ class RemoteSandbox:
             processes=sum(job.limits.processes for job in jobs),
         )
         async with linked(self._host, order, need, limits) as link:
-            processes = [
+            link.processes += [
                 RemoteProcess(link, number, job.limits) for number, job in enumerate(jobs)
             ]
-            listen(link, processes)
-            yield link, processes
+            yield link, link.processes
 
 
 class _Batch:
@@ -116,7 +107,6 @@ class _Batch:
         self._host = host
         self._job = job
         self._link: Link | None = None
-        self._replies: deque[tuple[int, Json | Lost]] = deque()
         self._busy = False
 
     async def replies(
@@ -134,11 +124,11 @@ class _Batch:
             link = self._link = self._link or self._begun()
             link.tell("items", list(items), float(item_wall_s))
             while done < len(items):
-                await link.until(lambda: bool(self._replies), most_s)
-                if not self._replies:
+                await link.until(lambda: bool(link.replies), most_s)
+                if not link.replies:
                     raise SandboxError("the batch was closed while it answered")
-                while self._replies:
-                    index, reply = self._replies.popleft()
+                while link.replies:
+                    index, reply = link.replies.popleft()
                     if index != done:
                         raise SandboxError(f"{self._host.name}: its sandbox lost count of a batch")
                     done += 1
@@ -154,24 +144,13 @@ class _Batch:
         """Ends the program and deletes its sandbox."""
         if self._link is not None:
             link, self._link = self._link, None
-            await link.close()
-            self._replies.clear()
-            if link.failure is not None and not link.told:
-                raise link.failure
+            link.replies.clear()
+            await link.end()
 
     def _begun(self) -> Link:
         limits = self._job.limits
         need = Need(_BATCH_LIFE_S, limits.memory_mib, limits.processes)
-        link = Link(self._host, ("batch", _told(self._job)), need, limits)
-        link.on("reply", self._take_reply)
-        link.on("lost", self._take_lost)
-        return link
-
-    def _take_reply(self, index: int, body: bytes) -> None:
-        self._replies.append((index, value_of(body)))
-
-    def _take_lost(self, index: int, body: bytes) -> None:
-        self._replies.append((index, lost_of(body)))
+        return Link(self._host, ("batch", _told(self._job)), need, limits)
 
 
 def _told(job: Job) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typing import Any, Protocol, get_args
 
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
+from sandbox.talk.wire import Garbled, frame, value_of
 from sandbox.types import Ended, Json, Limits, Lost, Outcome, SandboxError
-from sandbox.wire import Garbled, frame, value_of
 
 _HELLO_S = 60.0
 """For the command to start and answer, once the sandbox is there."""
@@ -58,7 +58,9 @@ class Carrier(Protocol):
 class Host(Protocol):
     """Who lends sandboxes."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The backend's."""
 
     def describe(self) -> str:
         """One line for people: what a sandbox of this host is."""
@@ -82,7 +84,12 @@ class Link:
         self.assembler = Assembler(allowed)
         self._outbox: deque[str] = deque()
         self._outbox_bytes = 0
-        self._on: dict[str, Callable[[int, bytes], None]] = {}
+        self.processes: list[RemoteProcess] = []
+        """The jobs there, by their numbers; none where the order is a batch."""
+        self.replies: deque[tuple[int, Json | Lost]] = deque()
+        """Of a batch, in the order in which they came."""
+        self.relay: Callable[[bytes], None] | None = None
+        """Takes what a job writes to its peer."""
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         self.failure: SandboxError | None = None
@@ -91,10 +98,6 @@ class Link:
         self.begun = False
         """The porter has said hello and has its order."""
         self._task = asyncio.create_task(self._live(), name=f"link to {host.name}")
-
-    def on(self, word: str, take: Callable[[int, bytes], None]) -> None:
-        """Calls `take` with the number and the bytes of each message of that word."""
-        self._on[word] = take
 
     def tell(self, *message: Any) -> None:
         """A message for the porter, sent when its turn comes."""
@@ -136,6 +139,12 @@ class Link:
         self._task.result()  # a bug of ours, if it raises
         if cancelled is not None:
             raise cancelled
+
+    async def end(self) -> None:
+        """Closes it; a failure that nobody has met by then is raised."""
+        await self.close()
+        if self.failure is not None and not self.told:
+            raise self.failure
 
     def move(self) -> None:
         """Wakes all who wait for a change."""
@@ -247,13 +256,28 @@ class Link:
             if word == "refused":
                 raise SandboxError(f"{self._host.name}: {value_of(_decoded(rest))}")
             number, _, body = rest.partition(" ")
-            self._on[word](int(number), _decoded(body))
+            self._take_word(word, int(number), _decoded(body))
         except SandboxError as error:
             self.fail(error)
         except (LookupError, ValueError, TypeError, Garbled) as error:
             said = f"{error!r:.200}"
             self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
         self.move()
+
+    def _take_word(self, word: str, number: int, body: bytes) -> None:
+        match word:
+            case "message":
+                self.processes[number].messages.append(value_of(body))
+            case "outcome":
+                self.processes[number].take_outcome(outcome_of(body))
+            case "peer" if self.relay is not None:
+                self.relay(body)
+            case "reply" if not self.processes:
+                self.replies.append((number, value_of(body)))
+            case "lost" if not self.processes:
+                self.replies.append((number, lost_of(body)))
+            case _:
+                raise KeyError(word)
 
 
 @asynccontextmanager
@@ -269,9 +293,7 @@ async def linked(
         if link.failure is not None and link.failure is not error:
             error.add_note(str(link.failure))
         raise
-    await link.close()
-    if link.failure is not None and not link.told:
-        raise link.failure
+    await link.end()
 
 
 class RemoteProcess:
@@ -281,13 +303,10 @@ class RemoteProcess:
         self._link = link
         self._number = number
         self._wall_s = limits.wall_s
-        self._messages: deque[Json] = deque()
+        self.messages: deque[Json] = deque()
+        """What it sent and nobody has received."""
         self._outcome: Outcome | None = None
         self._late = ""
-
-    def take_message(self, value: Json) -> None:
-        """The job sent this."""
-        self._messages.append(value)
 
     def take_outcome(self, outcome: Outcome) -> None:
         """The job ended so."""
@@ -308,8 +327,8 @@ class RemoteProcess:
             # What arrives after an answer was given up is not taken for that answer.
             self._late = f"answer time {timeout_s:g} s"
             self._link.tell("kill", self._number)
-        if self._messages and not self._late:
-            return self._messages.popleft()
+        if self.messages and not self._late:
+            return self.messages.popleft()
         return await self.finish()
 
     async def finish(self) -> Outcome:
@@ -317,9 +336,9 @@ class RemoteProcess:
         await self._link.until(lambda: self._outcome is not None, self._wall_s)
         if self._outcome is None:
             self._outcome = Outcome("killed", signal="SIGKILL", limit=STOPPED)
-        if self._messages:
-            self._outcome = replace(self._outcome, messages=tuple(self._messages))
-            self._messages.clear()
+        if self.messages:
+            self._outcome = replace(self._outcome, messages=tuple(self.messages))
+            self.messages.clear()
         return self._outcome
 
     async def kill(self) -> Outcome:
@@ -334,24 +353,11 @@ class RemoteProcess:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._link.until(
-                    lambda: bool(self._messages) or self._outcome is not None, None
+                    lambda: bool(self.messages) or self._outcome is not None, None
                 )
         except TimeoutError:
             return False
         return True
-
-
-def listen(link: Link, processes: list[RemoteProcess]) -> None:
-    """Lets the processes hear what the link brings for them."""
-
-    def message(number: int, body: bytes) -> None:
-        processes[number].take_message(value_of(body))
-
-    def outcome(number: int, body: bytes) -> None:
-        processes[number].take_outcome(outcome_of(body))
-
-    link.on("message", message)
-    link.on("outcome", outcome)
 
 
 def outcome_of(body: bytes) -> Outcome:

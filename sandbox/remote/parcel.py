@@ -9,14 +9,18 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-PORTER = f"{__package__}.porter"
+from sandbox import __name__ as OURS
+
+PORTER = f"{OURS}.remote.porter"
 
 LEAST_PYTHON = (3, 11)
 
-_REMOTE = ("__init__", "line", "porter")
-_LEFT_OUT = (
-    "__main__.py", "bench.py", "contract.py", "honest.py", "honest_tests.py", "selftest.py",
+_SENT = (
+    "__init__.py", "types.py", "sandbox.py", "levels.py", "strongest.py", "workspaces.py",
+    "subprocess_backend.py", "seatbelt.py", "talk/*.py", "inside/__init__.py", "inside/guest.py",
+    "inside/removal.py", "remote/__init__.py", "remote/line.py", "remote/porter.py",
 )
+"""All that the porter imports, and the guest, which is compiled by its name."""
 
 _LOADER = """\
 import sys
@@ -59,13 +63,9 @@ def shell_loader() -> str:
 @cache
 def parcel() -> str:
     """The message that the loader waits for."""
-    package = Path(__file__).parent.parent
-    above = package.parents[len(__package__.split(".")) - 2]
-    # The backend compiles some of its files by their names, so all of them travel.
-    paths = [*package.glob("*.py"), *(package / "remote" / f"{name}.py" for name in _REMOTE)]
+    package, top = Path(__file__).parent.parent, Path(*OURS.split("."))
     files = {
-        str(path.relative_to(above)): path.read_text(encoding="utf-8")
-        for path in sorted(paths)
-        if path.name not in _LEFT_OUT
+        str(top / path.relative_to(package)): path.read_text(encoding="utf-8")
+        for name in _SENT for path in sorted(package.glob(name))
     }
     return base64.b64encode(zlib.compress(marshal.dumps(files), 9)).decode()

@@ -17,8 +17,8 @@ from typing import Any
 
 from sandbox.attacks import ATTACKS, World
 from sandbox.contract import HONEST_CHECKS, Check
+from sandbox.contract.selftest import Finding, findings, gauntlet
 from sandbox.jail import JailSandbox
-from sandbox.selftest import Finding, findings, gauntlet
 
 
 async def seen_at(level: str, some: slice, world: World) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import socket
 from typing import Any
 
-from sandbox.conversation import Conversation
+from sandbox.talk.conversation import Conversation
 from sandbox.types import Job
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import tomllib
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox import Job, Outcome, SandboxUnavailable
+from sandbox import Job, Outcome
 from sandbox.attacks import ATTACKS, World, assail
 from sandbox.contract import RUN_AS_MAIN
+from sandbox.levels import JailLevel
 from sandbox.types import Limits
 
 if sys.platform != "linux":
@@ -23,49 +24,8 @@ if sys.platform != "linux":
 
 from sandbox.jail import JailSandbox
 
-ROOMY = Limits(wall_s=30, cpu_s=30, processes=16)
-TO_ITSELF = {
-    "fork": "through",
-    "fork by the bare call": "through",
-    "vfork": "through",
-    "clone a process that shares this memory": "through",
-    "become another program": "ENOENT",
-    "spawn by posix_spawn": "ENOENT",
-    "spawn by subprocess": "ENOENT",
-    "ask a shell": "ENOENT",
-    "spawn by multiprocessing": "through",
-    "spawn by asyncio": "ENOENT",
-    "leave a daemon by a double fork": "through",
-    "breed a hundred processes": "EAGAIN",
-    "signal the host": "ESRCH",
-    "signal everyone": "ESRCH",
-    "signal the process group": "through",
-    "signal a thread of the host": "ESRCH",
-    "ask for the session of another process": "ESRCH",
-    "ask for the group of another process": "ESRCH",
-    "ask where another process may run": "ESRCH",
-    "ask how another process is scheduled": "ESRCH",
-    "ask for the priority of another process": "ESRCH",
-    "ask for the best priority of a user": "through",
-    "lock a file that everyone may read": "through",
-    "lock a device that everyone may open": "through",
-    "lock a record of a file that everyone may read": "through",
-    "connect to the host by TCP": "ECONNREFUSED",
-    "connect by Python's own library": "ECONNREFUSED",
-    "open a socket of the newer protocol": "through",
-    "listen for connections": "through",
-    "send a datagram by UDP": "through",
-    "resolve a name": "through",
-    "connect to a unix socket of the host": "ENOENT",
-    "connect to an abstract socket of the host": "ECONNREFUSED",
-    "turn one of a pair of sockets to the host": "ENOENT",
-    "send to a unix socket of the host from one of a pair": "ENOENT",
-    "send to an abstract socket of the host from one of a pair": "ECONNREFUSED",
-    "send a message with an address from one of a pair": "ENOENT",
-    "pass a descriptor over a socket": "through",
-    "give one of a pair of sockets a name": "through",
-    "write shared memory": "through",
-}
+FEW = Limits(wall_s=30, cpu_s=30, processes=16)
+TO_ITSELF = tomllib.loads(Path(__file__).with_name("granted.toml").read_text("utf-8"))
 """What becomes of attacks that such a job may make on itself: it meets nobody else by them."""
 
 
@@ -77,19 +37,15 @@ class Granted(JailSandbox):
 
 
 @pytest.fixture
-async def jail() -> JailSandbox:
-    sandbox = JailSandbox()
-    try:
-        witness = await sandbox.witness(Job("", processes=True))
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+async def jail(strongest: JailSandbox) -> JailSandbox:
+    witness = await strongest.witness(Job("", processes=True))
     if "processes" not in witness.grants:
         pytest.skip(f"{witness.level} grants a job no processes")
-    return sandbox
+    return strongest
 
 
 def script(text: str, **changes: Any) -> Job:
-    job = Job(RUN_AS_MAIN, ["main.py", []], files={"main.py": text}, limits=ROOMY, processes=True)
+    job = Job(RUN_AS_MAIN, ["main.py", []], files={"main.py": text}, limits=FEW, processes=True)
     return replace(job, **changes)
 
 
@@ -120,7 +76,7 @@ os.wait()
 """
     for last_word in ("jail.receive()", "import os; os._exit(5)", "import os; os.abort()"):
         job = Job(text + f"time.sleep(0.3)\njail.send(1)\njail.receive()\n{last_word}",
-                  limits=ROOMY, processes=True)
+                  limits=FEW, processes=True)
         async with jail.start(job) as process:
             await process.receive()
             seen = running(mark)
@@ -162,7 +118,7 @@ except OSError:
     jail.send(count)
 jail.receive()
 """
-    async with jail.start(Job(bomb, limits=ROOMY, processes=True)) as process:
+    async with jail.start(Job(bomb, limits=FEW, processes=True)) as process:
         count = await process.receive()
         beside = await jail.run(script("import os\nprint(os.fork() >= 0)"))
 
@@ -172,14 +128,14 @@ jail.receive()
 
 async def test_a_wild_bomb_ends_at_its_deadline(jail: JailSandbox) -> None:
     text = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    outcome = await jail.run(script(text, limits=replace(ROOMY, wall_s=1)))
+    outcome = await jail.run(script(text, limits=replace(FEW, wall_s=1)))
 
     assert outcome.ended in ("timeout", "output")
     assert (await jail.run(script("print(1)"))).stdout == "1\n"
 
 
 async def test_signals_reach_its_own_processes_alone(jail: JailSandbox) -> None:
-    waits = Job("jail.send(1)\njail.send(jail.receive())", limits=ROOMY, processes=True)
+    waits = Job("jail.send(1)\njail.send(jail.receive())", limits=FEW, processes=True)
     text = """\
 import os, signal
 for target in (-1, 1, *range(3, 400)):
@@ -219,7 +175,7 @@ async def test_two_networks_are_apart(jail: JailSandbox) -> None:
     serves = Job(
         "import socket\nserver = socket.create_server(('127.0.0.1', 7777))\njail.send(1)\n"
         "jail.receive()",
-        limits=ROOMY, loopback=True,
+        limits=FEW, loopback=True,
     )
     text = """\
 import socket
@@ -238,12 +194,11 @@ socket.create_server(("127.0.0.1", 7777)).close()
 
 
 @pytest.mark.parametrize("level", ["L3", "L2"])
-async def test_where_an_end_is_not_certain_a_job_stays_one_process(level: Any) -> None:
-    sandbox = JailSandbox(at_most=level)
-    try:
-        witness = await sandbox.witness(Job("", processes=True, loopback=True))
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+async def test_where_an_end_is_not_certain_a_job_stays_one_process(
+    level: JailLevel, jail_at: Callable[[JailLevel], Awaitable[JailSandbox]]
+) -> None:
+    sandbox = await jail_at(level)
+    witness = await sandbox.witness(Job("", processes=True, loopback=True))
 
     outcome = await sandbox.run(script("import os\nos.fork()", loopback=True))
 
@@ -254,8 +209,8 @@ async def test_where_an_end_is_not_certain_a_job_stays_one_process(level: Any) -
 async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     jail: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sandbox import jail as module
-    from sandbox.forkserver import ForkServer, NotGranted
+    from sandbox.jail.forkserver import ForkServer, NotGranted
+    from sandbox.jail.servers import SERVERS
 
     start = ForkServer.start
 
@@ -265,7 +220,7 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
         await start(self)
 
     monkeypatch.setattr(ForkServer, "start", refused)
-    monkeypatch.setattr(module._SERVERS, "_ungranted", set())
+    monkeypatch.setattr(SERVERS, "_ungranted", set())
     job = script("print(1)", seed=4_545)
 
     witness = await jail.witness(job)
@@ -273,12 +228,6 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
 
     assert (witness.level, witness.grants) == ("L4", frozenset())
     assert outcome.stdout == "1\n"
-
-
-@asynccontextmanager
-async def world() -> AsyncIterator[World]:
-    async with World() as planted:
-        yield planted
 
 
 @pytest.mark.slow
@@ -291,7 +240,7 @@ async def test_no_attack_gets_further_for_being_granted_processes(
     granted = (await sandbox.witness(Job("", processes=True, loopback=True))).grants
     if granted != {"processes", "loopback"}:
         pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
-    async with world() as planted:
+    async with World() as planted:
         results = await asyncio.wait_for(assail(sandbox, planted, some, "L4"), 300)
 
     met = {one.name: one.errno for one in results if one.result == "breached"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.canaries import CANARIES
+from sandbox.inside.canaries import CANARIES
 from sandbox.levels import witnessed
 
 FREE = dict.fromkeys(CANARIES, "")

@@ -8,21 +8,16 @@ import sys
 
 import pytest
 
-from sandbox import Job, Layer, SandboxError, SandboxUnavailable, Witness, open_sandbox
+from sandbox import Job, Layer, SandboxError, Witness
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
 
-from sandbox.forkserver import ForkServer
-from sandbox.jail import _SERVERS, JailSandbox
+from sandbox.jail import JailSandbox
+from sandbox.jail.forkserver import ForkServer
+from sandbox.jail.servers import SERVERS
 
-
-@pytest.fixture(autouse=True)
-def granted() -> None:
-    try:
-        open_sandbox("jail")
-    except SandboxUnavailable as refusal:
-        pytest.skip(str(refusal))
+pytestmark = pytest.mark.usefixtures("strongest")
 
 
 async def test_jobs_that_begin_together_wait_for_one_server(
@@ -54,14 +49,14 @@ async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
 
     sandbox = JailSandbox()
     await sandbox.witness()
-    monkeypatch.setattr("sandbox.jail._canaries", all_through)
+    monkeypatch.setattr("sandbox.jail.servers.canaries", all_through)
 
     with pytest.raises(SandboxError, match=r"granted before, and now it is not: .* possible"):
         await sandbox.run(Job("jail.send(0)", seed=4_444))
 
 
 async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
-    _SERVERS.close()  # else one of other tests may be ended meanwhile, to make room
+    SERVERS.close()  # else one of other tests may be ended meanwhile, to make room
     sandbox = JailSandbox()
     job = Job("pass", seed=4_343)
     await sandbox.run(Job("pass"))

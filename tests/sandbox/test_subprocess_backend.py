@@ -218,8 +218,9 @@ async def test_a_cancelled_batch_kills_its_program(sandbox: SubprocessSandbox) -
                 pids.append(reply)
 
     task = asyncio.create_task(stuck())
-    while not pids:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while not pids:
+            await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.guest import END, MESSAGE, READY, RULE
+from sandbox.inside.guest import END, MESSAGE, READY, RULE
+from sandbox.talk.wire import Garbled, Inbox, Message, frame
 from sandbox.types import SandboxError
-from sandbox.wire import Garbled, Inbox, Message, frame
 
 values = st.recursive(
     st.none()

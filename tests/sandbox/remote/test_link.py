@@ -163,7 +163,8 @@ async def test_a_failure_beside_another_error_is_noted_on_it() -> None:
             await asyncio.sleep(0.05)
             raise LookupError("of the caller")
 
-    assert caught.value.__notes__ == ["scripted: its sandbox sent no message: KeyError('nonsense')"]
+    (note,) = caught.value.__notes__
+    assert note.startswith("scripted: its sandbox sent no message: ")
 
 
 async def test_a_bug_of_a_host_crashes_what_waits_for_it() -> None:

@@ -1,16 +1,18 @@
-"""The backends `e2b` and `daytona`, with their own SDKs, against services on this machine."""
+"""The backends `e2b` and `daytona`, with their own SDKs, against services on this machine.
+
+What all remote backends have in common is tried with the contract, by `docker`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from typing import Any
 
 import pytest
 
-from sandbox import Job, Limits, Lost, Outcome, Sandbox, SandboxError, open_sandbox
-from sandbox.contract import ECHO, EXECUTE, ROOMY, script
+from sandbox import Job, Limits, Sandbox, SandboxError, open_sandbox
+from sandbox.contract import ECHO, ROOMY, script
 from sandbox.remote import link
 
 
@@ -57,32 +59,6 @@ async def test_messages_are_answered_while_the_job_runs(service: Any, opened: Sa
     assert service.living == []
 
 
-async def test_the_deadline_and_the_output_are_limited_there(
-    service: Any, opened: Sandbox
-) -> None:
-    limits = Limits(wall_s=1, output_bytes=50_000)
-
-    late, loud = await asyncio.gather(
-        opened.run(script("while True: pass", limits=limits)),
-        opened.run(script("while True: print('x' * 999)", limits=limits)),
-    )
-
-    assert (late.ended, late.limit) == ("timeout", "wall time 1 s")
-    assert (loud.ended, len(loud.stdout)) == ("output", 50_000)
-    assert service.living == []
-
-
-async def test_a_late_answer_ends_the_job(service: Any, opened: Sandbox) -> None:
-    async with opened.start(Job("jail.send(1)\nwhile True: pass", limits=ROOMY)) as process:
-        first = await process.receive()
-        outcome = await process.receive(timeout_s=0.3)
-
-    assert first == 1
-    assert isinstance(outcome, Outcome)
-    assert (outcome.ended, outcome.limit) == ("timeout", "answer time 0.3 s")
-    assert service.living == []
-
-
 async def test_the_jobs_of_a_pair_talk_from_a_sandbox_each(
     service: Any, opened: Sandbox
 ) -> None:
@@ -95,45 +71,6 @@ async def test_the_jobs_of_a_pair_talk_from_a_sandbox_each(
     assert outcomes[0].messages == (42,)
     assert [outcome.ended for outcome in outcomes] == ["completed", "completed"]
     assert (len(service.created), service.living) == (2, [])
-
-
-async def test_a_pair_with_a_common_folder_lies_in_one_sandbox(
-    service: Any, opened: Sandbox
-) -> None:
-    writes = Job(
-        "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()",
-        limits=ROOMY,
-    )
-    reads = Job(
-        "jail.peer.receive()\njail.send(open(jail.shared + '/a').read())\njail.peer.send(1)",
-        limits=ROOMY,
-    )
-
-    if os.geteuid() != 0:
-        with pytest.raises(SandboxError, match="only root"):
-            async with opened.pair(writes, reads, shared=True) as (one, _):
-                await one.finish()
-        return
-    async with opened.pair(writes, reads, shared=True) as (_, other):
-        outcome = await other.finish()
-
-    assert outcome.messages == ("5",)
-    assert (len(service.created), service.living) == (1, [])
-
-
-async def test_a_batch_goes_on_in_one_sandbox_when_an_item_dies(
-    service: Any, opened: Sandbox
-) -> None:
-    items = ["1", "import os; os._exit(1)", "while True: pass", "2"]
-
-    async with opened.batch(Job(EXECUTE, limits=ROOMY)) as batch:
-        first = [reply async for _, reply in batch.replies(items, item_wall_s=1)]
-        second = [reply async for _, reply in batch.replies(["3"], item_wall_s=1)]
-
-    lost = [reply.ended if isinstance(reply, Lost) else reply for reply in first]
-    assert lost == ["1", "exited", "timeout", "2"]
-    assert second == ["3"]
-    assert (len(service.created), service.living) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +182,7 @@ async def test_a_cancelled_job_has_no_sandbox_any_more(service: Any, opened: San
 
     heard = asyncio.Event()
     task = asyncio.create_task(talk(heard))
-    await heard.wait()
+    await asyncio.wait_for(heard.wait(), 60)
     task.cancel()
     await asyncio.wait([task])
 
@@ -258,8 +195,9 @@ async def test_what_is_cancelled_while_it_is_made_is_deleted_too(
 ) -> None:
     service.faults["slow_create"] = 1
     task = asyncio.create_task(opened.run(Job("pass")))
-    while not service.asked:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while not service.asked:
+            await asyncio.sleep(0.01)
 
     task.cancel()
     await asyncio.sleep(0.1)

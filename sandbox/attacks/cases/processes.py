@@ -1,0 +1,133 @@
+"""Makes processes, or runs other programs."""
+
+
+def fork():
+    """fork"""
+    reap(os.fork())
+
+
+def fork_by_the_bare_call():
+    """fork by the bare call"""
+    reap(call("clone", 17, 0, 0, 0, 0))
+
+
+def vfork():
+    """vfork"""
+    os.waitpid(forking_code(numbered("vfork"))(), 0)
+
+
+def clone_a_process_that_shares_this_memory():
+    """clone a process that shares this memory"""
+    os.waitpid(forking_code(numbered("clone"))(0x4111), 0)
+
+
+def start_a_thread_in_new_mounts():
+    """start a thread in new mounts"""
+    forking_code(numbered("clone"))(0x30900)
+
+
+def clone_into_a_new_user_namespace():
+    """clone into a new user namespace"""
+    reap(call("clone", 0x10000011, 0, 0, 0, 0))
+
+
+def clone3():
+    """clone3"""
+    reap(call("clone3", words(0, 0, 0, 0, 17, 0, 0, 0), 64))
+
+
+def become_another_program():
+    """become another program"""
+    os.execv('/bin/sh', ['sh', '-c', 'echo \'{"answer": "through"}\''])
+
+
+def become_a_program_held_in_memory():
+    """become a program held in memory"""
+    program = otherwise(-1, "memfd_create", b"program", 0)
+    if program != -1:
+        os.write(program, b"#!/bin/sh\n" + b'echo \'{"answer": "through"}\'')
+    arguments = (ctypes.c_char_p * 2)(b"program", None)
+    call("execveat", program, b"", arguments, (ctypes.c_char_p * 1)(None), 0x1000)
+
+
+def spawn_by_posix_spawn():
+    """spawn by posix_spawn"""
+    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)
+
+
+def spawn_by_subprocess():
+    """spawn by subprocess"""
+    import subprocess
+    found(subprocess.run(['/bin/echo', 'out'], stdout=-1).stdout)
+
+
+def ask_a_shell():
+    """ask a shell"""
+    if libc.system(b'exit 0') != 0:
+        failed()
+
+
+def spawn_by_multiprocessing():
+    """spawn by multiprocessing"""
+    import multiprocessing
+    worker = multiprocessing.get_context("fork").Process(target=int)
+    worker.start()
+    worker.join()
+
+
+def spawn_by_asyncio():
+    """spawn by asyncio"""
+    import asyncio
+    async def main():
+        process = await asyncio.create_subprocess_exec("/bin/true")
+        await process.wait()
+    asyncio.run(main())
+
+
+def leave_a_daemon_by_a_double_fork():
+    """leave a daemon by a double fork"""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(0.5)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def breed_a_hundred_processes():
+    """breed a hundred processes"""
+    for _ in range(100):
+        if os.fork() == 0:
+            time.sleep(0.5)
+            os._exit(0)
+
+
+def open_a_session():
+    """open a session"""
+    call("setsid")
+
+
+def leave_the_process_group():
+    """leave the process group"""
+    call("setpgid", 0, 0)
+
+
+def outlive_the_host():
+    """outlive the host"""
+    call("prctl", 1, 0, 0, 0, 0)
+
+
+def adopt_orphans():
+    """adopt orphans"""
+    call("prctl", 36, 1, 0, 0, 0)
+
+
+def let_others_look_in():
+    """let others look in"""
+    call("prctl", 4, 1, 0, 0, 0)
+
+
+def let_anyone_debug():
+    """let anyone debug"""
+    call("prctl", 0x59616d61, -1, 0, 0, 0)

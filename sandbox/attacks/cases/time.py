@@ -1,0 +1,60 @@
+"""Goes on past its time."""
+
+
+def loop():
+    """loop"""
+    busy(2)
+
+
+def loop_deaf_to_every_signal():
+    """loop, deaf to every signal"""
+    import signal
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    busy(2)
+
+
+def sleep():
+    """sleep"""
+    time.sleep(2)
+
+
+def push_the_alarm_away():
+    """push the alarm away"""
+    import signal
+    signal.signal(signal.SIGALRM, lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.05))
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGALRM})
+    busy(2)
+    signal.setitimer(signal.ITIMER_REAL, 0)  # at its end Python gives alarms their deadly meaning back
+
+
+def calculate_where_no_signal_is_heard():
+    """calculate where no signal is heard"""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        7 ** 2_000_000
+
+
+def swallow_every_exception():
+    """swallow every exception"""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        try:
+            while time.monotonic() < end:
+                pass
+        except BaseException:
+            continue
+
+
+def use_the_processor_with_four_threads():
+    """use the processor with four threads"""
+    import threading
+    def work():
+        while time.process_time() < 1.8:
+            pass
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()

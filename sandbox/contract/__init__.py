@@ -1,0 +1,11 @@
+"""What every backend must hold, and the programs that it is tried with."""
+
+from __future__ import annotations
+
+from sandbox.contract.checks import CHECKS, ECHO, EXECUTE, HONEST_CHECKS, Check
+from sandbox.contract.programs import HONEST, ROOMY, RUN_AS_MAIN, script
+
+__all__ = [
+    "CHECKS", "ECHO", "EXECUTE", "HONEST", "HONEST_CHECKS", "ROOMY", "RUN_AS_MAIN", "Check",
+    "script",
+]

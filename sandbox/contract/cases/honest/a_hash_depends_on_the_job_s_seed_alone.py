@@ -1,0 +1,1 @@
+print(hash('a') == hash('a'), __import__('os').environ['PYTHONHASHSEED'])

@@ -1,0 +1,10 @@
+import os, shutil
+os.makedirs("from/inner")
+with open("from/inner/file", "w") as file: file.write("text")
+shutil.copyfile("from/inner/file", "copy")
+shutil.move("copy", "from/moved")
+shutil.move("from", "to")
+print(sorted(os.listdir("to")), os.path.exists("from"), open("to/inner/file").read())
+print([sorted(names) for _, _, names in os.walk("to")])
+shutil.rmtree("to")
+print(os.path.exists("to"), shutil.disk_usage(".").total > 0)

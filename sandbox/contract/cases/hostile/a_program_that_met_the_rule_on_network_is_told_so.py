@@ -1,0 +1,1 @@
+import socket; socket.create_connection(('127.0.0.1', 9))

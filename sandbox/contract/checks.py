@@ -1,0 +1,477 @@
+"""What every backend must hold, as checks that a test or a self-test can run.
+
+A check runs jobs and says what it saw wrong, or nothing. A hostile script prints a line when
+its attack really ran, wherever "nothing happened" could also mean that it never started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script, text
+from sandbox.levels import Level
+from sandbox.sandbox import Sandbox
+from sandbox.types import Job, Json, Limits, Lost, Outcome
+from sandbox.workspaces import workspaces
+
+ECHO = """\
+while (item := jail.receive()) is not None:
+    jail.send(item)
+"""
+"""Answers each value with itself."""
+
+EXECUTE = """\
+while (item := jail.receive()) is not None:
+    exec(item, {"jail": jail})
+    jail.send(item)
+"""
+"""Executes each item, a piece of source, and answers with it."""
+
+CANARY = "SANDBOX_CANARY_KEY"
+
+EVERY: frozenset[Level] = frozenset(get_args(Level))
+WITH_FILES = EVERY - {"L2"}
+WITH_PROCESSES: frozenset[Level] = frozenset({"L1", "R"})
+GRANTING: frozenset[Level] = frozenset({"L4", "L1", "R"})
+"""Levels at which a job may be granted processes, and a network of its own."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim about a backend; `seen_wrong` returns an empty text when it holds."""
+
+    claim: str
+    seen_wrong: Callable[[Sandbox], Awaitable[str]]
+    levels: frozenset[Level] = EVERY
+    """The levels at which it is claimed."""
+    needs_own_user: bool = False
+    """Rests on jobs running as another user than the host, or on something as strong."""
+    needs_modes: bool = False
+    """Not claimed at L3 where jobs run as the host's user; see `Program`."""
+    missing: Callable[[], str] = str
+    """What this machine lacks to try it; empty when nothing."""
+
+    def claimed(self, level: Level) -> bool:
+        """Whether a backend of that level, run by this user, makes the claim."""
+        if self.needs_modes and level == "L3" and not workspaces().has_spare_users:
+            return False
+        return level in self.levels
+
+
+def _seen(outcome: Outcome) -> str:
+    parts = [f"ended {outcome.ended}", outcome.limit, outcome.signal]
+    if outcome.exit_code is not None:
+        parts.append(f"exit code {outcome.exit_code}")
+    if outcome.messages:
+        parts.append(f"sent {str(outcome.messages)[:300]}")
+    if outcome.denied:
+        parts.append(f"met the rules on {', '.join(outcome.denied)}")
+    parts += [f"printed {outcome.stdout[-500:]!r}", f"complained {outcome.stderr[-500:]!r}"]
+    return ", ".join(part for part in parts if part)
+
+
+def _unless(holds: bool, outcome: Outcome) -> str:
+    return "" if holds else _seen(outcome)
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)
+
+
+async def _emptied(path: str) -> bool:
+    """Whether a folder is gone or empty within five seconds; what is full is removed aside."""
+    for _ in range(100):
+        if not _exists(path) or not os.listdir(path):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path)
+
+
+def _write(path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def _runs(program: Program) -> Callable[[Sandbox], Awaitable[str]]:
+    async def seen_wrong(sandbox: Sandbox) -> str:
+        outcome = await sandbox.run(program.job())
+        return _unless(program.as_expected(outcome), outcome)
+
+    return seen_wrong
+
+
+async def _error(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script("def f():\n    return 1 / 0\nf()\n"))
+    return _unless(
+        outcome.ended == "exited"
+        and outcome.exit_code == 1
+        and outcome.stderr.startswith("Traceback (most recent call last):\n")
+        and outcome.stderr.endswith("ZeroDivisionError: division by zero\n")
+        and outcome.stderr.count("  File ") == 2,
+        outcome,
+    )
+
+
+async def _imports(sandbox: Sandbox) -> str:
+    job = Job(
+        "import ours.inner, theirs, package.part\n"
+        "jail.send([ours.inner.VALUE, theirs.VALUE, package.part.VALUE])",
+        modules={"ours": "", "ours.inner": "VALUE = 1"},
+        files={"theirs.py": "VALUE = 2", "package/part.py": "VALUE = 3"},
+        limits=ROOMY,
+    )
+    outcome = await sandbox.run(job)
+    return _unless((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
+
+
+async def _bytes(sandbox: Sandbox) -> str:
+    held = bytes(range(256))
+    job = Job(
+        "with open('one.bin', 'rb') as file:\n    jail.send([*file.read()])",
+        files={"one.bin": held.decode("utf-8", "surrogateescape")}, limits=ROOMY,
+    )
+    outcome = await sandbox.run(job)
+    return _unless((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
+
+
+async def _sites(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as site:  # a folder that only this user may read
+        _write(f"{site}/of_a_site.py", "VALUE = 4")
+        outcome = await sandbox.run(
+            Job("import of_a_site\njail.send(of_a_site.VALUE)", sites=(site,), limits=ROOMY)
+        )
+    return _unless((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
+
+
+async def _values(sandbox: Sandbox) -> str:
+    sent: list[Json] = [
+        None, True, 0, -(2**80), 1.5, float("inf"), "", "\ud800", "\ud83d\ude42", "\U0001f642",
+        [], [[]], {}, {"a": {"\udfff": [1]}}, "x" * 200_000,
+    ]
+    async with sandbox.start(Job("jail.send(jail.payload)\n" + ECHO, sent, limits=ROOMY)) as job:
+        first = await job.receive()
+        if first != sent:
+            return f"the payload came back as {str(first)[:300]}"
+        for value in sent[1:]:
+            await job.send(value)
+            back = await job.receive()
+            if back != value or type(back) is not type(value):
+                return f"{value!r:.100} came back as {back!r:.100}"
+    return ""
+
+
+async def _end_of_talk(sandbox: Sandbox) -> str:
+    async with sandbox.start(Job("jail.send(1); jail.send(2)", limits=ROOMY)) as job:
+        talk = [await job.receive(), await job.receive(), await job.receive()]
+        await job.send("nobody hears this")
+        again = await job.receive()
+        outcome = await job.finish()
+    ended = isinstance(talk[2], Outcome) and talk[2].ended == "completed"
+    return _unless(talk[:2] == [1, 2] and ended and again == talk[2] == outcome, outcome)
+
+
+async def _kept_messages(sandbox: Sandbox) -> str:
+    async with sandbox.start(Job("for n in range(3): jail.send(n)", limits=ROOMY)) as job:
+        first = await job.receive()
+        outcome = await job.finish()
+    return _unless(first == 0 and outcome.messages == (1, 2), outcome)
+
+
+async def _late_answer(sandbox: Sandbox) -> str:
+    program = "jail.send(1)\njail.receive()\nwhile True: pass"
+    async with sandbox.start(Job(program, limits=ROOMY)) as job:
+        await job.receive()
+        await job.send("go")
+        outcome = await job.receive(timeout_s=0.2)
+        again = await job.kill()
+    if not isinstance(outcome, Outcome):
+        return f"received {outcome!r}"
+    return _unless(outcome.ended == "timeout" and again == outcome, outcome)
+
+
+async def _batch(sandbox: Sandbox) -> str:
+    items: list[Json] = [
+        "1", "while True: pass", "2", "import os; os._exit(7)", "3", "[0] * 10**10", "4",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "5", "jail.send(0)", "6",
+    ]
+    seen: list[str] = []
+    async with sandbox.batch(Job(EXECUTE, limits=ROOMY)) as batch:
+        for part in (items, ["7", "8"]):
+            async for index, reply in batch.replies(part, item_wall_s=2.0):
+                seen.append(f"{index} {reply.ended if isinstance(reply, Lost) else reply}")
+    expected = [
+        "0 1", "1 timeout", "2 2", "3 exited", "4 3", "5 exited", "6 4", "7 killed", "8 5",
+        "9 0", "10 6", "0 7", "1 8",  # the first answer counts, a second meets nobody
+    ]
+    return "" if seen == expected else f"saw {seen}"
+
+
+async def _abandoned_batch(sandbox: Sandbox) -> str:
+    async with sandbox.batch(Job(ECHO, limits=ROOMY)) as batch:
+        replies = batch.replies([f"old {n}" for n in range(50)], item_wall_s=5)
+        async for _ in replies:
+            break
+        await _close(replies)
+        new: list[Json] = [f"new {n}" for n in range(50)]
+        seen = [reply async for _, reply in batch.replies(new, item_wall_s=5)]
+    return "" if seen == new else f"saw {seen[:3]}"
+
+
+async def _close(replies: object) -> None:
+    """An `AsyncIterator` need not have `aclose`; that of an async generator does."""
+    close = getattr(replies, "aclose", None)
+    if close is not None:
+        await close()
+
+
+async def _stillborn_batch(sandbox: Sandbox) -> str:
+    async with sandbox.batch(Job("raise ValueError('at once')", limits=ROOMY)) as batch:
+        seen = [reply async for _, reply in batch.replies([1, 2, 3, 4], item_wall_s=5)]
+    ended = [reply.ended for reply in seen if isinstance(reply, Lost)]
+    return "" if ended == ["exited"] * 4 else f"saw {seen}"
+
+
+async def _pair(sandbox: Sandbox) -> str:
+    asks = Job(
+        "jail.peer.send({'n': 20})\njail.send(jail.peer.receive())\njail.send(jail.peer.receive())",
+        limits=ROOMY,
+    )
+    answers = Job("jail.peer.send(jail.peer.receive()['n'] + 1)", limits=ROOMY)
+    async with sandbox.pair(asks, answers) as (one, other):
+        outcomes = [await one.finish(), await other.finish()]
+    if [outcome.messages for outcome in outcomes] == [(21, None), ()]:
+        return ""
+    return "; ".join(_seen(outcome) for outcome in outcomes)
+
+
+async def _dead_peer(sandbox: Sandbox) -> str:
+    waits = Job("jail.send(jail.peer.receive())", limits=ROOMY)
+    dies = Job("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", limits=ROOMY)
+    async with sandbox.pair(waits, dies) as (one, other):
+        waited, died = await one.finish(), await other.finish()
+    return _unless((waited.messages, died.signal) == ((None,), "SIGKILL"), waited)
+
+
+async def _garbling_peer(sandbox: Sandbox) -> str:
+    reads = Job(
+        "try:\n    jail.peer.receive()\nexcept Exception as error:\n"
+        "    jail.send(type(error).__name__)",
+        limits=ROOMY,
+    )
+    for attack in ("b'\\xff' * 64", "b'\\0\\0\\0\\2{]'", "b'\\0\\0\\0\\7[1'"):
+        garbles = Job(f"import os\nos.write(jail.peer.fileno(), {attack})", limits=ROOMY)
+        async with sandbox.pair(reads, garbles) as (one, _):
+            outcome = await one.finish()
+        if outcome.messages != ("Malformed",):
+            return f"{attack}: {_seen(outcome)}"
+    return ""
+
+
+async def _shared_folder(sandbox: Sandbox) -> str:
+    writes = Job(
+        "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()\n"
+        "jail.send(open(jail.shared + '/a').read())\njail.send(jail.shared)",
+        limits=ROOMY,
+    )
+    changes = "jail.peer.receive()\nopen(jail.shared + '/a', 'a').write('6')\njail.peer.send(1)"
+    async with sandbox.pair(writes, Job(changes, limits=ROOMY), shared=True) as (one, other):
+        outcomes = await asyncio.gather(one.finish(), other.finish())
+    match outcomes[0].messages:
+        case ("56", str(folder)) if await _emptied(folder):
+            return ""
+    return "; ".join(map(_seen, outcomes))
+
+
+async def _many_at_once(sandbox: Sandbox) -> str:
+    jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(8)]
+    outcomes = await asyncio.gather(*(sandbox.run(job) for job in jobs))
+    got = [outcome.messages for outcome in outcomes]
+    return "" if got == [(number,) for number in range(8)] else f"saw {got}"
+
+
+# Hostile programs.
+
+
+async def _cancelled(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        sign = f"{folder}/alive"
+        task = asyncio.create_task(sandbox.run(script(text("goes_on"), arguments=(sign,))))
+        while not _exists(sign):
+            if task.done():
+                return _seen(task.result())
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        size = _size(sign)
+        await asyncio.sleep(0.2)
+        return "" if task.cancelled() and _size(sign) == size else "it went on running"
+
+
+async def _cancelled_at_once(sandbox: Sandbox) -> str:
+    task = asyncio.create_task(sandbox.run(script("while True: pass")))
+    await asyncio.sleep(0.3)
+    if task.done():
+        return _seen(task.result())
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    return "" if done and task.cancelled() else "it was not over five seconds later"
+
+
+async def _environment(sandbox: Sandbox) -> str:
+    before = os.environ.get(CANARY)
+    os.environ[CANARY] = "planted"
+    try:
+        outcome = await sandbox.run(script(text("looks_for_a_key"), arguments=(CANARY,)))
+    finally:
+        if before is None:
+            del os.environ[CANARY]
+        else:
+            os.environ[CANARY] = before
+    return _unless(outcome.stdout == "None C.UTF-8\n0\n", outcome)
+
+
+async def _host_signal(sandbox: Sandbox) -> str:
+    # Signal 0 asks for the same permission as SIGKILL and spares the host when it is granted.
+    told = (str(os.getpid()),)
+    outcome = await sandbox.run(script(text("signals_its_host"), arguments=told))
+    return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
+
+
+async def _flood(sandbox: Sandbox) -> str:
+    for stream in (1, 2):
+        flood = f"import os\npart = b'x' * 65536\nwhile True: os.write({stream}, part)"
+        limits = Limits(wall_s=30, cpu_s=30, output_bytes=100_000)
+        outcome = await sandbox.run(script(flood, limits=limits))
+        written = outcome.stdout + outcome.stderr
+        if (outcome.ended, len(written)) != ("output", 100_000):
+            return _seen(outcome)
+    return ""
+
+
+async def _fork_bomb(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script(text("breeds"), limits=Limits(wall_s=30, processes=32)))
+    if outcome.ended != "exited" or not outcome.stdout.strip().isdigit():
+        return _seen(outcome)
+    # An ordinary user's other processes count too, so the bound may lie lower or higher.
+    most = 32 if os.geteuid() == 0 else 4000
+    return _unless(int(outcome.stdout) <= most, outcome)
+
+
+async def _daemon(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        sign = f"{folder}/alive"
+        outcome = await sandbox.run(script(text("leaves_a_daemon"), arguments=(sign,)))
+        if outcome.stdout != "away\n":
+            return _seen(outcome)
+        size = _size(sign)
+        await asyncio.sleep(0.2)
+        return "" if _size(sign) == size else "the daemon went on running"
+
+
+async def _huge_message(sandbox: Sandbox) -> str:
+    job = Job("jail.send('x' * 3_000_000)", limits=Limits(wall_s=30, message_bytes=1_000_000))
+    outcome = await sandbox.run(job)
+    return _unless(
+        (outcome.ended, outcome.limit) == ("garbled", "messages of more than 1000000 bytes"),
+        outcome,
+    )
+
+
+async def _deep_message(sandbox: Sandbox) -> str:
+    program = "value = []\nfor _ in range({depth}): value = [value]\njail.send(value)"
+    for depth, ended in ((100, "completed"), (500, "garbled")):
+        outcome = await sandbox.run(Job(program.format(depth=depth), limits=ROOMY))
+        if outcome.ended != ended:
+            return f"{depth} deep: {_seen(outcome)[:300]}"
+    return ""
+
+
+async def _left_behind(sandbox: Sandbox) -> str:
+    outcome = await sandbox.run(script(text("leaves_much_behind")))
+    folder = outcome.stdout.strip()
+    return _unless(outcome.ended == "completed" and await _emptied(folder), outcome)
+
+
+async def _confined_files(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        secret = f"{folder}/secret"
+        _write(secret, "hidden")
+        os.chmod(secret, 0o600)
+        os.chmod(folder, 0o755)
+        outcome = await sandbox.run(script(text("reads_a_secret"), arguments=(secret,)))
+    return _unless(outcome.stdout == "refused\n", outcome)
+
+
+async def _separate_jobs(sandbox: Sandbox) -> str:
+    victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()", limits=ROOMY)
+    async with sandbox.start(victim) as process:
+        told = await process.receive()
+        if not isinstance(told, list):
+            return f"received {told!r}"
+        reaches = script(text("reaches_for_another"), stdin=f"{told[0]}\n{told[1]}\n")
+        outcome = await sandbox.run(reaches)
+    return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
+
+
+def _levels(program: Program) -> frozenset[Level]:
+    if program.levels is not None:
+        return frozenset(program.levels)
+    if program.processes or program.loopback:
+        return GRANTING
+    return WITH_FILES if program.needs_files else EVERY
+
+
+def _checks(programs: tuple[Program, ...]) -> tuple[Check, ...]:
+    return tuple(
+        Check(
+            program.claim, _runs(program), _levels(program),
+            needs_modes=program.needs_modes, missing=program.missing,
+        )
+        for program in programs
+    )
+
+
+HONEST_CHECKS = _checks(HONEST)
+CHECKS: tuple[Check, ...] = (
+    *HONEST_CHECKS,
+    *_checks(HOSTILE),
+    Check("an uncaught error is shown as Python shows it", _error),
+    Check("files and modules given to a job can be imported", _imports),
+    Check("a file of data has every byte it came with", _bytes, WITH_FILES),
+    Check("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
+    Check("values come back as they were sent, surrogates included", _values),
+    Check("after the last message comes the outcome, again and again", _end_of_talk),
+    Check("messages nobody received are in the outcome", _kept_messages),
+    Check("a job that answers too late is killed", _late_answer),
+    Check("a batch loses only the items that end their process", _batch),
+    Check("a batch that was left half-way starts its next list anew", _abandoned_batch),
+    Check("a batch whose program always dies loses every item", _stillborn_batch),
+    Check("two jobs of a pair talk and see each other's end", _pair),
+    Check("a killed job is an end of file to its peer", _dead_peer),
+    Check("garbage from a peer is a named error", _garbling_peer),
+    Check("two jobs of a pair share a folder", _shared_folder, WITH_FILES),
+    Check("eight jobs run at once", _many_at_once),
+    Check("a cancelled run is over at once", _cancelled_at_once),
+    Check("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),
+    Check("the host's environment does not reach a job", _environment),
+    Check("a job cannot signal its host", _host_signal, needs_own_user=True),
+    Check("a flood of output is cut and ended", _flood),
+    Check("processes are limited", _fork_bomb, WITH_PROCESSES),
+    Check("a daemon dies with its job", _daemon, WITH_PROCESSES),
+    Check("a huge message is refused", _huge_message),
+    Check("a message nested too deep is refused", _deep_message),
+    Check("nothing a job leaves behind stays", _left_behind, WITH_FILES),
+    Check("a private file of the host is not readable", _confined_files, needs_own_user=True),
+    Check("one job cannot reach another", _separate_jobs, needs_own_user=True),
+)

@@ -1,0 +1,310 @@
+"""The seccomp filters of the jail, as programs of classic BPF; pure, no system call is made here.
+
+Two filters hold at once, and the kernel obeys the stricter answer:
+
+*stage one* is loaded by the fork server and inherited by every child. It is a list of what
+may be called at all: whatever is not on it fails with EPERM, and a call by another
+architecture's numbers (`int 0x80`, x32) kills the process.
+
+*stage two* is loaded by each child before any foreign code runs. It takes away what only the
+fork server needed: new processes, other programs, signals to others, descriptors by message.
+
+Both know variants for what a job may be granted, see `types.Job`: processes of its own, and
+sockets in a network of its own.
+
+A program is a balanced search over the call's number, so that a common call costs about ten
+steps. Instructions are (code, jump if true, jump if false, constant), as in linux/filter.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+from sandbox.inside.syscalls import NUMBERS, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Literal
+
+    Instruction = tuple[int, int, int, int]
+    Action = tuple[Instruction, ...]
+    Files = Literal["none", "guarded"]
+
+LOAD, JUMP, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+KILL_PROCESS = 0x8000_0000
+ERRNO = 0x0005_0000
+ALLOWED = 0x7FFF_0000
+
+ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
+"""Machine to its column in the table of numbers and its AUDIT_ARCH."""
+_X32_BIT = 0x4000_0000
+
+OWN_PID = 0x7EAD_BEEF
+"""Stands in a stage two program where the child's own number belongs."""
+
+_CLONE_THREAD = 0x0001_0000
+_CLONE_NAMESPACES = 0x7E02_0000
+_AT_EMPTY_PATH = 0x1000
+_O_ASYNC = 0x2000
+_AF_UNIX = 1
+_MSG_OOB = 1
+"""A corner of local sockets that few use and that has let programs out of sandboxes before."""
+_SOCKET_OPTIONS = (3, 4, 7, 8, 18, 19, 20, 21, 30, 38, 39)
+"""Kind, error, sizes and times of a socket; not who made its other end, of whom newer kernels
+would even hand out a descriptor."""
+_PR_NAMES = (15, 16, 0x5356_4D41)
+_TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
+_DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
+_FCNTL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034)
+"""Duplicates, flags, asking after locks, sizes and seals; not owners, signals, leases or
+notices."""
+_F_SETFL = 4
+_SET_LOCKS = (6, 7, 37, 38)
+_ANOTHERS_CLOCK, _OF_A_THREAD = 0x8000_0000, 4
+"""Bits of a clock's number: the processor time of the process that it names, or of a thread,
+which the kernel gives to the same process alone."""
+
+_CLONE_NEWUSER, _CLONE_NEWPID = 0x1000_0000, 0x2000_0000
+_CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWNET = 0x0002_0000, 0x0800_0000, 0x4000_0000
+APART = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWNET
+"""Name spaces of a job that is granted more than one process, or sockets."""
+_LOOPBACK_FAMILIES = (1, 2, 10)
+_LOOPBACK_KINDS = (*(kind | flags for kind in (1, 2) for flags in (0, 0x800, 0x80000, 0x80800)),)
+_LOOPBACK_PROTOCOLS = (0, 6, 17)
+"""Streams and datagrams of this machine, TCP and UDP: the ways into the kernel that tests use."""
+_LOOPBACK_LEVELS = (1, 6, 41)
+_SET_INTERFACE = 0x8914
+
+PLAIN = listed("plain")
+"""Calls that touch nothing but the process itself and descriptors it holds."""
+READING, WRITING = listed("reading"), listed("writing")
+"""Allowed only where Landlock says which files are meant."""
+BY_PATH = listed("by_path")
+"""Landlock does not guard these: a job would reach the folders of all that run beside it."""
+BY_DESCRIPTOR = listed("by_descriptor")
+"""The same for what the job could open; for a user that owns nothing else it may read."""
+CLOCKS = listed("clock")
+OF_THE_FORK_SERVER = listed("fork_server")
+TO_SET_APART = listed("set_apart")
+"""For the first process of a job's own name spaces, and for nobody after it."""
+OF_PROCESSES = listed("processes")
+OF_SOCKETS = listed("sockets")
+"""Not `recvmsg`: no job is sent a descriptor."""
+
+
+def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes:
+    """The list of what may be called, for the fork server and all its children."""
+    allowed = [*PLAIN, *OF_THE_FORK_SERVER]
+    if grants:
+        allowed += TO_SET_APART
+    if "processes" in grants:
+        allowed += OF_PROCESSES
+    if "loopback" in grants:
+        allowed += OF_SOCKETS
+    if files == "guarded":
+        allowed += [*READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR]
+    policy: dict[str, Action] = {name: _ALLOW for name in allowed}
+    policy |= {
+        "kill": _ALLOW,
+        "tgkill": _ALLOW,
+        "prctl": _ALLOW,
+        "prlimit64": _first_is(0),
+        "clone": _without(0, _CLONE_NAMESPACES & ~APART if grants else _CLONE_NAMESPACES),
+        # So that a C library falls back to `clone`, whose flags can be seen.
+        "clone3": _refuse(errno.ENOSYS),
+        "ioctl": _one_of(
+            1,
+            (*_TERMINAL_SIZE, *_READABLE_BYTES, *_DESCRIPTOR_FLAGS,
+             *((_SET_INTERFACE,) if "loopback" in grants else ())),
+            _refuse(errno.ENOTTY),
+        ),
+        "fcntl": _fcntl(locks="processes" in grants),
+        "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
+        # With an address it would reach sockets that were never opened.
+        "sendto": _without(3, _MSG_OOB)[:-1] + _null(4, errno.EACCES),
+        "recvfrom": _without(3, _MSG_OOB),
+        "getsockopt": _one_of(2, _SOCKET_OPTIONS, _EPERM),
+        # Python raises PermissionError for both.
+        "socket": _refuse(errno.EACCES),
+        "connect": _refuse(errno.EACCES),
+    }
+    policy |= dict.fromkeys(CLOCKS, _own_clock())
+    if files == "guarded":
+        # A lock on a file that all jobs may read is seen by all of them, and which file is meant
+        # cannot be seen from here. One process alone is never kept out by a lock of its own.
+        policy["flock"] = _ALLOW if "processes" in grants else _NOTHING_DONE
+    if "loopback" in grants:
+        policy |= {
+            "socket": _each_one_of(
+                (_LOOPBACK_FAMILIES, _LOOPBACK_KINDS, _LOOPBACK_PROTOCOLS), _refuse(errno.EACCES)
+            ),
+            "connect": _ALLOW,
+            "setsockopt": _one_of(1, _LOOPBACK_LEVELS, _EPERM),
+            "sendto": _without(3, _MSG_OOB),
+        }
+    if files == "none":
+        # `fstat` of a descriptor is spelt so by newer C libraries.
+        policy["newfstatat"] = _with_bit(3, _AT_EMPTY_PATH)
+    return _program(machine, policy, _refuse(errno.EPERM))
+
+
+def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> bytes:
+    """What a child gives up on top; `OWN_PID` stands where its number belongs."""
+    refused = {*OF_THE_FORK_SERVER, *OF_PROCESSES, "execveat", *BY_PATH}
+    if grants:
+        refused |= {*TO_SET_APART}
+    if not metadata:
+        refused |= {*BY_DESCRIPTOR}
+    if "loopback" in grants:
+        refused -= {*OF_SOCKETS}
+    policy: dict[str, Action] = {
+        "utimensat": _null(1, errno.EPERM),
+        "prctl": _one_of(0, _PR_NAMES, _refuse(errno.EPERM)),
+        "ioctl": _none_of(1, (_SET_INTERFACE,), _refuse(errno.ENOTTY)),
+    }
+    if "processes" in grants:
+        # Whoever it could name by a number is its own: its pid space holds nobody else.
+        refused -= {*OF_PROCESSES}
+        policy["clone"] = _without(0, _CLONE_NAMESPACES)
+    else:
+        own = _one_of(0, (0, OWN_PID), _EPERM)
+        policy |= {
+            "clone": _with_bit(0, _CLONE_THREAD),
+            "kill": _first_is(OWN_PID),
+            "tgkill": _first_is(OWN_PID),
+            **dict.fromkeys(("getpgid", "getsid", "sched_getparam", "sched_getscheduler"), own),
+            "getpriority": _each_one_of(((0,), (0, OWN_PID)), _EPERM),
+            # Asked after a thread; a C library takes this answer for an older kernel's.
+            "sched_getaffinity": _one_of(0, (0, OWN_PID), _refuse(errno.ENOSYS)),
+        }
+    policy |= {name: _EPERM for name in refused}
+    return _program(machine, policy, _ALLOW)
+
+
+def places(program: bytes, word: int) -> list[int]:
+    """The offsets in bytes of the instructions' constants that are `word`."""
+    return [
+        offset + 4
+        for offset in range(0, len(program), 8)
+        if struct.unpack_from("=I", program, offset + 4)[0] == word
+    ]
+
+
+def _refuse(number: int) -> Action:
+    return ((RETURN, 0, 0, ERRNO | number),)
+
+
+_ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
+_EPERM = _refuse(errno.EPERM)
+_NOTHING_DONE = _refuse(0)
+"""The call is not made, and its caller is told that it was."""
+
+
+def _load(argument: int, high: bool = False) -> Instruction:
+    """The low or the high half of an argument; both architectures are little-endian."""
+    return (LOAD, 0, 0, 16 + 8 * argument + 4 * high)
+
+
+def _one_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
+    known = tuple(values)
+    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    return (_load(argument), *tests, *otherwise, *_ALLOW)
+
+
+def _none_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
+    known = tuple(values)
+    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    return (_load(argument), *tests, *_ALLOW, *otherwise)
+
+
+def _each_one_of(values: Sequence[Sequence[int]], otherwise: Action) -> Action:
+    """The first arguments are each one of those given for them."""
+    checks: list[Instruction] = []
+    for argument, known in reversed(tuple(enumerate(values))):
+        # Past the last value, on to the refusal behind all the checks that follow.
+        tests = [(EQUAL, len(known) - place, 0, value) for place, value in enumerate(known)]
+        checks = [_load(argument), *tests, (JUMP, 0, 0, len(checks) + 1), *checks]
+    return (*checks, *_ALLOW, *otherwise)
+
+
+def _own_clock() -> Action:
+    return (
+        _load(0), (ANY_BIT, 0, 2, _ANOTHERS_CLOCK), (ANY_BIT, 1, 0, _OF_A_THREAD), *_EPERM, *_ALLOW,
+    )
+
+
+def _first_is(value: int) -> Action:
+    return _one_of(0, (value,), _EPERM)
+
+
+def _with_bit(argument: int, bit: int) -> Action:
+    return (_load(argument), (ANY_BIT, 1, 0, bit), *_EPERM, *_ALLOW)
+
+
+def _without(argument: int, bits: int) -> Action:
+    return (_load(argument), (ANY_BIT, 0, 1, bits), *_EPERM, *_ALLOW)
+
+
+def _null(argument: int, otherwise: int) -> Action:
+    return (
+        _load(argument), (EQUAL, 0, 2, 0),
+        _load(argument, high=True), (EQUAL, 1, 0, 0),
+        *_refuse(otherwise), *_ALLOW,
+    )
+
+
+def _fcntl(locks: bool) -> Action:
+    unmade = () if locks else _SET_LOCKS
+    known = (*_FCNTL, *(_SET_LOCKS if locks else ()))
+    set_flags: Action = (
+        (EQUAL, 0, 3, _F_SETFL), _load(2), (ANY_BIT, 1, 0, _O_ASYNC), *_ALLOW, *_EPERM,
+    )
+    after = len(known) + len(set_flags) + 1
+    to_nothing = [
+        (EQUAL, len(unmade) - 1 - place + after, 0, command)
+        for place, command in enumerate(unmade)
+    ]
+    to_allowed = [
+        (EQUAL, len(known) - 1 - place + len(set_flags), 0, command)
+        for place, command in enumerate(known)
+    ]
+    return (_load(1), *to_nothing, *to_allowed, *set_flags, *_ALLOW, *_NOTHING_DONE)
+
+
+def _program(machine: str, policy: Mapping[str, Action], otherwise: Action) -> bytes:
+    column, architecture = ARCHITECTURES[machine]
+    actions: dict[int, Action] = {}
+    for name, action in policy.items():
+        number = NUMBERS[name][column]
+        if number is not None:
+            actions[number] = action
+    instructions: list[Instruction] = [
+        (LOAD, 0, 0, 4), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL_PROCESS), (LOAD, 0, 0, 0),
+    ]
+    if machine == "x86_64":
+        instructions += [(AT_LEAST, 0, 1, _X32_BIT), (RETURN, 0, 0, KILL_PROCESS)]
+    instructions += _search(_ranges(actions, otherwise))
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
+def _ranges(actions: Mapping[int, Action], otherwise: Action) -> list[tuple[int, Action]]:
+    """First number of each run of equal actions, and the action."""
+    ranges: list[tuple[int, Action]] = []
+    for number in range(max(actions) + 2):
+        action = actions.get(number, otherwise)
+        if not ranges or ranges[-1][1] != action:
+            ranges.append((number, action))
+    return ranges
+
+
+def _search(ranges: list[tuple[int, Action]]) -> list[Instruction]:
+    if len(ranges) == 1:
+        return list(ranges[0][1])
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    first = ranges[middle][0]
+    if len(below) <= 255:
+        return [(AT_LEAST, len(below), 0, first), *below, *above]
+    return [(AT_LEAST, 0, 1, first), (JUMP, 0, 0, len(below)), *below, *above]

@@ -1,0 +1,673 @@
+"""The fork server: a jailed interpreter that only makes copies of itself, one for each job.
+
+It is started with nothing but a fixed environment, its orders on standard input and one socket
+to the host. Before it makes the first copy it has given up its user, its capabilities, the
+file system but what programs need to read, and every system call that is not on the list. What
+it imports, it imports once for all its copies.
+
+The host sends `FORK` with a number and the descriptors of a worker: standard input, output and
+errors, a channel, and for one of a pair a channel to the other. The copy takes those
+descriptors, gives up what only the fork server needed, and waits on its channel for a job, so
+that a job meets a process that is ready. No job and no secret ever passes through here.
+
+It answers `READY` once, then `ENDED` for each worker with what the kernel says of its end, and
+`FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
+the kernel ends its copies with it.
+
+Where jobs are granted more than one process, or sockets, a copy is not a child of this process
+but of the first process of name spaces of its own (`_become_init`): that process does nothing but
+wait, and when it ends the kernel ends all others there.
+
+The copies are made by `fork` of the C library and not by `os.fork`: that runs hooks for
+threads and locks that do not exist here, at half a millisecond each.
+"""
+
+from __future__ import annotations
+
+import _thread
+import array
+import atexit
+import contextlib
+import ctypes
+import fcntl
+import gc
+import json
+import marshal
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+
+from sandbox.inside import canaries, guest, lockdown
+from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
+from sandbox.inside.memory_imports import OwnFiles, hold_library, show_lines
+from sandbox.inside.one_process import FileLocks, OneProcess
+from sandbox.inside.removal import remove
+from sandbox.inside.watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+FORK, KILL = 1, 2
+"""Requests: `REQUEST` packs kind, worker, folder, place in the folder, and whether it is to wait
+for its job."""
+READY, ENDED, FREE = 1, 2, 3
+REQUEST = struct.Struct("=BIHB?")
+ANSWER = struct.Struct("=BIid")
+"""Answers but `READY`: kind, worker or folder, wait status, seconds of cpu time."""
+
+NOT_TAKEN_UP = 97
+"""The exit code of a child that failed us; believed of one that had not yet begun its job."""
+
+ALONE, FIRST, SECOND = 0, 1, 2
+"""A worker's place in its folder: two of a pair have one folder."""
+
+_HIGH = 200
+"""The control socket lives up here, out of the way of a child's descriptors."""
+_PLACES_ALONE = 2
+_KEPT_FOR_FORKS = 128
+_FIRST_FREE = guest.PEER + 1
+_MOST_DESCRIPTORS = 256
+_MOST_PENDING = 4096
+_USUAL = """
+abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
+fractions functools heapq inspect io itertools json linecache math operator pathlib random re
+statistics string textwrap threading time traceback types typing warnings weakref
+""".split()
+"""What programs import most, loaded once. Each compiled module that is loaded makes every fork
+a little dearer, so those used less are left to the programs that use them."""
+
+class _JobFolders:
+    """What a job in a slot finds as its own; made before there is a child."""
+
+    def __init__(self, base: str, letter: str, shared: str | None, rules: int) -> None:
+        self.work = f"{base}/{letter}/work"
+        self.home = self.work.encode()
+        self.tmp = f"{base}/{letter}/tmp".encode()
+        self.memory = f"{base}/{letter}/shm"
+        self.shared = shared
+        self.rules = rules
+        self.own = (f"{base}/{letter}/", shared or self.work)
+        self.folder = os.open(self.work, os.O_PATH | os.O_CLOEXEC) if rules >= 0 else -1
+
+
+class Zygote:
+    """The fork server's state: its folders, its rules and who is alive."""
+
+    def __init__(self, orders: dict[str, Any], control: socket.socket) -> None:
+        self._orders = orders
+        self._control = control
+        self._level: str = orders["level"]
+        self._files = self._level != "L2"
+        self._base: str = orders["base"]
+        self._grants: tuple[str, ...] = tuple(orders["grants"])
+        self._slots: list[str] = orders["slots"]
+        self._fork = ctypes.PyDLL(None).fork
+        self._warm_ups: list[Callable[[bool], None]] = []
+        """What our modules offer to run while a child waits."""
+        self._poll = select.poll()
+        self._alive: dict[int, tuple[int, int, int, int]] = {}
+        """Descriptor of a child to its process, worker and slot, and where the word on the job's
+        own end comes from."""
+        self._pids: dict[int, int] = {}
+        self._in_use: dict[int, int] = {}
+        self._shared: set[int] = set()
+        """Folders that a pair has."""
+        self._job_folders: dict[tuple[int, int], _JobFolders] = {}
+        self._channel = guest.HostChannel()
+        """What each child will speak through; a child's copy is its own."""
+        self._recvmsg = control.recvmsg
+
+    def settle(self) -> dict[str, Any]:
+        """Gives up everything, in order, and says how the canaries fared before that."""
+        orders = self._orders
+        os.chdir(orders["control"])
+        controls = canaries.tried()
+        os.chdir("/")
+        for name in _USUAL:
+            __import__(name)
+        guest.prefer_in_memory_shortage()
+        if orders["user"] is not None:
+            guest.become(orders["user"], [])
+        user, group = os.getuid(), os.getgid()
+        readable = [*orders["readable"], *_libraries(), *_SOURCES]
+        if "processes" in self._grants:
+            readable.append(sys.executable)
+        if not self._files:
+            self._preload()
+            hold_library(orders["library"])
+        if self._level == "L4":
+            self._base = "/jail"
+            lockdown.enter_namespaces(user, group, pids=not self._grants)
+            slots = [f"{self._base}/{slot}" for slot in self._slots]
+            shown = [orders["library"], *readable, *_DEVICES]
+            lockdown.build_root(
+                orders["root"], shown, slots, orders["scratch_bytes"], self._made_for_grants()
+            )
+            if "loopback" in self._grants:
+                readable += _NAMES
+        guest.lower(resource.RLIMIT_CORE, 0, 0)
+        guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
+        # Counted for all of a user: jobs are to run out of timers before anyone else does.
+        guest.lower(resource.RLIMIT_SIGPENDING, _MOST_PENDING, _MOST_PENDING)
+        guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
+        guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
+        # The kernel counts the threads of all children together: those are refused theirs while
+        # the fork server still has room for another child.
+        room, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+        self._threads = (room - _KEPT_FOR_FORKS,) * 2
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in range(_FIRST_FREE):
+            if number not in (2, null):
+                os.dup2(null, number)
+        if self._files:
+            self._make_folders()
+        lockdown.harden()
+        if self._files:
+            self._guard(readable)
+        else:
+            folders = _JobFolders("/job", "a", None, -1)
+            self._job_folders = {
+                (slot, place): folders
+                for slot in range(len(self._slots)) for place in (ALONE, FIRST, SECOND)
+            }
+        if self._level == "L4" and not self._grants:
+            self._start_init()
+        stage = stage_one(lockdown.MACHINE, "guarded" if self._files else "none", self._grants)
+        lockdown.Filter(stage).load()
+        if self._grants:
+            self._try_apart()
+        program = stage_two(lockdown.MACHINE, self._may_change_metadata(), self._grants)
+        self._own_pid = places(program, OWN_PID)
+        self._stage_two = lockdown.Filter(program)
+        self._import(readable)
+        return {"base": self._base, "controls": controls}
+
+    def serve(self) -> NoReturn:
+        """Makes copies as the host asks until it is gone."""
+        self._poll.register(self._control, select.POLLIN)
+        control = self._control.fileno()
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+        while True:
+            for descriptor, _ in self._poll.poll():
+                if descriptor == control:
+                    self._obey()
+                else:
+                    self._reap(descriptor)
+
+    def _obey(self) -> None:
+        message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
+        if not message:
+            os._exit(0)  # the host is gone, and with this process all its children
+        kind, worker, slot, place, waits = REQUEST.unpack(message)
+        if kind == KILL:
+            if worker in self._pids:
+                os.kill(self._pids[worker], signal.SIGKILL)
+            return
+        descriptors = array.array("i")
+        for _, _, part in ancillary:
+            descriptors.frombytes(part)
+        folders = self._job_folders[slot, place]
+        told, tells = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
+        pid = lockdown.fork_apart() if self._grants else self._fork()
+        if pid == 0:
+            if self._grants:
+                self._become_init(folders, tells)
+            self._become_child(descriptors, folders, waits)
+        for descriptor in (*descriptors, *((tells,) if self._grants else ())):
+            os.close(descriptor)
+        if pid < 0:
+            raise OSError("the system has no room for another process")
+        watched = os.pidfd_open(pid)
+        self._alive[watched] = (pid, worker, slot, told)
+        self._pids[worker] = pid
+        self._in_use[slot] = self._in_use.get(slot, 0) + 1
+        if place != ALONE:
+            self._shared.add(slot)
+        self._poll.register(watched, select.POLLIN)
+
+    def _reap(self, watched: int) -> None:
+        pid, worker, slot, told = self._alive.pop(watched)
+        self._poll.unregister(watched)
+        os.close(watched)
+        _, status, usage = os.wait4(pid, 0)
+        if told >= 0:
+            with contextlib.suppress(BlockingIOError):
+                status = int.from_bytes(os.read(told, 4), "little") or status
+            os.close(told)
+        del self._pids[worker]
+        self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
+        self._in_use[slot] -= 1
+        if not self._in_use[slot]:
+            if self._files:
+                self._clear(slot)
+            self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
+
+    def _clear(self, slot: int) -> None:
+        """Empties a slot of what its jobs left; a job alone had two of its five places."""
+        base = f"{self._base}/{self._slots[slot]}"
+        inner = _folders(base) if slot in self._shared else _folders(base)[:_PLACES_ALONE]
+        if self._grants:
+            inner = [*inner, *_memories(base)]
+        self._shared.discard(slot)
+        for place in inner:
+            # A slot of a file system in memory grows with each name in it.
+            if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
+                _empty(place)
+
+    def _become_init(self, folders: _JobFolders, tells: int) -> None:
+        """In the first process of a job's name spaces: makes the job's process and returns in it.
+
+        The first waits for it, says how it ended, and ends; it runs nothing foreign, heeds no
+        signal from within, and whatever is left there ends with it.
+        """
+        try:
+            lockdown.die_with_parent()
+            os.setsid()
+            if "processes" in self._grants:
+                lockdown.show_at(folders.memory, _MEMORY)
+            if "loopback" in self._grants:
+                lockdown.raise_loopback()
+            lockdown.drop_capabilities()
+            worker = self._fork()
+            if worker == 0:
+                if "processes" in self._grants:
+                    os.setsid()
+                return
+            os.closerange(0, tells)
+            os.closerange(tells + 1, _MOST_DESCRIPTORS)
+            while True:
+                ended, status = os.wait()
+                if ended == worker:
+                    os.write(tells, status.to_bytes(4, "little"))
+                    os._exit(0)
+        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+            import traceback
+
+            traceback.print_exc()
+        os._exit(NOT_TAKEN_UP)
+
+    def _become_child(
+        self, descriptors: array.array[int], folders: _JobFolders, waits: bool
+    ) -> NoReturn:
+        """Runs in the copy: takes its worker, gives up the rest, does one job and ends.
+
+        Each page that is touched here for the first time is copied by the kernel, and that is
+        most of what a job costs; so all that can be made before the fork has been made there.
+        """
+        try:
+            for number, descriptor in enumerate(descriptors):
+                _dup2(descriptor, number)
+            if self._grants:
+                for number in range(guest.CHANNEL, len(descriptors)):
+                    os.set_inheritable(number, False)
+            if self._level != "L4":  # there the first process of the pid space sees to it
+                lockdown.die_with_parent()
+            if folders.rules >= 0:
+                if self._grants:
+                    os.chdir(folders.work)  # the handle leads into the fork server's mounts
+                    lockdown.restrict(self._common)
+                else:
+                    _fchdir(folders.folder)
+                _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = folders.home, folders.tmp
+                lockdown.restrict(folders.rules)
+            _closerange(len(descriptors), _MOST_DESCRIPTORS)
+            pid = _getpid()
+            self._channel.belong(pid)
+            self._stage_two.put(self._own_pid, pid)
+            self._stage_two.load()
+            gc.enable()
+            paired = len(descriptors) > guest.PEER
+            if waits:
+                self._rehearse(folders, paired)
+            self._work(folders, paired)
+        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+            import traceback
+
+            traceback.print_exc()
+        os._exit(NOT_TAKEN_UP)
+
+    def _rehearse(self, folders: _JobFolders, paired: bool) -> None:
+        """Does a job that does nothing, so that the real one finds its pages copied."""
+        for warm_up in self._warm_ups:
+            warm_up(paired)
+        job = marshal.loads(memoryview(self._rehearsal))
+        self._perform(job, folders, paired, self._channel.rehearse)
+        _flush(0)
+        sys.path[:] = self._path
+
+    def _work(self, folders: _JobFolders, paired: bool) -> NoReturn:
+        job = self._channel.value()
+        if job is None:
+            os._exit(0)
+        status, completed = 0, True
+        try:
+            self._perform(job, folders, paired, self._channel.begin)
+        except SystemExit as end:
+            status, completed = _status(end), False
+        _finish(self._channel, status, completed)
+
+    def _perform(
+        self, job: dict[str, Any], folders: _JobFolders, paired: bool, begin: Callable[[], None]
+    ) -> None:
+        for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
+            _setrlimit(kind, most)
+        _setrlimit(resource.RLIMIT_NPROC, job["processes"] if self._grants else self._threads)
+        files = job["files"]
+        if files:
+            _shadow(files)
+            if self._files:
+                _lay(folders.work, files)
+            else:
+                sys.meta_path.insert(0, OwnFiles(files, folders.work))
+                show_lines(files, folders.work)
+        if self._files:
+            sys.path.insert(0, folders.work)
+        if job["modules"]:
+            sys.meta_path.insert(0, guest.Modules(job["modules"]))
+        peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
+        shared = folders.shared if job["shared"] else None
+        jail = guest.Jail(job["payload"], files, folders.work, shared, self._channel, peer)
+        self._watch.begin(self._channel.tell, folders.own, self._files, self._allowed)
+        begin()
+        guest.run_program(job["program"], job["source"], jail)
+
+    # ---------------------------------------------------------------- settling
+
+    def _make_folders(self) -> None:
+        os.umask(0o022)
+        for slot in self._slots:
+            base = f"{self._base}/{slot}"
+            for folder in (*_folders(base), *(_memories(base) if self._grants else ())):
+                os.makedirs(folder, 0o700)
+        self._bare_bytes = os.stat(folder).st_size
+
+    def _guard(self, readable: list[str]) -> None:
+        version = lockdown.landlock_version()
+        if version == 0:
+            raise lockdown.Refused("Landlock", 38)
+        library = self._orders["library"]
+        # For each child its own folders alone; what it may read is narrowed further below.
+        for slot, name in enumerate(self._slots):
+            base = f"{self._base}/{name}"
+            shared = f"{base}/shared"
+            # What the first of a pair writes must not follow a link that the second made to where
+            # the first finds its modules.
+            for place, inner, unlinked in (
+                (ALONE, [f"{base}/a/work", f"{base}/a/tmp"], []),
+                (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared], []),
+                (SECOND, [f"{base}/b/work", f"{base}/b/tmp"], [shared]),
+            ):
+                letter = "ab"[place == SECOND]
+                memory = [f"{base}/{letter}/shm"] if self._grants else []
+                self._job_folders[slot, place] = _JobFolders(
+                    base, letter, None if place == ALONE else shared,
+                    lockdown.ruleset(
+                        version, [library, *readable], [*inner, *memory], _DEVICES,
+                        unlinked=unlinked, grants=self._grants,
+                    ),
+                )
+        # Packages that were installed there are none of a job's unless its sites name them.
+        modules = [
+            f"{library}/{name}" for name in os.listdir(library)
+            if name not in ("site-packages", "dist-packages")
+        ]
+        # What appears at another place too is no more found by the folder that it lies in.
+        memories = [
+            folder for name in self._slots if self._grants
+            for folder in _memories(f"{self._base}/{name}")
+        ]
+        common = lockdown.ruleset(
+            version, [*readable, *modules], (self._base, *memories), _DEVICES,
+            listable=(library,), grants=self._grants,
+        )
+        if self._grants:
+            # Under rules for files nothing can be mounted, as each job's first process must.
+            self._common = common
+            return
+        lockdown.restrict(common)
+        os.close(common)
+
+    def _made_for_grants(self) -> dict[str, str | bytes | None]:
+        """What programs that start others, or have a network, look for at fixed places."""
+        made: dict[str, str | bytes | None] = {}
+        if "loopback" in self._grants:
+            made |= _NAMES
+        if "processes" not in self._grants:
+            return made
+        made |= {_MEMORY: None, "/bin/python": sys.executable, "/bin/python3": sys.executable}
+        shared = self._orders["shared"]
+        if shared:
+            # Found also by an interpreter that is given an environment of its own.
+            made |= {
+                f"/lib/{name}": f"{shared}/{name}" for name in os.listdir(shared)
+                if name.startswith("libpython")
+            }
+        return made
+
+    def _try_apart(self) -> None:
+        """Finds out now, and not with a job, whether the system grants name spaces for each."""
+        child = lockdown.fork_apart()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    def _start_init(self) -> None:
+        """The first process of a pid space: when it ends, all others in it do.
+
+        It must be in the same Landlock domain, or the fork server's end could not signal it.
+        """
+        if self._fork() == 0:
+            try:
+                lockdown.die_with_parent()
+                os.closerange(0, _MOST_DESCRIPTORS)
+                while True:
+                    signal.pause()
+            finally:
+                os._exit(96)
+
+    def _may_change_metadata(self) -> bool:
+        """Whether a mode or a time of a file that is not the job's could not be changed anyway."""
+        return self._orders["user"] is not None or self._level == "L4"
+
+    def _preload(self) -> None:
+        """Where files can be opened under guard, only under guard: packages are not ours."""
+        sys.path += self._orders["sites"]
+        for name in self._orders["preload"]:
+            # One that cannot be imported is told to the program that imports it.
+            with contextlib.suppress(ImportError):
+                __import__(name)
+
+    def _import(self, readable: list[str]) -> None:
+        orders = self._orders
+        if "processes" not in self._grants:
+            sys.meta_path.insert(0, OneProcess())
+            fcntl.flock = FileLocks().flock
+        if self._files and self._may_change_metadata():
+            os.chmod, os.utime = _by_descriptor(os.chmod), _by_descriptor(os.utime)
+        if self._files:
+            self._preload()
+        else:
+            sys.path[:] = []
+        if orders["modules"]:
+            sys.meta_path.insert(0, guest.Modules(orders["modules"]))
+            for name in orders["modules"]:
+                __import__(name)
+                if hasattr(sys.modules[name], "warm_up"):
+                    self._warm_ups.append(sys.modules[name].warm_up)
+        guest.look_fresh()
+        ours = __name__.partition(".")[0]
+        for name in [name for name in sys.modules if name.partition(".")[0] == ours]:
+            del sys.modules[name]
+        for name in ("random", "numpy.random"):
+            if name in sys.modules:
+                # All jobs of this server have its seed, so their copies need none of their own.
+                sys.modules[name].seed(orders["seed"])
+        self._path = list(sys.path)
+        self._rehearsal = marshal.dumps({
+            "ceilings": [resource.getrlimit(kind) for kind in _LIMITED],
+            "processes": resource.getrlimit(resource.RLIMIT_NPROC),
+            "files": {}, "modules": {}, "shared": False, "payload": None, "source": "",
+            "message_bytes": 1 << 20, "program": compile("pass", guest.PROGRAM_NAME, "exec"),
+        })
+        memory = [_MEMORY] if self._grants else []
+        self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
+        allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}
+        self._allowed = tuple(rule for grant in self._grants for rule in allowed[grant])
+
+
+_SOURCES = (
+    "/dev/urandom", "/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/ld.so.cache",
+)
+_MEMORY = "/dev/shm"
+_NAMES: dict[str, bytes] = {
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": b"hosts: files\n",
+}
+"""The one name in a network of one's own."""
+_DEVICES = ("/dev/null", "/dev/zero")
+_LIMITED = (
+    resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
+)
+_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(5 * 4)
+_ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
+"""Set directly: `os.environ` itself would touch a hundred pages to say the same."""
+_dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
+_setrlimit = resource.setrlimit
+_chmod = os.chmod
+
+
+def _libraries() -> list[str]:
+    """Folders of the shared libraries that this process and its imports use."""
+    folders = {"/lib64", "/usr/lib64"}
+    for machine in (f"{lockdown.MACHINE}-linux-gnu",):
+        folders |= {f"/lib/{machine}", f"/usr/lib/{machine}"}
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.split(maxsplit=5)[-1].strip()
+            if path.startswith("/") and ".so" in path:
+                folders.add(os.path.dirname(path))
+    return sorted(folder for folder in folders if os.path.isdir(folder))
+
+
+def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
+    """`os.chmod` or `os.utime` as a job may use it: of what it can open, since by a path it
+    would reach files that no rule guards."""
+
+    def changed(
+        path: Any, *args: Any, dir_fd: int | None = None, follow_symlinks: bool = True, **more: Any
+    ) -> None:
+        if isinstance(path, int):
+            change(path, *args, **more)
+            return
+        flags = os.O_CLOEXEC | (0 if follow_symlinks else os.O_NOFOLLOW)
+        try:
+            descriptor = os.open(path, flags | os.O_RDONLY, dir_fd=dir_fd)
+        except PermissionError as refusal:
+            try:
+                descriptor = os.open(path, flags | os.O_WRONLY, dir_fd=dir_fd)
+            except IsADirectoryError:
+                raise refusal from None
+        try:
+            change(descriptor, *args, **more)
+        finally:
+            os.close(descriptor)
+
+    changed.__name__ = changed.__qualname__ = change.__name__
+    changed.__doc__ = change.__doc__
+    return changed
+
+
+def _folders(base: str) -> list[str]:
+    return [f"{base}/{inner}" for inner in ("a/work", "a/tmp", "b/work", "b/tmp", "shared")]
+
+
+def _memories(base: str) -> list[str]:
+    """What the two jobs of a folder see at `_MEMORY`."""
+    return [f"{base}/a/shm", f"{base}/b/shm"]
+
+
+def _empty(folder: str) -> None:
+    _chmod(folder, 0o700)  # a job may have closed it even to itself
+    with os.scandir(folder) as entries:
+        left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for path, is_folder in left:
+        if is_folder:
+            _chmod(path, 0o700)
+            remove(path)
+        else:
+            os.unlink(path)
+
+
+def _shadow(files: dict[str, str]) -> None:
+    """A job's own module comes before one of the library that is loaded already."""
+    for path in files:
+        name = path.partition("/")[0].removesuffix(".py")
+        if name in sys.modules and name not in _NEEDED:
+            for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
+                del sys.modules[loaded]
+
+
+_NEEDED = frozenset({"__main__", "__jail__", *sys.builtin_module_names})
+
+
+def _lay(folder: str, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        if "/" in path:
+            os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
+        with open(f"{folder}/{path}", "wb") as file:
+            file.write(guest.in_bytes(text))
+
+
+def _status(end: SystemExit) -> int:
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code & 0xFF
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoReturn:
+    """Ends as the interpreter would: threads, exit handlers, streams, and then the last word."""
+    if _thread._count():
+        sys.modules["threading"]._shutdown()
+    if atexit._ncallbacks():
+        atexit._run_exitfuncs()
+    status = _flush(status)
+    if completed and status == 0:
+        channel.end()
+    os._exit(status)
+
+
+def _flush(status: int) -> int:
+    """Empties the streams; the status is the interpreter's own where that fails."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # the program closed or replaced it
+            status = status or 120
+    return status
+
+
+def main() -> NoReturn:
+    """Becomes the fork server."""
+    with os.fdopen(os.dup(0), "rb") as file:
+        orders = marshal.load(file)
+    control = socket.socket(
+        fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    )
+    zygote = Zygote(orders, control)
+    try:
+        report = zygote.settle()
+    except lockdown.Refused as refusal:
+        control.send(json.dumps({"refused": str(refusal)}).encode())
+        os._exit(1)
+    control.send(json.dumps(report).encode())
+    zygote.serve()

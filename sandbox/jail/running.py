@@ -1,0 +1,223 @@
+"""A job in its worker, as the host sees it.
+
+The host hears of a job through its private channel, two files in memory that hold its output, and
+the fork server's word on its end. A job that says it came to its end is killed at once, so that
+nothing goes on behind an outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+
+from sandbox.inside import lockdown
+from sandbox.inside.zygote import NOT_TAKEN_UP
+from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
+from sandbox.talk.batch import STDERR_KEPT
+from sandbox.talk.conversation import Conversation
+from sandbox.talk.orders import orders
+from sandbox.talk.wire import frame
+from sandbox.types import Job, SandboxError, SandboxLost
+
+_UNLIMITED = -1
+_PAST_THE_LIMIT = 1 << 16
+_DEATH_S = 10.0
+_WEIGH_S = 0.1
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+def ordered(job: Job, endless: bool) -> dict[str, object]:
+    """A job's orders; raises `SandboxError` for more files than a folder holds."""
+    size = sum(map(len, job.files.values()))
+    if 4 * size > SCRATCH_MIB << 19:  # as many bytes as characters may take
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
+    if size > SCRATCH_MIB << 19:
+        raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
+    most = lockdown.MOST_ENTRIES // 2
+    if len(job.files) > most:
+        raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
+    told = orders(job, endless)
+    limits = told["limits"]
+    # As the guest hands them to the kernel, soft and hard. Past the soft limit of time comes a
+    # signal, which a program may ignore, and a second later the end.
+    cpu = (limits["cpu"], limits["cpu"] + 1) if limits["cpu"] else (_UNLIMITED, _UNLIMITED)
+    ceilings = [(limits[name],) * 2 for name in ("memory", "file", "open_files")] + [cpu]
+    # The first process of its pid space is one more, and none of the job's.
+    processes = (limits["processes"] + 1,) * 2
+    return told | {"modules": {}, "shared": False, "ceilings": ceilings, "processes": processes}
+
+
+class Running(Conversation):
+    """A job in its worker."""
+
+    def __init__(
+        self, server: ForkServer, worker: Worker, job: Job, told: dict[str, object], endless: bool
+    ) -> None:
+        super().__init__(job)
+        self._server = server
+        self._worker = worker
+        self._silent = endless
+        self._errors = bytearray()
+        self._weighing: asyncio.TimerHandle | None = None
+        self._death_timer: asyncio.TimerHandle | None = None
+        worker.on_end = self._left
+        worker.on_abandoned = self._abandon
+        if endless:
+            self._loop.add_reader(worker.stderr, self._read_errors)
+        else:
+            for output in (worker.stdout, worker.stderr):
+                # More than is kept, since a write that would cross the end stops a page before.
+                os.ftruncate(output, job.limits.output_bytes + _PAST_THE_LIMIT)
+                fcntl.fcntl(output, fcntl.F_ADD_SEALS, _SEALS)
+        if job.stdin:
+            os.pwrite(worker.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)
+        if server.profile.level == "L3":
+            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+        self._open(worker.channel, frame(told), endless)
+        if self._has_exited():
+            self._left()
+
+    @property
+    def server_pid(self) -> int:
+        """The process of its fork server."""
+        return self._server.pid
+
+    def _kill(self) -> None:
+        self._server.kill(self._worker)
+        if self._death_timer is None:
+            self._death_timer = self._loop.call_later(
+                _DEATH_S, self._server.close, "it does not kill"
+            )
+
+    def _has_exited(self) -> bool:
+        return self._worker.end is not None or self._worker.lost or self._outcome is not None
+
+    def _heard(self) -> None:
+        if not self.inbox.ended or self._stopped is not None or self._outcome is not None:
+            return
+        if self._server.profile.grants:
+            # What it started may still be writing: the outcome waits until all of it has ended.
+            if self._deadline is not None:
+                self._deadline.cancel()
+            if self._death_timer is None:
+                self._kill()
+        else:
+            # Its last word is said; whatever still runs in it is to run no longer.
+            self._worker.on_end = None
+            self._server.kill(self._worker)
+            self._finish(0, 0.0)
+
+    def _left(self) -> None:
+        """The process has ended; what it said before that is still to be read."""
+        if self._outcome is not None:
+            return
+        end = self._worker.end
+        if end is None:
+            self._give_up()
+            return
+        while self._channel >= 0 and self._outcome is None:
+            before = self.inbox.received_bytes
+            self._read_channel()
+            if self.inbox.received_bytes == before:
+                break
+        if self._outcome is None:
+            said_end = self.inbox.ended and self._stopped is None
+            self._finish(0 if said_end else end[0], end[1])
+
+    def _give_up(self) -> None:
+        """What became of the job cannot be known: that is no fault of its code."""
+        self._put_away()
+        self._worker.close()
+        self._settle(SandboxLost(f"the fork server ended: {self._server.broken}"))
+
+    def _abandon(self) -> None:
+        """Its event loop is closed, so nobody waits: only descriptors are left to give back."""
+        channel, self._channel = self._channel, -1
+        if channel >= 0:
+            os.close(channel)
+        self._worker.close()
+        self._failure = SandboxError("the event loop of this job was closed")
+
+    def _put_away(self) -> None:
+        for timer in (self._weighing, self._death_timer):
+            if timer is not None:
+                timer.cancel()
+        if self._silent:
+            self._loop.remove_reader(self._worker.stderr)
+
+    def _finish(self, status: int, cpu_s: float) -> None:
+        self.wall_s = time.monotonic() - self._started
+        self._put_away()
+        stdout, stderr, cut = b"", b"", False
+        if self._silent:
+            self._read_errors()
+            stderr = bytes(self._errors)
+        else:
+            most = self._limits.output_bytes
+            stdout = _written(self._worker.stdout, most)
+            stderr = _written(self._worker.stderr, most)
+            cut = len(stdout) + len(stderr) > most
+            stdout = stdout[:most]
+            stderr = stderr[: most - len(stdout)]
+        if cut and self._stopped is None:
+            self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
+        # Whoever waits for the outcome goes first.
+        self._loop.call_soon(self._worker.close)
+        if (
+            os.waitstatus_to_exitcode(status) == NOT_TAKEN_UP
+            and not self.inbox.begun and self._stopped is None
+        ):
+            # No foreign code ran, so it is not to blame.
+            said = stderr.decode("utf-8", "backslashreplace").strip()
+            self._settle(SandboxError(f"a child could not take up its job: {said}"))
+        else:
+            self._settle(self._ended_so(status, cpu_s, stdout, stderr))
+
+    def _read_errors(self) -> None:
+        try:
+            part = os.read(self._worker.stderr, 1 << 16)
+        except BlockingIOError:
+            return
+        if not part:
+            self._loop.remove_reader(self._worker.stderr)
+        self._errors += part
+        del self._errors[:-STDERR_KEPT]
+
+    def _weigh(self) -> None:
+        """Without a file system of its own, a job's folder is weighed now and then."""
+        folder = self._server.folder(self._worker)
+        if _heavier(folder, SCRATCH_MIB << 20, lockdown.MOST_ENTRIES):
+            self._condemn(
+                "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MOST_ENTRIES} files"
+            )
+        else:
+            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+
+
+def _written(output: int, most: int) -> bytes:
+    """What a job wrote, and one byte more where it wrote too much."""
+    size = min(os.lseek(output, 0, os.SEEK_CUR), most + 1)
+    return os.pread(output, size, 0) if size else b""
+
+
+def _heavier(folder: str, most_bytes: int, most_entries: int) -> bool:
+    size, entries = 0, 0
+    waiting = [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if size > most_bytes or entries > most_entries:
+                        return True
+        except FileNotFoundError:  # it vanished meanwhile
+            continue
+        except OSError:  # closed to its own user, or nested deeper than a path may be
+            return True
+    return False

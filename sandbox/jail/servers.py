@@ -1,0 +1,194 @@
+"""The fork servers of this process, and which one serves a job.
+
+A server is chosen by what its children must have in common before any job: hash seed, folders
+of packages, our own modules, preloaded packages, grants. The strongest level the system grants is
+tried first, and a server is used only after canaries in one of its children have been refused
+as that level promises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Hashable
+from dataclasses import replace
+from importlib.resources import files
+from typing import get_args
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from sandbox import __name__ as OURS
+from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
+from sandbox.jail.running import Running, ordered
+from sandbox.levels import JailLevel, Witness, witnessed
+from sandbox.talk.orders import loaded
+from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
+from sandbox.workspaces import workspaces
+
+_MOST_SERVERS = 4
+
+
+class Servers:
+    """All fork servers of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: dict[tuple[Profile, bool], list[ForkServer]] = {}
+        self._levels: dict[JailLevel, JailLevel] = {}
+        """The level asked for at most, to the level the system granted."""
+        self._witnesses: WeakKeyDictionary[ForkServer, Witness] = WeakKeyDictionary()
+        self._latest: dict[tuple[Profile, bool], ForkServer] = {}
+        """The server that was found last for what was asked, whose level is one at most."""
+        self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._ungranted: set[tuple[str, ...]] = set()
+        """What was tried to be granted to jobs, and could not be."""
+        self._host = os.getpid()
+
+    def close(self) -> None:
+        """Ends all servers, at the end of this process."""
+        if os.getpid() == self._host:
+            for server in [one for some in self._all.values() for one in some]:
+                server.close("the host ended")
+
+    def level(self, at_most: JailLevel) -> JailLevel | None:
+        """The level seen to hold; `None` before the first start."""
+        return self._levels.get(at_most)
+
+    def witness_of(self, server: ForkServer) -> Witness:
+        """What the canaries of a server showed."""
+        return self._witnesses[server]
+
+    async def get(self, wanted: Profile, ready: bool) -> ForkServer:
+        """A server that fits, running in this event loop; the level wanted is one at most."""
+        if os.getpid() != self._host:
+            # A forked copy of the host: the servers are its parent's.
+            self.__dict__.update(Servers().__dict__)
+        loop, asked = asyncio.get_running_loop(), (wanted, ready)
+        latest = self._latest.get(asked)
+        if latest is not None and latest.serves(loop):
+            return latest
+        # Those who ask at once for what there is not yet wait for one and the same.
+        lock = self._starting.setdefault((loop, asked), asyncio.Lock())
+        async with lock:
+            server = await self._found(wanted, ready)
+        self._latest[asked] = server
+        return server
+
+    async def _found(self, wanted: Profile, ready: bool) -> ForkServer:
+        known = self._levels.get(wanted.level)
+        if known is not None:
+            at_level = replace(wanted, level=known)
+            server = self._adopted(self._granted(at_level), ready)
+            try:
+                return server or await self._started_for(at_level, ready)
+            except NotGranted as refusal:
+                # Not tried one level below: what was said to hold here is what jobs must get.
+                raise SandboxError(
+                    f"{known} of the jail was granted before, and now it is not: {refusal}"
+                ) from refusal
+        refusals = []
+        for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(wanted.level) + 1]):
+            try:
+                server = await self._started_for(replace(wanted, level=level), ready)
+            except NotGranted as refusal:
+                refusals.append(f"{level}: {refusal}")
+                continue
+            self._levels[wanted.level] = level
+            return server
+        raise SandboxUnavailable(
+            "the system grants no level of the jail (" + "; ".join(refusals) + "); "
+            "the backend `subprocess` works here, with limits only"
+        )
+
+    def _granted(self, profile: Profile) -> Profile:
+        """What is wanted, less what this system does not grant a job."""
+        if profile.level == "L4" and profile.grants not in self._ungranted:
+            return profile
+        return replace(profile, grants=())
+
+    async def _started_for(self, wanted: Profile, ready: bool) -> ForkServer:
+        profile = self._granted(wanted)
+        try:
+            return await self._started(profile, ready)
+        except NotGranted:
+            if not profile.grants:
+                raise
+        # One process without a network is less for the job, and no weaker jail.
+        self._ungranted.add(profile.grants)
+        return await self._started(self._granted(wanted), ready)
+
+    def _adopted(self, profile: Profile, ready: bool) -> ForkServer | None:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            servers = self._all.get((profile, ready), [])
+            servers[:] = [server for server in servers if not server.broken]
+            return next((server for server in servers if server.adopt(loop)), None)
+
+    async def _started(self, profile: Profile, ready: bool) -> ForkServer:
+        self._retire()
+        server = ForkServer(profile, workspaces(), ready)
+        # What is registered last is done first: before the workspaces remove their folder.
+        atexit.unregister(self.close)
+        atexit.register(self.close)
+        await server.start()
+        try:
+            witness = await canaries(server)
+        except BaseException:
+            server.close("its canaries were not heard")
+            raise
+        if witness.level != profile.level:
+            server.close("its canaries got through")
+            seen = "; ".join(f"{one.name}: {one.seen}" for one in witness.layers if not one.holds)
+            raise NotGranted(f"seen to hold is only {witness.level}: {seen}")
+        with self._lock:
+            self._witnesses[server] = witness
+            self._all.setdefault((profile, ready), []).append(server)
+        return server
+
+    def _retire(self) -> None:
+        """Ends the servers that were used longest ago, so that few are kept."""
+        with self._lock:
+            idle = [one for some in self._all.values() for one in some if one.may_retire()]
+            idle.sort(key=lambda server: server.used)
+            for server in idle[: max(0, len(idle) - _MOST_SERVERS + 1)]:
+                server.close("retired")
+            for some in self._all.values():
+                some[:] = [server for server in some if not server.broken]
+            self._latest = {
+                asked: server for asked, server in self._latest.items() if not server.broken
+            }
+
+
+SERVERS = Servers()
+
+
+def profile_of(job: Job, level: JailLevel) -> Profile:
+    """What a server must have for a job."""
+    preload = tuple(
+        name for name in PRELOADABLE
+        if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
+    )
+    return Profile(
+        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
+    )
+
+
+async def canaries(server: ForkServer) -> Witness:
+    """Tries the canaries in one child of the server."""
+    job = Job("from jail_canaries import tried\njail.send(tried())")
+    source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
+    # Not as modules of the job, which would ask for a fork server with them.
+    told = ordered(job, endless=False) | {"modules": loaded({"jail_canaries": source})}
+    (worker,) = await server.workers(1)
+    process = Running(server, worker, job, told, endless=False)
+    try:
+        outcome = await process.finish()
+    finally:
+        await process.kill()
+    met = outcome.messages[0] if outcome.messages else None
+    if not isinstance(met, dict):
+        raise SandboxError(f"the canaries of the jail said nothing: {outcome}")
+    return witnessed(
+        server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
+    )

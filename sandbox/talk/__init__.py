@@ -1,0 +1,1 @@
+"""A job from its orders to its outcome, whatever started its process."""

@@ -1,0 +1,576 @@
+"""Where jobs live: private folders, spare users, and an interpreter they may read.
+
+    <temp>/code-jails-<uid>/        ours alone to write; made once and kept
+        users-<first>               locked while a host uses that block of spare users
+        host-<random>/              one for each host process, locked while it lives
+            guest.pyc               what a plain job runs, one file
+            code/                   what a fork server runs
+            python/                 readable links to the interpreter, where it is hidden
+            site-<n>/               the same for folders of packages
+            <n>/work, <n>/tmp       one plain job
+            shared-<n>              what two of them share
+            server-<n>/             one fork server; its jobs' folders, unless it mounts its own
+
+A lock is the kernel's and ends with its holder, so what a killed host left behind is known
+by being unlocked, and the next host removes it.
+
+Run as root, each plain job gets a spare user to itself: two jobs cannot signal, trace or read
+each other, a count of its processes means something, and whatever it started can be found by its
+user at the end, however it hid. Run as an ordinary user, none of that is possible; what a job
+started is found by a mark in its arguments and environment. A fork server gets one spare user for
+itself and all its children, which its jail keeps apart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import errno
+import functools
+import os
+import py_compile
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from sandbox import __name__ as OURS
+from sandbox.inside.guest import in_bytes
+from sandbox.inside.removal import remove
+from sandbox.types import SandboxError, SandboxUnavailable
+
+_SPARE_USERS = range(60_706, 61_184)
+"""Unused by the allocation that systemd documents; see https://systemd.io/UIDS-GIDS."""
+_BLOCK = 16
+_CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
+_INSIDE = Path(__file__).with_name("inside")
+_A_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = ("-S", "-s", "-B", "-P")
+"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed."""
+_LOWEST_SOURCE = 16
+_LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The private folders of one plain job."""
+
+    folder: str
+    user: int | None
+    """The spare user, or `None` when jobs run as the user of the host."""
+    groups: tuple[int, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """Its current directory."""
+        return f"{self.folder}/work"
+
+    @property
+    def tmp(self) -> str:
+        """Its folder for temporary files."""
+        return f"{self.folder}/tmp"
+
+    @property
+    def mark(self) -> str:
+        """By what its processes are known."""
+        return "-".join(Path(self.folder).parts[-2:])
+
+
+@dataclass(frozen=True)
+class SharedFolder:
+    """A folder for several jobs."""
+
+    folder: str
+    group: int | None
+    """Whose members may use it, or `None` when jobs run as the user of the host."""
+
+
+@dataclass(frozen=True)
+class ServerFolders:
+    """The folders of one fork server."""
+
+    folder: str
+    user: int | None
+    slots: str
+    """Where it makes its jobs' folders, unless it has a file system of its own."""
+    root: str
+    """An empty folder on which it may mount that file system."""
+    control: str
+    """A folder of its own to try the canaries in, before anything is held back."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that a job's user may run and read."""
+
+    executable: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    library: str = ""
+    """Its standard library, where that is a copy of the host's."""
+    shared: str = ""
+    """The folder of its own shared libraries, likewise."""
+
+    def start(
+        self, arguments: list[str], environment: Mapping[str, str], descriptors: list[int]
+    ) -> int:
+        """Starts it in a session of its own, with copies of these descriptors from 0 on; returns
+        its process."""
+        import fcntl  # not on Windows, where this module is still imported to say so
+
+        # Out of the way of the places that they are given.
+        moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE) for one in descriptors]
+        try:
+            return os.posix_spawn(
+                self.executable,
+                [self.executable, *_FLAGS, *arguments],
+                {**environment, **self.environment},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, source, place) for place, source in enumerate(moved)
+                ],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+            )
+        finally:
+            for descriptor in moved:
+                os.close(descriptor)
+
+
+class Workspaces:
+    """Hands out folders and users and takes them back; used from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.has_spare_users = _may_change_user()
+        self._home = _make_home(self.has_spare_users)
+        self._lock_fds: list[int] = []
+        self._folder = self._settle()
+        self._free: deque[int] = deque()
+        self._resting: deque[int] = deque()
+        self._sites: dict[str, str] = {}
+        self._count = 0
+        self._pid = os.getpid()
+        self.guest = str(Path(self._folder, "guest.pyc"))
+        _compile(_INSIDE / "guest.py", Path(self.guest))
+        self.interpreter = self._find_interpreter()
+        if not self.has_spare_users:
+            _refuse_readers()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Removes this host's folder; its jobs' folders are gone already unless jobs still run."""
+        if os.getpid() != self._pid:
+            return  # a forked copy of the host owns nothing here
+        remove(self._folder)
+        for descriptor in self._lock_fds:
+            os.close(descriptor)
+        self._lock_fds.clear()
+        atexit.unregister(self.close)
+
+    def make(self, files: Mapping[str, str], shared: SharedFolder | None = None) -> Workspace:
+        """A fresh workspace with `files` in it, whose job may also use the `shared` folder.
+
+        That the paths lie within it is for `orders` to check.
+        """
+        folder, user = self._next("")
+        groups = () if shared is None or shared.group is None else (shared.group,)
+        workspace = Workspace(folder, user, groups)
+        try:
+            os.mkdir(folder, 0o711)
+            for place in (workspace.work, workspace.tmp):
+                os.mkdir(place, 0o700)
+                _give(place, user)
+            for path, text in files.items():
+                _lay(workspace.work, path, text, user)
+        except BaseException:
+            remove(folder)
+            self.take_back(workspace)
+            raise
+        return workspace
+
+    def take_back(self, workspace: Workspace, left_orphans: bool = False) -> None:
+        """Takes a workspace back once its folder is removed and none of its processes lives."""
+        if workspace.user is not None:
+            with self._lock:
+                (self._resting if left_orphans else self._free).append(workspace.user)
+
+    def share(self) -> SharedFolder:
+        """A folder that workspaces may have in common."""
+        shared = SharedFolder(*self._next("shared-"))
+        try:
+            os.mkdir(shared.folder, 0o700)
+            if shared.group is not None:
+                os.chown(shared.folder, -1, shared.group)
+                # What is made in it belongs to the group too, whichever job makes it.
+                os.chmod(shared.folder, 0o2770)
+        except BaseException:
+            self.unshare(shared)
+            raise
+        return shared
+
+    def unshare(self, shared: SharedFolder) -> None:
+        """Removes a shared folder, once no process of its workspaces lives."""
+        remove(shared.folder)
+        if shared.group is not None:
+            with self._lock:
+                self._free.append(shared.group)
+
+    def make_for_server(self) -> ServerFolders:
+        """The folders of a fork server."""
+        folder, user = self._next("server-")
+        places = ServerFolders(
+            folder, user, f"{folder}/slots", f"{folder}/root", f"{folder}/control/inner"
+        )
+        os.mkdir(folder, 0o711)
+        for path in (places.slots, places.root, f"{folder}/control", places.control):
+            os.mkdir(path, 0o755)
+            _give(path, user)
+        return places
+
+    def take_back_server(self, places: ServerFolders) -> None:
+        """Takes a fork server's folders back; its children may still be dying."""
+        if places.user is not None:
+            kill_all(_of_user(places.user))
+            with self._lock:
+                self._resting.append(places.user)
+        with suppress(OSError):  # what a dying child just made goes with this host's folder
+            remove(places.folder)
+
+    def _next(self, kind: str) -> tuple[str, int | None]:
+        """A folder yet to be made, and a spare user where there are any."""
+        with self._lock:
+            self._count += 1
+            user = self._spare() if self.has_spare_users else None
+            return f"{self._folder}/{kind}{self._count}", user
+
+    def sites(self, folders: tuple[str, ...]) -> list[str]:
+        """The same folders where a job can read them."""
+        return [self._site(folder) for folder in folders]
+
+    def _site(self, folder: str) -> str:
+        path = os.path.realpath(folder)
+        if not os.path.isdir(path):
+            raise SandboxError(f"the folder of packages {folder!r} does not exist")
+        if not self.has_spare_users or _open_to_all(path):
+            return path
+        with self._lock:
+            key = f"{path}:{os.stat(path).st_mtime_ns}"
+            if key not in self._sites:
+                target = str(Path(self._folder, f"site-{len(self._sites)}"))
+                _link_tree(path, target)
+                self._sites[key] = target
+            return self._sites[key]
+
+    def _spare(self) -> int:
+        """A user with no process. The dead count until their new parent, the system's first
+        process, takes note of them, so a user whose job left orphans rests until then."""
+        if not self._free:
+            for _ in range(len(self._resting)):
+                user = self._resting.popleft()
+                any_left = next(_of_user(user, dead=True), None) is not None
+                (self._resting if any_left else self._free).append(user)
+        if not self._free:
+            self._free.extend(self._claim_block())
+        return self._free.popleft()
+
+    def _claim_block(self) -> range:
+        for first in range(_SPARE_USERS.start, _SPARE_USERS.stop - _BLOCK, _BLOCK):
+            path = str(Path(self._home, f"users-{first}"))
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if not _locked(descriptor):
+                os.close(descriptor)
+                continue
+            self._lock_fds.append(descriptor)
+            block = range(first, first + _BLOCK)
+            for user in block:  # a daemon may have outlived a host that was killed
+                kill_all(_of_user(user))
+            return block
+        raise SandboxError(
+            "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
+        )
+
+    def _settle(self) -> str:
+        """Makes this host's folder and removes those of hosts that are gone."""
+        home = os.open(self._home, _A_FOLDER)
+        try:
+            _locked(home, waits=True)
+            for name in os.listdir(self._home):
+                if name.startswith("host-"):
+                    _remove_if_left(str(Path(self._home, name)))
+            folder = tempfile.mkdtemp(prefix="host-", dir=self._home)
+            os.chmod(folder, 0o711)
+            own = os.open(folder, _A_FOLDER)
+            _locked(own, waits=True)
+            self._lock_fds.append(own)
+        finally:
+            os.close(home)
+        return folder
+
+    @property
+    def code(self) -> str:
+        """A folder from which a fork server imports what runs inside, as code alone: a jail never
+        sees this package's folder."""
+        folder = Path(self._folder, "code")
+        package = folder.joinpath(*OURS.split("."), "inside")
+        with self._lock:
+            if not folder.exists():
+                package.mkdir(parents=True)
+                for place in (package, *package.parents[: OURS.count(".") + 2]):
+                    place.chmod(0o755)
+                for source in _INSIDE.glob("[a-z]*.py"):
+                    _compile(source, package / f"{source.stem}.pyc")
+                table = package / "syscalls.txt"
+                shutil.copyfile(_INSIDE / table.name, table)
+                table.chmod(0o644)
+        return str(folder)
+
+    @property
+    def library(self) -> str:
+        """The standard library's folder as a job sees it."""
+        if self.interpreter.library:
+            return self.interpreter.library
+        return os.path.dirname(os.path.realpath(os.__file__))
+
+    def _find_interpreter(self) -> Interpreter:
+        # The base interpreter: a virtual environment's own would look for its pyvenv.cfg.
+        executable = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+        if not os.path.isfile(executable):
+            raise SandboxUnavailable("there is no Python interpreter file to run jobs with")
+        library = os.path.dirname(os.path.realpath(os.__file__))
+        if not self.has_spare_users or (_open_to_all(executable) and _open_to_all(library)):
+            return Interpreter(executable)
+        prefix = Path(self._folder, "python")
+        libraries = prefix / sys.platlibdir
+        for place in (prefix, prefix / "bin", libraries):
+            place.mkdir(mode=0o755)
+            place.chmod(0o755)
+        linked = prefix / "bin" / os.path.basename(executable)
+        image = libraries / os.path.basename(library)
+        _link(executable, str(linked))
+        _link_tree(library, str(image), left_out=_LEFT_OUT)
+        for shared_object in Path(sys.base_prefix, sys.platlibdir).glob("libpython*.so*"):
+            _link(str(shared_object), str(libraries / shared_object.name))
+        environment = {"LD_LIBRARY_PATH": str(libraries)}
+        return Interpreter(str(linked), environment, library=str(image), shared=str(libraries))
+
+
+def workspaces() -> Workspaces:
+    """The workspaces of this process; a forked copy of it makes its own."""
+    return _workspaces_of(os.getpid())
+
+
+@functools.cache
+def _workspaces_of(pid: int) -> Workspaces:
+    return Workspaces()
+
+
+def survivors(workspace: Workspace) -> list[int]:
+    """The living processes that belong to a workspace's job."""
+    if sys.platform != "linux":
+        return []
+    user = workspace.user
+    return list(_of_user(user) if user is not None else _of_mark(workspace.mark))
+
+
+def kill_all(pids: Iterator[int] | list[int]) -> None:
+    """Kills each process; the dead are no error."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        if os.getpid() == 1:
+            # As the first process of a container we are heir to a job's orphans.
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def _of_user(user: int, dead: bool = False) -> Iterator[int]:
+    wanted = str(user).encode()
+    for pid in _pids():
+        status = _read(pid, "status")
+        start = status.find(b"\nUid:")
+        if start < 0 or (not dead and b"\nState:\tZ" in status):
+            continue
+        if wanted in status[start + 5 : status.index(b"\n", start + 1)].split():
+            yield pid
+
+
+def _of_mark(mark: str) -> Iterator[int]:
+    """Finds a copy of the guest by its arguments, and what it executed by its environment.
+
+    A program that goes to the length of erasing both is not found; `describe` names no such
+    promise for an ordinary user.
+    """
+    me = os.getuid()
+    wanted = f"CODE_JAIL={mark}\0".encode()
+    for pid in _pids():
+        status = _read(pid, "status")
+        if b"\nState:\tZ" in status or f"\nUid:\t{me}\t".encode() not in status:
+            continue
+        if wanted in _read(pid, "cmdline") + _read(pid, "environ"):
+            yield pid
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return b""  # it ended meanwhile, or is none of ours to read
+
+
+def _may_change_user() -> bool:
+    """Whether this process is root with the powers that root usually has."""
+    if os.geteuid() != 0:
+        return False
+    if sys.platform != "linux":
+        return True
+    status = Path("/proc/self/status").read_text()
+    effective = int(next(line.split()[1] for line in status.splitlines() if "CapEff" in line), 16)
+    if not all(effective >> bit & 1 for bit in _CAPABILITIES.values()):
+        return False
+    # In a user namespace only some numbers stand for a user.
+    return _mapped("/proc/self/uid_map") and _mapped("/proc/self/gid_map")
+
+
+def _refuse_readers() -> None:
+    """Closes this process's memory and environment to others of the same user, jobs among them.
+
+    It also turns off core dumps and debuggers of this process; its own doings are unchanged.
+    """
+    if sys.platform != "linux":
+        return
+    set_dumpable = 4
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(set_dumpable, 0, 0, 0, 0) != 0:
+        raise SandboxError(f"the kernel refused prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def _mapped(path: str) -> bool:
+    for line in Path(path).read_text().splitlines():
+        first, _, count = map(int, line.split())
+        if first <= _SPARE_USERS.start and _SPARE_USERS.stop <= first + count:
+            return True
+    return False
+
+
+def _make_home(for_spare_users: bool) -> str:
+    """The folder all hosts of this user share; refuses one that someone else could change."""
+    places = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
+    for place in places:
+        if os.path.isdir(place) and (not for_spare_users or _open_to_all(place)):
+            break
+    else:
+        raise SandboxUnavailable("no temporary folder can be reached by jobs; set TMPDIR to one")
+    home = str(Path(os.path.realpath(place), f"code-jails-{os.geteuid()}"))
+    with suppress(FileExistsError):
+        os.mkdir(home, 0o711)
+    found = os.lstat(home)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise SandboxUnavailable(f"{home} is not ours alone to write; remove it and try again")
+    return home
+
+
+def _remove_if_left(folder: str) -> None:
+    try:
+        descriptor = os.open(folder, _A_FOLDER)
+    except FileNotFoundError:
+        return
+    try:
+        if _locked(descriptor):  # else its host lives
+            remove(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int, waits: bool = False) -> bool:
+    """Whether a file could be locked for as long as it is open."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _compile(source: Path, target: Path) -> None:
+    py_compile.compile(str(source), str(target), dfile=f"<jail {source.stem}>", doraise=True)
+    target.chmod(0o644)
+
+
+def _open_to_all(path: str) -> bool:
+    """Whether any user may reach and read `path`."""
+    place = Path(path)
+    if not os.stat(place).st_mode & 0o004:
+        return False
+    folders = [place, *place.parents] if place.is_dir() else list(place.parents)
+    return all(os.stat(folder).st_mode & 0o001 for folder in folders)
+
+
+def _give(path: str, user: int | None) -> None:
+    if user is not None:
+        os.chown(path, user, user)
+
+
+def _lay(work: str, path: str, text: str, user: int | None) -> None:
+    *parents, name = PurePosixPath(path).parts
+    folder = work
+    try:
+        for parent in parents:
+            folder = str(Path(folder, parent))
+            if not os.path.isdir(folder):
+                os.mkdir(folder, 0o700)
+                _give(folder, user)
+        target = str(Path(folder, name))
+        with open(target, "wb") as file:
+            file.write(in_bytes(text))
+    except OSError as error:
+        raise SandboxError(f"the job's file {path!r} cannot be written: {error}") from error
+    _give(target, user)
+
+
+def _link_tree(source: str, target: str, left_out: tuple[str, ...] = ()) -> None:
+    """Makes `target` a readable image of `source`, following links, each folder once."""
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(source, followlinks=True):
+        place = Path(target, os.path.relpath(folder, source))
+        place.mkdir(mode=0o755)
+        place.chmod(0o755)
+        for name in files:
+            if os.path.isfile(path := str(Path(folder, name))):
+                _link(path, str(place / name))
+        seen.add(os.path.realpath(folder))
+        folders[:] = [
+            name
+            for name in folders
+            if not any(fnmatch(name, pattern) for pattern in left_out)
+            and os.path.realpath(str(Path(folder, name))) not in seen
+        ]
+
+
+def _link(source: str, target: str) -> None:
+    """A hard link; or a copy, where the file lies on another file system, and where its mode
+    would let a job write it or keep a job from reading it."""
+    real = os.path.realpath(source)
+    if os.stat(real).st_mode & 0o006 == 0o004:
+        try:
+            os.link(real, target)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                raise
+    shutil.copyfile(real, target)
+    executable = os.stat(real).st_mode & 0o111
+    os.chmod(target, 0o755 if executable else 0o644)

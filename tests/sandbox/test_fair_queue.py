@@ -1,0 +1,133 @@
+"""Owners take turns where places are scarce; no order of events depends on time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from sandbox import Job, OwnedSandbox
+from sandbox.contract import ECHO
+from sandbox.jail import JailSandbox, forkserver
+from sandbox.jail.fair_queue import FOR_NEWCOMERS, FOR_SHORT_JOBS, FairQueue, Request
+
+
+class Queue:
+    """FairQueue with names in place of waiting jobs."""
+
+    def __init__(self, **running: int) -> None:
+        self.turns = FairQueue()
+        self.told: dict[str, asyncio.Future[None]] = {}
+        places = iter(range(100))
+        for owner, count in running.items():
+            for _ in range(count):
+                self.turns.take(next(places), owner)
+
+    def wait(self, name: str, asking: Request) -> None:
+        self.told[name] = asyncio.get_running_loop().create_future()
+        self.turns.wait(asking, self.told[name])
+
+    def next(self, free: int) -> list[str]:
+        """Who was told, at this turn, to look again."""
+        before = {name for name, told in self.told.items() if told.done()}
+        self.turns.next(free)
+        return [name for name, told in self.told.items() if told.done() and name not in before]
+
+
+async def test_the_next_place_goes_to_the_owner_with_the_fewest_running() -> None:
+    queue = Queue(greedy=9, modest=2)
+    for number in range(50):
+        queue.wait(f"greedy {number}", Request("greedy"))
+    queue.wait("modest", Request("modest"))
+    queue.wait("new", Request("new"))
+
+    assert [queue.next(4) for _ in range(3)] == [["new"], ["modest"], ["greedy 0"]]
+
+
+async def test_among_equals_whoever_waited_longest_is_next() -> None:
+    queue = Queue(one=3, other=3)
+    queue.wait("other", Request("other"))
+    queue.wait("one", Request("one"))
+
+    assert [queue.next(4), queue.next(4), queue.next(4)] == [["other"], ["one"], []]
+
+
+async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
+    queue = Queue(greedy=22)
+    queue.wait("greedy", Request("greedy"))
+    queue.wait("new", Request("new"))
+
+    assert not queue.turns.may_take(Request("greedy"), FOR_NEWCOMERS)
+    assert queue.next(1) == ["new"]
+    assert queue.next(FOR_NEWCOMERS) == []
+    assert queue.next(FOR_NEWCOMERS + 1) == ["greedy"]
+
+
+async def test_jobs_that_last_leave_places_for_short_ones() -> None:
+    queue = Queue()
+    queue.wait("search", Request("a", lasts=True))
+
+    assert queue.next(FOR_SHORT_JOBS) == []
+    assert queue.turns.may_take(Request("a"), FOR_SHORT_JOBS)
+    assert queue.next(FOR_SHORT_JOBS + 1) == ["search"]
+
+
+async def test_who_was_called_off_is_passed_over() -> None:
+    queue = Queue()
+    queue.wait("first", Request("a"))
+    queue.wait("second", Request("b"))
+    queue.told["first"].cancel()
+
+    assert queue.next(4) == ["second"]
+    assert len(queue.turns) == 0
+
+
+async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
+    queue = Queue(a=1)
+    queue.wait("b", Request("b"))
+    queue.wait("a", Request("a"))
+    queue.turns.take(99, "b")
+    queue.turns.give_back(0)
+
+    assert queue.next(4) == ["a"]
+
+
+async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(
+    strongest: JailSandbox,
+) -> None:
+    jail = JailSandbox(ready=False)
+    endless = Job("jail.receive()")
+    greedy, honest = OwnedSandbox(jail, "greedy"), OwnedSandbox(jail, "honest")
+    async with AsyncExitStack() as stack:
+        for _ in range(forkserver.SLOTS - FOR_NEWCOMERS):
+            await stack.enter_async_context(greedy.start(endless))
+        waiting = [asyncio.create_task(greedy.run(endless)) for _ in range(28)]
+
+        outcome = await honest.run(Job("print('served')"))
+
+        assert outcome.stdout == "served\n"
+        assert not any(task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken(
+    strongest: JailSandbox,
+) -> None:
+    jail = JailSandbox(ready=False)
+    lasting = Job(ECHO, owner="search")
+    async with AsyncExitStack() as stack:
+
+        async def replied(job: Job) -> list[object]:
+            batch = await stack.enter_async_context(jail.batch(job))
+            return [reply async for _, reply in batch.replies([1], item_wall_s=5)]
+
+        for _ in range(forkserver.SLOTS - FOR_SHORT_JOBS):
+            assert await replied(lasting) == [1]
+        waiting = asyncio.create_task(replied(lasting))
+
+        assert await replied(replace(lasting, brief=True)) == [1]
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)

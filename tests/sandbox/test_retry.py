@@ -1,0 +1,136 @@
+"""A fork server that is killed from outside loses no job of which nothing was told yet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from sandbox import Job, SandboxError
+from sandbox.contract import ROOMY
+from sandbox.types import Json, SandboxLost
+
+if sys.platform != "linux":
+    pytest.skip("the jail needs Linux", allow_module_level=True)
+
+from sandbox.jail import JailSandbox
+from sandbox.jail.forkserver import ForkServer
+from sandbox.jail.running import Running
+
+ANSWERS = "while (item := jail.receive()) is not None:\n    jail.send(item)"
+
+
+@pytest.fixture
+def jail(jail_with_files: JailSandbox) -> JailSandbox:
+    return jail_with_files
+
+
+async def server_of(jail: JailSandbox) -> ForkServer:
+    return await jail._server(Job(""))
+
+
+def kill(server: ForkServer) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+
+
+async def test_a_run_is_done_again_where_its_server_is_killed(jail: JailSandbox) -> None:
+    job = Job("import time\njail.send(1)\ntime.sleep(0.5)\njail.send(2)", limits=ROOMY)
+    running = asyncio.create_task(jail.run(job))
+    await asyncio.sleep(0.2)
+
+    kill(await server_of(jail))
+
+    assert (await running).messages == (1, 2)
+
+
+async def test_a_server_killed_before_the_job_comes_is_not_noticed(jail: JailSandbox) -> None:
+    await jail.run(Job("pass", limits=ROOMY))
+    kill(await server_of(jail))
+
+    outcome = await jail.run(Job("jail.send(3)", limits=ROOMY))
+
+    assert outcome.messages == (3,)
+
+
+def test_a_server_that_ended_between_two_event_loops_is_not_taken_up(
+    strongest: JailSandbox,
+) -> None:
+    async def server() -> ForkServer:
+        return await server_of(strongest)
+
+    first = asyncio.run(server())
+    kill(first)
+    os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+
+    assert asyncio.run(server()) is not first
+    assert "while nobody listened" in first.broken
+
+
+async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: JailSandbox) -> None:
+    program = "import time\nheard = [jail.receive(), jail.receive()]\ntime.sleep(0.3)\n"
+    async with jail.start(Job(program + "jail.send(heard)", limits=ROOMY)) as process:
+        await process.send("one")
+        await process.send("two")
+        await asyncio.sleep(0.1)
+        kill(await server_of(jail))
+
+        assert await process.receive() == ["one", "two"]
+        assert (await process.finish()).ended == "completed"
+
+
+async def test_once_a_message_was_told_the_loss_is_told(jail: JailSandbox) -> None:
+    with pytest.raises(SandboxLost, match="the fork server ended"):
+        async with jail.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+            assert await process.receive() == 1
+            kill(await server_of(jail))
+            await process.finish()
+
+
+async def test_a_second_loss_is_told(jail: JailSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, killed = jail._server, []
+
+    async def soon_killed(job: Job) -> ForkServer:
+        found = await server(job)
+        killed.append(asyncio.get_running_loop().call_later(0.1, kill, found))
+        return found
+
+    monkeypatch.setattr(jail, "_server", soon_killed)
+
+    with pytest.raises(SandboxError, match="the fork server ended"):
+        await jail.run(Job("import time\ntime.sleep(5)", limits=ROOMY))
+
+    assert len(killed) == 2
+
+
+async def test_both_of_a_pair_are_tried_again(jail: JailSandbox) -> None:
+    asks = "import time\ntime.sleep(0.3)\njail.peer.send(20)\njail.send(jail.peer.receive())"
+    answers = "jail.peer.send(jail.peer.receive() + 1)\njail.send('answered')"
+    async with jail.pair(Job(asks, limits=ROOMY), Job(answers, limits=ROOMY)) as (one, other):
+        ends = [asyncio.create_task(process.finish()) for process in (one, other)]
+        await asyncio.sleep(0.1)
+        kill(await server_of(jail))
+        outcomes = await asyncio.gather(*ends)
+
+    assert [outcome.messages for outcome in outcomes] == [(21,), ("answered",)]
+
+
+async def test_a_batch_asks_again_what_was_not_answered(jail: JailSandbox) -> None:
+    items: list[Json] = [*range(200)]
+    seen = []
+    # Slow, so that the answers to the rest do not lie here already.
+    slow = ANSWERS.replace("jail.send", "__import__('time').sleep(0.005)\n    jail.send")
+    async with jail.batch(Job(slow, limits=ROOMY)) as batch:
+        async for index, reply in batch.replies(items, item_wall_s=5):
+            seen.append((index, reply))
+            if index in (0, 199):
+                assert isinstance(batch._process, Running)
+                kill(batch._process._server)
+
+        # Lost while it had nothing to answer, it is started anew for the next list.
+        async for index, reply in batch.replies(items[:3], item_wall_s=5):
+            seen.append((index, reply))
+
+    assert seen == [(number, number) for number in (*range(200), 0, 1, 2)]
