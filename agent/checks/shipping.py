@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from agent import __name__ as _AGENT
+from agent.core import __name__ as _CORE
 from agent.domain import Script, TestCase
 from agent.trees import nodes_of
 from sandbox.sandbox import Sandbox
@@ -36,6 +36,7 @@ _WITH_PYTEST = (
     "agent.checks.programs.observe_pytest", "agent.checks.programs.plain_pytest",
     "agent.checks.programs.pytest_items",
 )
+_AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
 
