@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-from agent.dotenv import read_dotenv
-from agent.drafts import by_words, read_drafts
-from agent.settings import BadSettings, Settings
+from agent.core.settings import BadSettings, Settings
+from agent.doors.dotenv import read_dotenv
+from agent.thinking.drafts import by_words, read_drafts
 from demo.host import Engine, Host
 from demo.strangers import Door, is_public
 
@@ -19,7 +19,7 @@ from demo.strangers import Door, is_public
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
     from agent.intake import BadInput, NotFixable, paste
-    from agent.session import NoProvider, Session, open_session
+    from agent.run.session import NoProvider, Session, open_session
     from llm import LlmError
     from sandbox import SandboxError
 

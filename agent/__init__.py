@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent.library import HealResult, SelfHealingAgent
+    from agent.doors.library import HealResult, SelfHealingAgent
 
 __all__ = ["HealResult", "SelfHealingAgent"]
 
@@ -13,7 +13,7 @@ __all__ = ["HealResult", "SelfHealingAgent"]
 def __getattr__(name: str) -> object:
     """Loads the library when it is asked for, so that `import agent` stays cheap."""
     if name in __all__:
-        from agent import library
+        from agent.doors import library
 
         return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
 """`python -m agent`."""
 
-from agent.cli import main
+from agent.doors.cli import main
 
 main()

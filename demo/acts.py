@@ -13,11 +13,11 @@ from uuid import UUID, uuid4
 
 import gradio as gr
 
-from agent.domain import Rivals
-from agent.events import Stamped, Waiting
-from agent.repair.question import BadAnswer, answered_test, choices
-from agent.repair.rivals import MOST
-from agent.result import Result, fold
+from agent.core.domain import Rivals
+from agent.core.events import Stamped, Waiting
+from agent.log.result import Result, fold
+from agent.repair.ranking.question import BadAnswer, answered_test, choices
+from agent.repair.ranking.rivals import MOST
 from demo import render
 from demo.host import Host, Session, Unavailable
 from demo.kept import NOBODY, NOTHING, Kept, Typed, Visit, wishing

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from agent.events import to_jsonl
-from agent.result import fold
+from agent.core.events import to_jsonl
+from agent.log.result import fold
 from demo.host import Host
 from demo.render import patch_of
 

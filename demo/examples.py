@@ -9,7 +9,7 @@ from __future__ import annotations
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from agent.drafts import DRAFTS_FILE, Draft, read_drafts
+from agent.thinking.drafts import DRAFTS_FILE, Draft, read_drafts
 
 
 class Card(BaseModel):

@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from agent.domain import Jail, Task
-from agent.events import Stamped
-from agent.models import OWNER, Models
-from agent.spending import Foreseen
+from agent.core.domain import Jail, Task
+from agent.core.events import Stamped
+from agent.healing.models import OWNER, Models
+from agent.log.spending import Foreseen
 from demo.strangers import Door
 from llm import Plan
 
@@ -27,7 +27,7 @@ _OWN_DOOR = Door()
 
 
 class Session(Protocol):
-    """The part of `agent.session.Session` that the page uses."""
+    """The part of `agent.run.session.Session` that the page uses."""
 
     @property
     def models(self) -> Models: ...

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from agent.models import OWNER, BadKey, visitor_of
+from agent.healing.models import OWNER, BadKey, visitor_of
 from demo import place
 from demo.host import Host, Session, Unavailable
 from demo.kept import Typed, Visit, wishing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.domain import Jail
-from agent.events import RoleChoice
-from agent.spending import Foreseen, dollars
+from agent.core.domain import Jail
+from agent.core.events import RoleChoice
+from agent.log.spending import Foreseen, dollars
 from demo.escape import escaped
 from llm import Plan
 from llm.budget import Caps

@@ -1,6 +1,6 @@
 """A session that plays recorded logs instead of running code; it judges nothing.
 
-It stands in for `agent.session.Session` where the page is tested or drawn.
+It stands in for `agent.run.session.Session` where the page is tested or drawn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date
 
-from agent.context import PROMPTS
-from agent.domain import File, Jail, Solution, Task
-from agent.events import Answered, Event, RunFinished, Stamped, Waiting
-from agent.models import OWNER, Models
-from agent.settings import Settings
-from agent.spending import Foreseen, preview
+from agent.core.domain import File, Jail, Solution, Task
+from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting
+from agent.core.settings import Settings
+from agent.healing.context import PROMPTS
+from agent.healing.models import OWNER, Models
+from agent.log.spending import Foreseen, preview
 from demo.host import Engine
 from llm import Plan
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from agent.domain import (
+from agent.core.domain import (
     PROOF_ORDER,
     Behaviour,
     Diagnosis,
@@ -22,11 +22,10 @@ from agent.domain import (
     Verdict,
     tally,
 )
-from agent.events import ModelCalled, PartialFound, Waiting
-from agent.repair.question import said
-from agent.result import Result
-from agent.timeline import Column, Row, TimelineStep
-from agent.words import (
+from agent.core.events import ModelCalled, PartialFound, Waiting
+from agent.log.result import Result
+from agent.log.timeline import Column, Row, TimelineStep
+from agent.log.words import (
     INTEGRITY_MEANING,
     ORIGIN_WORDS,
     PROOF_MEANING,
@@ -43,6 +42,7 @@ from agent.words import (
     partial_words,
     verdict_words,
 )
+from agent.repair.ranking.question import said
 from demo.escape import escaped
 from demo.patch import DiffLine, diff_lines
 from demo.place import place, who

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.domain import Jail
+from agent.core.domain import Jail
 from sandbox.levels import FIT_FOR_STRANGERS
 
 

@@ -24,16 +24,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.checks import check
-from agent.domain import Report, Solution
-from agent.events import Searched
-from agent.exits import HEALED, USAGE
+from agent.core.domain import Report, Solution
+from agent.core.events import Searched
+from agent.doors.exits import HEALED, USAGE
+from agent.healing.searching import heal_by_search
 from agent.intake import BadInput, NotFixable
+from agent.judge import check
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
 from agent.memory.offers import Offer
-from agent.repair import edits, rank, syntax
-from agent.searching import heal_by_search
+from agent.repair import edits, syntax
+from agent.repair.ranking import rank
 from evaluation.encounters import encounters, recalled, remembered
 from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite

@@ -11,9 +11,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.checks import check
-from agent.domain import Report, Task
+from agent.core.domain import Report, Task
 from agent.intake import BadInput, NotFixable
+from agent.judge import check
 from agent.memory import Failure, Fix, Memory, failure_of, is_local, offers
 from evaluation.healing import brought
 from evaluation.suite import Broken, Row, Truth

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from agent.domain import PROOF_ORDER
+from agent.core.domain import PROOF_ORDER
 from evaluation.healing import HEALED, FirstPatch, Line
 
 PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from agent.domain import File, Rivals, Solution, Task
-from agent.events import Searched, Stamped, fold_attempts
+from agent.core.domain import File, Rivals, Solution, Task
+from agent.core.events import Searched, Stamped, fold_attempts
 from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
-from agent.result import Result, fold
-from agent.session import Settings, open_session
+from agent.log.result import Result, fold
+from agent.run.session import Settings, open_session
 from evaluation.suite import BadRow, Broken, Row, Truth
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError

@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.checks import check
-from agent.checks.nodes import stands_for
-from agent.domain import Script, TestCase, Verdict
+from agent.core.domain import Script, TestCase, Verdict
 from agent.intake import BadInput, NotFixable, bring
+from agent.judge import check
+from agent.judge.nodes import stands_for
 from evaluation.verdicts import BENCH, TEST_S, agrees, labels, plain_pytest, reasons
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import REFUSALS

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import quote
 
-from agent.domain import address
-from agent.events import from_jsonl, to_jsonl
+from agent.core.domain import address
+from agent.core.events import from_jsonl, to_jsonl
 from evaluation.healing import FirstPatch, Line, Measured, first_patch
 
 KEYS = frozenset(Line.__annotations__)

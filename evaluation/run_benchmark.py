@@ -16,10 +16,10 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from agent.context import TESTS_IN_A_BUDGET
-from agent.dotenv import read_dotenv
-from agent.exits import HEALED, INTERRUPTED, USAGE
-from agent.session import BadSettings, Settings, open_session
+from agent.doors.dotenv import read_dotenv
+from agent.doors.exits import HEALED, INTERRUPTED, USAGE
+from agent.healing.context import TESTS_IN_A_BUDGET
+from agent.run.session import BadSettings, Settings, open_session
 from evaluation.figures import Figures, grouped, table
 from evaluation.healing import Measured, line_of, measured
 from evaluation.results import BadResults, Results

@@ -17,12 +17,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from agent.checks import check, plain
-from agent.checks.brought import Brought
-from agent.checks.codec import Garbled
-from agent.checks.examples import calling
-from agent.domain import File, Solution, Task
+from agent.core.domain import File, Solution, Task
 from agent.intake import tests_from_snippet
+from agent.judge import check
+from agent.judge.compared import plain
+from agent.judge.compared.examples import calling
+from agent.judge.observed.codec import Garbled
+from agent.judge.subject import Brought
 from evaluation.suite import Truth
 from sandbox import Json, Outcome, Sandbox, SandboxError
 

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from agent.checks import check
-from agent.domain import File, Report, Verdict
+from agent.core.domain import File, Report, Verdict
 from agent.intake import BadInput, NotFixable, TestText, make_task
 from agent.intake.environment import site_folders
+from agent.judge import check
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.checks.signs import ACTING, WRITTEN
-from agent.graph import STEPS, diagram
-from agent.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STANDING_SIGNS
+from agent.judge.signs import ACTING, WRITTEN
+from agent.log.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STANDING_SIGNS
+from agent.run.graph import STEPS, diagram
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
@@ -20,7 +20,7 @@ def read(name: str) -> str:
 
 
 def test_the_diagram_is_the_graphs_own() -> None:
-    """On a difference: put what `python -m agent.graph` prints into docs/architecture.md."""
+    """On a difference: put what `python -m agent.run.graph` prints into docs/architecture.md."""
     (drawn,) = re.findall(r"```mermaid\n(.*?)```", read("docs/architecture.md"), re.DOTALL)
     assert drawn == diagram()
 

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
-from agent import settings_docs
-from agent.models import key_names
-from agent.settings import Settings, provider_settings, table
+from agent.core.settings import Settings, provider_settings, table
+from agent.doors import settings_docs
+from agent.healing.models import key_names
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -85,7 +85,7 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
 
 
 def test_the_documents_tables_are_what_the_program_reads() -> None:
-    """On a difference: `python -m agent.settings_docs`."""
+    """On a difference: `python -m agent.doors.settings_docs`."""
     assert settings_docs.readme(README) == README
     assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
 

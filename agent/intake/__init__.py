@@ -1,4 +1,4 @@
-"""What users bring, made into a task (`agent.domain.Task`) or refused in clear words."""
+"""What users bring, made into a task (`agent.core.domain.Task`) or refused in clear words."""
 
 from agent.intake.asked.calls import asks_anew, calls_made
 from agent.intake.asked.claims import fixes_a_value

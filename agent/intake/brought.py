@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from agent.domain import File
+from agent.core.domain import File
 from agent.intake.project import module_stem
 from agent.intake.source import SourceFile
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from agent.domain import Task
+from agent.core.domain import Task
 from agent.intake.errors import BadInput
 
 ASK_WALL_S = 20.0

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.trees import MOST_LEVELS, is_literal, levels, tree_of
+from agent.core.trees import MOST_LEVELS, is_literal, levels, tree_of
 
 NAME_LENGTH = 60
 TOO_DEEP = "the code is nested too deeply to be read"

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from agent.domain import Script, TestCase
+from agent.core.domain import Script, TestCase
 from agent.intake.found.borrowing import import_line, with_line
 from agent.intake.found.effects import changed_by
 from agent.intake.found.pytest_files import Collected, collected, is_fixture, needs_plugin

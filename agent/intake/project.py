@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agent.domain import File
+from agent.core.domain import File
+from agent.core.pytest_settings import CONFIGURATIONS
 from agent.intake.errors import BadInput
 from agent.intake.parsing import imports, statements_of
 from agent.intake.source import text_beside
-from agent.pytest_settings import CONFIGURATIONS
 
 MOST_MODULES = 50
 MOST_DATA = 200

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from agent.domain import File, Solution, Task, TestCase
+from agent.core.domain import File, Solution, Task, TestCase
 from agent.intake.asked.contradictions import contradiction
 from agent.intake.brought import PASTED, Brought, TestText
 from agent.intake.environment import (

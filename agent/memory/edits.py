@@ -16,7 +16,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.domain import Value
+from agent.core.domain import Value
+from agent.core.trees import tree_of
 from agent.memory.patterns import (
     BLOCKS,
     Abstraction,
@@ -25,7 +26,6 @@ from agent.memory.patterns import (
     is_common,
     standard_imports,
 )
-from agent.trees import tree_of
 
 MOST_CHANGES = 4
 LONGEST_HUNK = 600

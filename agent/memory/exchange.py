@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from agent.domain import Lesson, ProofLevel, Value
+from agent.core.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
 from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Remembered, Standing

@@ -13,11 +13,11 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.domain import Report, Solution, TestCase, Value, address
+from agent.core.domain import Report, Solution, TestCase, Value, address
+from agent.core.trees import nodes_of
 from agent.intake import failures_of
 from agent.intake.task import PASTED
 from agent.memory.edits import dumps
-from agent.trees import nodes_of
 
 LONGEST_MESSAGE = 300
 

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agent.domain import Lesson, ProofLevel, Rivals, Value
+from agent.core.domain import Lesson, ProofLevel, Rivals, Value
 from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.domain import Lesson
+from agent.core.domain import Lesson
 from agent.memory.exchange import (
     BadExchange,
     FixLine,

@@ -13,9 +13,9 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 
-from agent.domain import Diagnosis, Value
+from agent.core.domain import Diagnosis, Value
+from agent.core.trees import nodes_of
 from agent.memory.failures import TIMEOUT, WRONG_RESULT, Failure
-from agent.trees import nodes_of
 
 MOST_LESSONS = 5
 """Lessons that one failure is shown."""

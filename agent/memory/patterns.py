@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 
-from agent.trees import parse
+from agent.core.trees import parse
 
 COMMON_NAMES = frozenset({*dir(builtins), "self", "cls", "__name__", "__file__"})
 COMMON_ATTRIBUTES = frozenset(

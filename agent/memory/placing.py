@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
 
+from agent.core.trees import parse, tree_of
 from agent.intake import protected_lines
 from agent.memory.edits import (
     Change,
@@ -32,7 +33,6 @@ from agent.memory.patterns import (
     worded,
 )
 from agent.repair.program import Program, Splice, spliced
-from agent.trees import parse, tree_of
 
 MOST_PLACES = 40
 """Ways to place a whole edit that are looked at."""

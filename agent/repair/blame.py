@@ -7,14 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from agent.common_ends import common_start
-from agent.domain import BlamedLine
+from agent.core.common_ends import common_start
+from agent.core.domain import BlamedLine
+from agent.core.trees import nodes_of
 from agent.repair.edits import Edit, single_edits, unreached
 from agent.repair.facts import Crash, Trace
 from agent.repair.program import Function, Program
 from agent.repair.program.blocks import deliberate_ends
 from agent.repair.state import SearchState
-from agent.trees import nodes_of
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
 _AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from agent.core.trees import parse_expression
 from agent.repair.facts import Moment
-from agent.trees import parse_expression
 
 Values = Mapping[str, Any]
 """Names and plain values; `Any` because a program may hold anything."""

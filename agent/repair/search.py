@@ -25,6 +25,7 @@ from bisect import bisect_right
 from collections.abc import Generator
 from dataclasses import replace
 
+from agent.core.trees import is_legible, parse
 from agent.repair.blame import WRONG_ANSWERS, localized
 from agent.repair.facts import (
     SYNTAX,
@@ -41,10 +42,11 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.missing import mended_names
-from agent.repair.probes import probes
 from agent.repair.program import Function, Program
-from agent.repair.rank import ranked
-from agent.repair.recombining import observed, recombined
+from agent.repair.proof.inputs import probes
+from agent.repair.proof.recombining import observed, recombined
+from agent.repair.proof.widening import watched
+from agent.repair.ranking.rank import ranked
 from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
@@ -61,8 +63,6 @@ from agent.repair.trials import (
     screened,
     seeds_of,
 )
-from agent.repair.widening import watched
-from agent.trees import is_legible, parse
 
 SPLIT = 4.0
 """Single edits up to this cost come before the beam, dearer ones among it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
-from agent.repair.answers import blindness
 from agent.repair.edits import Edit
 from agent.repair.facts import (
     Answer,
@@ -21,7 +20,8 @@ from agent.repair.facts import (
     Screened,
     Trace,
 )
-from agent.repair.rank import ranked
+from agent.repair.ranking.blindness import blindness
+from agent.repair.ranking.rank import ranked
 from agent.repair.wording import described
 
 Steps = Generator[Question, Answer, None]

@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 
-from agent.common_ends import common_start
+from agent.core.common_ends import common_start
 
 LONG = 400
 """Tokens of a line that a person would not write."""

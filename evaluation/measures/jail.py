@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-from agent.checks import check, shipping
-from agent.checks.brought import Brought
-from agent.checks.plain_run import PlainRun, run_snippets
-from agent.domain import Example, Script, Task, TestCase
+from agent.core.domain import Example, Script, Task, TestCase
 from agent.intake import TestText, make_task, paste
+from agent.judge import check
+from agent.judge import jail_modules as shipping
+from agent.judge.plain.plain_run import PlainRun, run_snippets
+from agent.judge.subject import Brought
 from sandbox import Job, SandboxUnavailable, open_sandbox
 from sandbox.sandbox import Sandbox
 from sandbox.types import Limits

@@ -50,7 +50,7 @@ def cli() -> Iterator[str]:
 
 def imports() -> Iterator[str]:
     """What `--help` must load."""
-    times = [timed([sys.executable, "-c", "import agent.cli"]) for _ in range(TURNS)]
+    times = [timed([sys.executable, "-c", "import agent.doors.cli"]) for _ in range(TURNS)]
     floors = [timed(BARE) for _ in range(TURNS)]
     yield figure("import of the terminal command", times, "python -c pass", floors)
 

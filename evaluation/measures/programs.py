@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from agent.domain import Task
+from agent.core.domain import Task
 from agent.intake import paste
-from agent.session import Session, Settings, open_session
+from agent.run.session import Session, Settings, open_session
 from evaluation.suite import Row, read_suite
 
 T = TypeVar("T")

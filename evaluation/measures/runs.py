@@ -16,11 +16,11 @@ from unittest.mock import patch
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from agent.checks import check
-from agent.domain import Report
-from agent.events import RunFinished, Searched, StepFinished
-from agent.session import Session
-from agent.state import State
+from agent.core.domain import Report
+from agent.core.events import RunFinished, Searched, StepFinished
+from agent.core.state import State
+from agent.judge import check
+from agent.run.session import Session
 from evaluation.measures.programs import figure, filled, finished, in_session, sample, task_of
 
 AGAIN = 20
@@ -149,7 +149,7 @@ def steps() -> Iterator[str]:
             costs.append((time.perf_counter() - started - waited) / count)
         return costs
 
-    with patch("agent.context.check", timed):  # a healthy run waits for nothing else
+    with patch("agent.healing.context.check", timed):  # a healthy run waits for nothing else
         costs = asyncio.run(in_session(measure))
     yield figure(
         "framework cost of a step", costs, "an empty step of LangGraph with its checkpoint",

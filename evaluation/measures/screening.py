@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from agent.checks import check
-from agent.checks.screening import screening
-from agent.domain import Report, Solution, Task
+from agent.core.domain import Report, Solution, Task
+from agent.healing.searching import heal_by_search
+from agent.judge import check
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
-from agent.searching import heal_by_search
+from agent.repair.screening.screening import screening
 from evaluation.measures.programs import sample, task_of
 from sandbox import open_sandbox
 

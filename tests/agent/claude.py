@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.context import PROMPTS
-from agent.settings import ROLES, Settings
+from agent.core.settings import ROLES, Settings
+from agent.healing.context import PROMPTS
 from llm.prompts import load
 from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
 from tests.llm.fakes.server import Exchange, FakeServer, Handler

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.events import Event, Stamped, fold_attempts
+from agent.core.events import Event, Stamped, fold_attempts
+from agent.core.settings import Settings
 from agent.intake import paste
-from agent.result import Result, fold
-from agent.session import Session, open_session
-from agent.settings import Settings
+from agent.log.result import Result, fold
+from agent.run.session import Session, open_session
 from tests.agent.claude import RIGHT_CALLS, fenced, role_of_system
 from tests.llm.fakes import ollama, openai
 from tests.llm.fakes.server import Exchange, FakeServer, Handler

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agent.domain import Task
-from agent.events import RunFinished, Stamped, fold_attempts
+from agent.core.domain import Task
+from agent.core.events import RunFinished, Stamped, fold_attempts
+from agent.core.settings import Settings
 from agent.intake import paste
-from agent.session import Session, open_session
-from agent.settings import Settings
+from agent.run.session import Session, open_session
 
 Log = tuple[Stamped, ...]
 

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 import app
 from tests.agent.claude import claude, fenced
-from tests.agent.test_with_models import SOLVED
+from tests.agent.run.test_with_models import SOLVED
 from tests.llm.fakes.anthropic import MODELS, lists_models
 
 

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent.domain import Task
-from agent.events import Stamped, from_jsonl
+from agent.core.domain import Task
+from agent.core.events import Stamped, from_jsonl
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
 from demo.web import build, serve

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from agent.domain import Report, Verdict
-from agent.events import Judged, Stamped
-from agent.result import fold
+from agent.core.domain import Report, Verdict
+from agent.core.events import Judged, Stamped
+from agent.log.result import fold
 from demo.render import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import Task
-from agent.events import Stamped, from_jsonl
+from agent.core.domain import Task
+from agent.core.events import Stamped, from_jsonl
 
 RUNS = Path(__file__).with_name("runs")
 Log = tuple[Stamped, ...]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agent.drafts import Draft
+from agent.thinking.drafts import Draft
 from demo.examples import Card, load
 
 CARDS, DRAFTS = load()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import app
-from agent.domain import Jail, Task
-from agent.events import Stamped
-from agent.settings import Settings
+from agent.core.domain import Jail, Task
+from agent.core.events import Stamped
+from agent.core.settings import Settings
 from demo.host import Host, Unavailable
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door

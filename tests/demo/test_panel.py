@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import app
-from agent.domain import Jail, Task
-from agent.events import Stamped
-from agent.models import OWNER, Models
-from agent.settings import Settings
+from agent.core.domain import Jail, Task
+from agent.core.events import Stamped
+from agent.core.settings import Settings
+from agent.healing.models import OWNER, Models
 from demo.host import Host
 from demo.kept import NOBODY, Visit
 from demo.panel import TESTS_A_MINUTE, Panel, Told

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain import unified
+from agent.core.domain import unified
 from demo.patch import Piece, diff_lines
 
 LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@"]), max_size=8)

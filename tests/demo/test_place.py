@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agent.context import PROMPTS
-from agent.domain import Jail
-from agent.models import WITHOUT_MODEL
-from agent.settings import ROLES
-from agent.spending import Foreseen, preview
+from agent.core.domain import Jail
+from agent.core.settings import ROLES
+from agent.healing.context import PROMPTS
+from agent.healing.models import WITHOUT_MODEL
+from agent.log.spending import Foreseen, preview
 from demo.place import keys_at_hand, planned, spending, unplanned
 from llm import Plan, Secret, resolve
 from llm.budget import Caps

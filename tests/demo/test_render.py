@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain import (
+from agent.core.domain import (
     Behaviour,
     BlamedLine,
     Diagnosis,
@@ -23,7 +23,7 @@ from agent.domain import (
     Solution,
     Verdict,
 )
-from agent.events import (
+from agent.core.events import (
     Ambiguous,
     CodeWritten,
     Critiqued,
@@ -50,8 +50,8 @@ from agent.events import (
     TestsFrozen,
     Waiting,
 )
-from agent.result import fold
-from agent.words import STANDING_SIGNS
+from agent.log.result import fold
+from agent.log.words import STANDING_SIGNS
 from demo.place import banner, place
 from demo.render import choice, question, sentence, workbench
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Jail
+from agent.core.domain import Jail
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
 from demo.strangers import Door, is_loopback, is_public

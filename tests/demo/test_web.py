@@ -14,10 +14,10 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from agent.domain import Jail, Task
-from agent.events import Ambiguous, Answered, RunStarted, Stamped, Waiting, from_jsonl
-from agent.models import OWNER, Models
-from agent.settings import Settings
+from agent.core.domain import Jail, Task
+from agent.core.events import Ambiguous, Answered, RunStarted, Stamped, Waiting, from_jsonl
+from agent.core.settings import Settings
+from agent.healing.models import OWNER, Models
 from demo.acts import Page, Update
 from demo.downloads import download_route
 from demo.host import Host

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.memory import edit_between
-from agent.repair import edits, rank, syntax
+from agent.repair import edits, syntax
+from agent.repair.ranking import rank
 from evaluation.ablation import (
     KINDS,
     OF_MEMORY,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent.domain import Behaviour, File, Rivals, Solution
-from agent.events import from_jsonl
-from agent.result import Result
+from agent.core.domain import Behaviour, File, Rivals, Solution
+from agent.core.events import from_jsonl
+from agent.log.result import Result
 from evaluation import run_benchmark
 from evaluation.figures import figures, grouped, table
 from evaluation.healing import FirstPatch, Line, Measured, first_patch, line_of, measured

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from agent.domain import File, Solution
+from agent.core.domain import File, Solution
 from evaluation import truth as truths
 from evaluation.suite import Truth
 from evaluation.truth import Gave, Raised, Untold, right, same

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from agent.domain import Solution, TestCase, address
+from agent.core.domain import Solution, TestCase, address
+from agent.core.literals import spelt
+from agent.core.trees import expression, literal
 from agent.intake.asked.signatures import Signatures, imported, signatures, target
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import BUILTIN_NAMES, FunctionNode, called_name, names_in, parsed
-from agent.literals import spelt
-from agent.trees import expression, literal
 
 MOST_STEPS = 3_000
 """Statements of one test's code that are looked at, those in loops once for each turn."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from copy import deepcopy
 
-from agent.domain import TestCase
+from agent.core.domain import TestCase
 from agent.intake.found.pytest_files import collected
 from agent.intake.found.snippets import asserted
 from agent.intake.parsing import BUILTIN_NAMES, called_name, parsed

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.domain import TestCase
+from agent.core.domain import TestCase
+from agent.core.literals import spelt
+from agent.core.trees import expression, literal
 from agent.intake.asked.signatures import imported, signatures, target
 from agent.intake.found.effects import may_keep_state
 from agent.intake.found.snippets import asserted
 from agent.intake.parsing import BUILTIN_NAMES, called_name, dotted, is_import, statements_of
-from agent.literals import spelt
-from agent.trees import expression, literal
 
 _COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
+from agent.core.literals import spelt
+from agent.core.trees import literal
 from agent.intake.parsing import Definition, imports, statements_of, toplevel, visible_names
-from agent.literals import spelt
-from agent.trees import literal
 
 
 class Signatures:

@@ -10,7 +10,8 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 
-from agent.domain import TestCase
+from agent.core.domain import TestCase
+from agent.core.trees import literal
 from agent.intake.parsing import (
     BUILTIN_NAMES,
     checking_helpers,
@@ -22,7 +23,6 @@ from agent.intake.parsing import (
     shortened,
     visible_names,
 )
-from agent.trees import literal
 
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
 _REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals", "vars"})

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent.domain import REST, SET_ASIDE, VETOING_ORIGINS, Report, Script, Task, TestCase, Verdict
+from agent.core.domain import (
+    REST,
+    SET_ASIDE,
+    VETOING_ORIGINS,
+    Report,
+    Script,
+    Task,
+    TestCase,
+    Verdict,
+)
 from agent.intake.environment import absent_package
 from sandbox.types import REFUSALS
 

@@ -13,7 +13,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from agent.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,

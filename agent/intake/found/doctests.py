@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
-from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.trees import expression, is_literal
 from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
@@ -28,7 +29,6 @@ from agent.intake.parsing import (
     statements_of,
     unique,
 )
-from agent.trees import expression, is_literal
 
 _PARSER = doctest.DocTestParser()
 

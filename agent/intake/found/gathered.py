@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agent.domain import REST, Script, TestCase
+from agent.core.domain import REST, Script, TestCase
+from agent.core.pytest_settings import CONFIGURATIONS
 from agent.intake.asked.vacuity import vacuous
 from agent.intake.brought import Brought, TestText
 from agent.intake.errors import BadInput, NotFixable
@@ -31,7 +32,6 @@ from agent.intake.parsing import (
     where,
 )
 from agent.intake.program import tests_from_program
-from agent.pytest_settings import CONFIGURATIONS
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.domain import REST, Script, TestCase
+from agent.core.domain import REST, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,

@@ -20,7 +20,8 @@ import ast
 from collections.abc import Sequence
 from copy import deepcopy
 
-from agent.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.trees import is_literal
 from agent.intake.errors import NotFixable
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
@@ -48,7 +49,6 @@ from agent.intake.parsing import (
     visible_names,
     where,
 )
-from agent.trees import is_literal
 
 LONGEST_CARRY = 40
 """With more checks than this that depend on each other, the snippet stays one test."""

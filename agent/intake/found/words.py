@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.domain import Example, Raises, TestCase
+from agent.core.domain import Example, Raises, TestCase
+from agent.core.trees import expression, is_literal
 from agent.intake.found.doctests import tests_from_prompts
 from agent.intake.parsing import BUILTIN_NAMES, is_plain_call, shortened, unique
-from agent.trees import expression, is_literal
 
 _CALL_HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
 _WANTED = re.compile(

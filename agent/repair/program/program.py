@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from agent.core.trees import is_literal
 from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
 from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
-from agent.trees import is_literal
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from agent.trees import parse, parse_expression
+from agent.core.trees import parse, parse_expression
 
 LOWEST, CONDITIONAL, OR, AND, NOT, COMPARE = 0, 1, 2, 3, 4, 5
 UNARY, POWER, ATOM = 12, 13, 15

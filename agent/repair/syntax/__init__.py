@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from agent.core.trees import is_legible
 from agent.repair.syntax.brackets import brackets
 from agent.repair.syntax.broken import Broken, Proposal
 from agent.repair.syntax.fault import Fault, compiles, fault
@@ -22,7 +23,6 @@ from agent.repair.syntax.search import Mended, Rule, cheapest
 from agent.repair.syntax.windows import Window, windows
 from agent.repair.syntax.words import words
 from agent.repair.syntax.wrapping import wrapping
-from agent.trees import is_legible
 
 __all__ = ["Fault", "compiles", "fault", "mended"]
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 
-from agent.trees import parse
+from agent.core.trees import parse
 
 _GIVEN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)

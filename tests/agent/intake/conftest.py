@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from agent.domain import TestCase
+from agent.core.domain import TestCase
 
 
 @contextlib.contextmanager

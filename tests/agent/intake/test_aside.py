@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import (
+from agent.core.domain import (
     REST,
     Example,
     File,

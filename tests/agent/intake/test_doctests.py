@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from agent.domain import Example, Raises
+from agent.core.domain import Example, Raises
 from agent.intake.found import doctests
 
 # Each program has doctests of one style; `broken` makes it wrong where doctest would notice.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import File, Task
+from agent.core.domain import File, Task
 from agent.intake import BadInput, site_folders
 from agent.intake.environment import (
     absent_package,

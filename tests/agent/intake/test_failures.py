@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
+from agent.core.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
 from agent.intake import classify, failures_of
 
 TEST = Example(name="t", origin="user", call="f(1)", expected="1")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.checks import check
-from agent.domain import File, Report, Task
+from agent.core.domain import File, Report, Task
 from agent.intake import TestText, make_task, site_folders
 from agent.intake.failing.aside import outside
+from agent.judge import check
 from sandbox import open_sandbox
 
 ADD = "def add(a, b):\n    return a + b\n"

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from agent.checks.masking import mask
-from agent.domain import TestCase
+from agent.core.domain import TestCase
 from agent.intake import program as programs
 from agent.intake import protected_lines, untouched
+from agent.judge.texts.masking import mask
 
 SOLUTION_AND_TESTS = '''\
 import pytest

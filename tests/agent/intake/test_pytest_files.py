@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from agent.domain import REST, Script
+from agent.core.domain import REST, Script
 from agent.intake import NotFixable
 from agent.intake.found import pytest_files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import intake
-from agent.domain import Example, Raises, Script
+from agent.core.domain import Example, Raises, Script
 from agent.intake import NotFixable
 
 ACCOUNT = """

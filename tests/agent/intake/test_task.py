@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import File
+from agent.core.domain import File
 from agent.intake import BadInput, NotFixable, TestText, bring, make_task, paste
 
 ADD = "def add(a, b):\n    return a - b\n"

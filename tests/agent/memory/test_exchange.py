@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import Lesson
+from agent.core.domain import Lesson
 from agent.memory import Fix, Memory, Symptom, fixes
 from agent.memory.exchange import (
     MOST_LINES,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Example, File, Report, Script, Solution, Verdict
+from agent.core.domain import Example, File, Report, Script, Solution, Verdict
 from agent.memory import Failure, failure_of, signature
 from agent.memory.failures import nameless_message, nameless_test, normalised
 

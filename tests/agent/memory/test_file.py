@@ -190,7 +190,7 @@ def test_a_full_disk_is_a_fault_that_says_so(tmp_path: Path, fix: Making) -> Non
 WRITER = """
 import sys
 from pathlib import Path
-from agent.domain import Lesson
+from agent.core.domain import Lesson
 from agent.memory import Failure, Fix, Memory
 memory = Memory(Path(sys.argv[1]))
 for number in range(40):

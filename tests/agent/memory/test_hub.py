@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.cli import app
-from agent.domain import Lesson
+from agent.core.domain import Lesson
+from agent.doors.cli import app
 from agent.memory import Fix, Memory, Symptom
 from agent.memory.hub import HubFault, Place, sync, without_code
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.domain import Lesson, Rivals
+from agent.core.domain import Lesson, Rivals
 from agent.memory import Failure, Fix, Memory, Symptom, offers
 from agent.memory.offers import MOST_OFFERS
 from agent.memory.placing import contexts

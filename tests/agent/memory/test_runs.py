@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain import File, Solution
-from agent.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
+from agent.core.domain import File, Solution
+from agent.core.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
+from agent.doors.terminal import status_line
 from agent.intake import paste
-from agent.result import fold
-from agent.session import Session, Settings, open_session
-from agent.terminal import status_line
-from agent.words import event_lines
+from agent.log.result import fold
+from agent.log.words import event_lines
+from agent.run.session import Session, Settings, open_session
 from demo.render import workbench
 
 Change = Callable[..., None]

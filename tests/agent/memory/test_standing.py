@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Searched
+from agent.core.events import Searched
+from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.intake import paste
+from agent.log.result import Result, fold
 from agent.memory import Memory
-from agent.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
-from agent.result import Result, fold
-from agent.session import Session, Settings, open_session
+from agent.run.session import Session, Settings, open_session
 
 Change = Callable[..., None]
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.repair.answers import blindness
 from agent.repair.facts import Candidate
-from agent.repair.rank import ranked
+from agent.repair.ranking.blindness import blindness
+from agent.repair.ranking.rank import ranked
 
 ADD = "def add(a, b):\n    return a - b\n"
 ONE = ("assert add(2, 3) == 5",)

@@ -1,6 +1,6 @@
 """Suspicion falls on what failing tests ran and passing tests did not."""
 
-from agent.domain import BlamedLine
+from agent.core.domain import BlamedLine
 from agent.repair.blame import blamed, crash_of, ochiai
 from agent.repair.facts import Crash, Trace, Traced
 from agent.repair.wording import described

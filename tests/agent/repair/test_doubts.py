@@ -3,7 +3,7 @@ that nothing reads."""
 
 import pytest
 
-from agent.repair.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
 
 SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return len(store)\n"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from agent.repair.expectations import Known, doubts, known
-from agent.repair.recombining import observed, recombined
+from agent.repair.proof.expectations import Known, doubts, known
+from agent.repair.proof.recombining import observed, recombined
 
 MERGE = "def merged(a, b):\n    return a\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from agent.repair.mutants import MOST, mutants, repaired_lines, surrounding_lines
+from agent.repair.proof.mutants import MOST, mutants, repaired_lines, surrounding_lines
 
 PROGRAM = '''\
 def total(prices, limit=0):

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from agent.repair.probes import PROBES, probes, sequences
+from agent.repair.proof.inputs import PROBES, probes, sequences
 
 TESTS = (
     "assert longest(['pear', 'fig'], 3) == 'pear'",

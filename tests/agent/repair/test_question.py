@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.domain import Alternative, Alternatives, Example, File, Raises, Solution
-from agent.repair.question import (
+from agent.core.domain import Alternative, Alternatives, Example, File, Raises, Solution
+from agent.repair.ranking.question import (
     BadAnswer,
     answered_test,
     choices,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.repair.facts import Candidate
-from agent.repair.rivals import clusters, deliberate, is_readable, otherwise, telling_call
+from agent.repair.ranking.rivals import clusters, deliberate, is_readable, otherwise, telling_call
 
 
 def candidate(text: str, cost: float, *answers: str) -> Candidate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.repair.siblings import MOST, siblings
+from agent.repair.proof.siblings import MOST, siblings
 
 
 def of(before: str, after: str) -> tuple[str, ...]:

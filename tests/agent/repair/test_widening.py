@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.repair.widening import changed_conditions, dropped_guards, turns_on_a_tests_literal
+from agent.repair.proof.widening import changed_conditions, dropped_guards, turns_on_a_tests_literal
 
 GUARDED = "def root(n):\n    if n < 0:\n        raise ValueError(n)\n    return n ** 0.5\n"
 

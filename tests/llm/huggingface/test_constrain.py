@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent.domain import Value
-from agent.roles import ROLES, Role, schema_of
+from agent.core.domain import Value
+from agent.thinking.roles import ROLES, Role, schema_of
 from evaluation.measures.local_model import SCHEMAS
 from llm.errors import BadPrompt, NoProvider
 from llm.schemas import closing_room

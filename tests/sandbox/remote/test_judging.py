@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.checks import check
-from agent.domain import File, Report, Script, Solution, Task
+from agent.core.domain import File, Report, Script, Solution, Task
+from agent.judge import check
 from sandbox import open_sandbox
 
 PROGRAM = "def add(a, b):\n    return a + b\n"

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TypeVar
 
+from agent.core.trees import parse
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import BUILTINS, NOT, Program, Splice
 from agent.repair.program.blocks import in_loop, is_elif
-from agent.trees import parse
 
 _Node = TypeVar("_Node", bound=ast.AST)
 

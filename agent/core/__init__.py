@@ -1,0 +1,1 @@
+"""Values that every room shares: tasks, tests, solutions, reports, proofs, events, settings."""

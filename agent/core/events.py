@@ -1,0 +1,411 @@
+"""What happens in a run, as a closed union of values; a run is the list of its events.
+
+`Stamped` is an event in its place: `seq` orders the run's log, while `task`, `attempt`
+and `ordinal` tell a repeated step from a new one. A step that is re-entered after a
+crash writes the same `task` with a higher `attempt`; `fold_attempts` keeps the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    Evidence,
+    Integrity,
+    Jail,
+    JailLayer,
+    Origin,
+    ProofLevel,
+    Report,
+    Rivals,
+    RunOutcome,
+    Solution,
+    Status,
+    Strategy,
+    Value,
+)
+from llm.types import Finish
+
+Step = Literal[
+    "recall", "specify", "generate", "attack", "execute", "diagnose", "repair",
+    "select", "ask", "critique", "prove", "gate", "learn", "finish",
+]
+
+
+class RoleChoice(Value):
+    """Who answers a role in this run, and why."""
+
+    role: str
+    provider: str
+    model: str
+    why: str
+
+
+class RunStarted(Value):
+    kind: Literal["run_started"] = "run_started"
+    title: str
+    code: str = ""
+    entry: str = ""
+    provider: str
+    provider_why: str
+    sandbox: str
+    """The sandbox backend and what it was seen to enforce, in words."""
+    level: str = ""
+    """The level that was seen to hold; empty in logs from before there were levels."""
+    layers: tuple[JailLayer, ...] = ()
+    roles: tuple[RoleChoice, ...] = ()
+    """One for each role that a model answers."""
+
+    @property
+    def jail(self) -> Jail:
+        """What held this run's programs back."""
+        return Jail(words=self.sandbox, level=self.level, layers=self.layers)
+
+
+class StepStarted(Value):
+    kind: Literal["step_started"] = "step_started"
+    step: Step
+    iteration: int
+
+
+class StepFinished(Value):
+    kind: Literal["step_finished"] = "step_finished"
+    step: Step
+    iteration: int
+    wall_ms: float
+
+
+class TestInfo(Value):
+    """One frozen test as shown to readers."""
+
+    __test__ = False
+
+    name: str
+    origin: Origin
+    code: str
+
+
+class TestsFrozen(Value):
+    """Tests that joined the suite; the suite only grows."""
+
+    __test__ = False
+
+    kind: Literal["tests_frozen"] = "tests_frozen"
+    tests: tuple[TestInfo, ...]
+
+
+class CodeWritten(Value):
+    kind: Literal["code_written"] = "code_written"
+    iteration: int
+    solution: Solution
+
+
+class Judged(Value):
+    """A report of a solution under the whole suite, at an iteration."""
+
+    kind: Literal["judged"] = "judged"
+    iteration: int
+    report: Report
+
+
+class Diagnosed(Value):
+    kind: Literal["diagnosed"] = "diagnosed"
+    iteration: int
+    diagnosis: Diagnosis
+
+
+class Searched(Value):
+    """Progress of a search: candidates screened so far, and the best seen."""
+
+    kind: Literal["searched"] = "searched"
+    candidates: int
+    plausible: int
+    best_passed: int
+    total: int
+    wall_s: float
+    cut_after: float | None = None
+    """Seconds after which its budget cut the search; `None` while it runs, or where it ended."""
+    note: str = ""
+
+
+class Recalled(Value):
+    kind: Literal["recalled"] = "recalled"
+    hit: bool
+    replayed: bool = False
+    note: str
+    lessons: tuple[str, ...] = ()
+    """What earlier failures like this one have taught."""
+
+
+class PatchProposed(Value):
+    kind: Literal["patch_proposed"] = "patch_proposed"
+    iteration: int
+    strategy: Strategy
+    note: str
+    diff: str
+
+
+class PartialFound(Value):
+    """The best partial patch of an unresolved run: not a fix."""
+
+    kind: Literal["partial_found"] = "partial_found"
+    diff: str
+    passed: int
+    total: int
+    note: str
+
+
+class Ambiguous(Value):
+    """Several behaviours pass every test that the repair saw."""
+
+    kind: Literal["ambiguous"] = "ambiguous"
+    iteration: int
+    rivals: Rivals
+
+
+class Critiqued(Value):
+    kind: Literal["critiqued"] = "critiqued"
+    verdict: Literal["approve", "reject"]
+    note: str
+
+
+class Proved(Value):
+    kind: Literal["proved"] = "proved"
+    level: ProofLevel
+    why: str
+    evidence: Evidence | None = None
+
+    @property
+    def settles_rivals(self) -> bool:
+        """Whether all tests, those held out too, have refuted every other behaviour."""
+        seen = self.evidence
+        return seen is not None and not seen.others and not seen.unsettled
+
+
+class LessonLearned(Value):
+    kind: Literal["lesson_learned"] = "lesson_learned"
+    text: str
+    category: str = ""
+    stored_fix: bool = False
+
+
+class ModelAsked(Value):
+    """A call of a model is about to be made, and charged with the most it can come to."""
+
+    kind: Literal["model_asked"] = "model_asked"
+    call: int
+    role: str
+    provider: str
+    model: str
+    tokens: int
+    cost_usd: float | None
+    """`None` is unknown."""
+    prompt: str = ""
+    """The hash of the prompt's template."""
+
+
+class ModelCalled(Value):
+    """One call of a model that came to an answer: tokens, dollars (`None` is unknown) and time."""
+
+    kind: Literal["model_called"] = "model_called"
+    role: str
+    provider: str
+    model: str
+    tokens: int
+    cost_usd: float | None
+    wall_s: float
+    call: int | None = None
+    input: int = 0
+    output: int = 0
+    read: int = 0
+    """Tokens of the question that came from the provider's prompt cache."""
+    estimated: bool = False
+    """The provider did not count: the tokens are our own estimate."""
+    first_s: float | None = None
+    """Seconds to the first piece of the answer."""
+    finish: Finish = "stop"
+    attempts: int = 1
+    cached: bool = False
+    """It came from our own cache or a record: nothing was sent."""
+    question: str = ""
+    """The hash of what was asked."""
+    said: str = ""
+    """The address of the answer's text, so that a step that is run again does not pay again."""
+
+
+class ModelFailed(Value):
+    """A call of a model that came to no answer; what it may have cost is charged all the same."""
+
+    kind: Literal["model_failed"] = "model_failed"
+    call: int
+    role: str
+    provider: str
+    model: str
+    error: str
+    why: str
+    tokens: int
+    cost_usd: float | None
+    wall_s: float
+
+
+class FellBack(Value):
+    """Another model answers a role than the one that should have, as the user has allowed."""
+
+    kind: Literal["fell_back"] = "fell_back"
+    role: str
+    provider: str
+    """The `provider/model` that could not be reached."""
+    to: str
+    why: str
+
+
+class Extended(Value):
+    """A person has raised the caps of the run."""
+
+    kind: Literal["extended"] = "extended"
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+
+class Notice(Value):
+    """Something a reader must know: a fallback, a limit, an advice."""
+
+    kind: Literal["notice"] = "notice"
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class Waiting(Value):
+    """The run waits for a person; answer with `interrupt`."""
+
+    kind: Literal["waiting"] = "waiting"
+    interrupt: str
+    question: str
+    diff: str = ""
+    rivals: Rivals | None = None
+    """The behaviours to choose from, where that is the question."""
+    needs: Literal["answer", "budget", "key"] = "answer"
+    """What it waits for: a person's word, higher caps, or a key that is gone."""
+
+
+class Answered(Value):
+    kind: Literal["answered"] = "answered"
+    interrupt: str
+    answer: str
+
+
+class Resumed(Value):
+    """The run was taken up again after its process ended."""
+
+    kind: Literal["resumed"] = "resumed"
+    note: str
+
+
+class RunFinished(Value):
+    kind: Literal["run_finished"] = "run_finished"
+    outcome: RunOutcome
+    proof: ProofLevel | None
+    strategy: Strategy | None
+    reason: str
+    diff: str
+    code: str = ""
+    stdout: str = ""
+    iterations: int
+    candidates: int
+    tokens: int
+    cost_usd: float | None
+    seconds: float
+
+
+class RunFailed(Value):
+    """A fault of ours ended the run; the traceback is in the log of the process."""
+
+    kind: Literal["run_failed"] = "run_failed"
+    error: str
+
+
+Event = Annotated[
+    RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
+    | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved
+    | LessonLearned | ModelAsked | ModelCalled | ModelFailed | FellBack | Extended | Notice
+    | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    Field(discriminator="kind"),
+]
+
+FINAL_KINDS = frozenset({"run_finished", "run_failed"})
+
+
+class Stamped(Value):
+    """An event in its place in a run's log; `at` is in seconds since the epoch."""
+
+    run: str
+    seq: int
+    task: str
+    attempt: int
+    ordinal: int
+    at: float
+    event: Event
+
+    @property
+    def final(self) -> bool:
+        return self.event.kind in FINAL_KINDS
+
+
+def to_jsonl(log: Iterable[Stamped]) -> str:
+    """A run's log as JSON lines, the form `from_jsonl` reads back."""
+    return "".join(stamped.to_json() + "\n" for stamped in log)
+
+
+def from_jsonl(text: str) -> tuple[Stamped, ...]:
+    """Reads a log written by `to_jsonl`; raises `ValueError` naming the bad line."""
+    return tuple(_parsed(text))
+
+
+def _parsed(text: str) -> Iterator[Stamped]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield Stamped.from_json(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} is not an event of a run log: {error}") from error
+
+
+def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
+    """The log without the events of attempts that a later attempt of the same step replaced."""
+    entries = tuple(log)
+    last: dict[str, int] = {}
+    for entry in entries:
+        last[entry.task] = max(entry.attempt, last.get(entry.task, 0))
+    return tuple(entry for entry in entries if entry.attempt == last[entry.task])
+
+
+def seconds_spent(log: Iterable[Stamped]) -> float:
+    """Wall seconds a run was driven, without the time it waited for a person or a process."""
+    spent = 0.0
+    before: Stamped | None = None
+    for entry in log:
+        if before is not None and before.event.kind != "waiting" and entry.event.kind not in (
+            "answered", "resumed"
+        ):
+            spent += entry.at - before.at
+        before = entry
+    return max(0.0, spent)
+
+
+__all__ = [
+    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed",
+    "Diagnosis", "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned",
+    "Extended", "FellBack", "ModelAsked", "ModelCalled", "ModelFailed", "Notice", "PartialFound",
+    "PatchProposed", "Proved", "Recalled", "Resumed", "RoleChoice", "RunFailed", "RunFinished",
+    "RunStarted", "Searched", "Stamped", "Status",
+    "Step", "StepFinished", "StepStarted", "TestInfo", "TestsFrozen", "Waiting",
+    "fold_attempts", "from_jsonl", "seconds_spent", "to_jsonl",
+]

@@ -1,0 +1,342 @@
+"""Every setting, its default, its environment name and what it does, in one place.
+
+`Settings.from_env` is the only reader of the environment. The README's table and `.env.example`
+are written from the fields here: see `agent.doors.settings_docs`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from llm.budget import Caps, parse_role_caps
+from llm.plan import Work, parse_roles
+from llm.provider import PROVIDERS, Option, Setting
+from sandbox import BACKENDS, STRONGEST
+
+ANSWERS = "answers.db"
+"""The file in the data folder with the answers of models that are given again."""
+
+GENERATOR = "generator"
+ROLES: Mapping[str, Work] = {
+    GENERATOR: "write", "debugger": "think", "critic": "think", "arbiter": "think",
+    "planner": "think", "spec_tester": "list", "qa_adversary": "list", "memory_summariser": "list",
+}
+"""The roles that models answer, and what each does."""
+
+
+class BadSettings(Exception):
+    """A setting has a value that cannot be used; the message names it."""
+
+
+_WORDS: TypeAdapter[bool] = TypeAdapter(bool)
+
+
+def _cache(value: object) -> object:
+    if isinstance(value, str) and value.lower() not in ("all", *get_args(Cache)):
+        try:
+            return "deterministic" if _WORDS.validate_python(value) else "off"
+        except ValidationError:
+            raise ValueError("use 0, 1 or all") from None
+    return value
+
+
+def _role_caps(value: object) -> object:
+    return parse_role_caps(value, ROLES.__contains__) if isinstance(value, str) else value
+
+
+def _sandbox(value: str) -> str:
+    if value not in (STRONGEST, *BACKENDS):
+        raise ValueError(f"choose one of {', '.join([STRONGEST, *sorted(BACKENDS)])}")
+    return value
+
+
+def _targets(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(filter(None, (piece.strip() for piece in value.split(","))))
+    return value
+
+
+Autonomy = Literal["full_auto", "review_repairs"]
+Cache = Literal["off", "deterministic", "all"]
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+File = Annotated[Path, AfterValidator(Path.expanduser)]
+Number = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+Targets = Annotated[
+    Mapping[str, str], NoDecode,
+    BeforeValidator(lambda value: parse_roles(value) if isinstance(value, str) else value),
+]
+
+
+def _set(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
+    """A field that an environment variable sets; `about` is Markdown, and `shown` stands in tables
+    for a default that is otherwise not said well."""
+    if shown:
+        more["json_schema_extra"] = {"shown": shown}
+    return Field(default, validation_alias=variable, description=about, **more)
+
+
+class Settings(BaseSettings):
+    """How a session behaves. Making one reads nothing but what is given."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    provider: str = _set("LLM_PROVIDER", "auto", "who answers: see [Models](#models)")
+    model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
+    roles: Targets = _set(
+        "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "
+        "debugger=anthropic/claude-opus-5-5`",
+    )
+    fallbacks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_targets)] = _set(
+        "LLM_FALLBACK", (), "models that stand in, in this order, where one cannot be reached"
+    )
+    options: Mapping[str, Option] = Field(default_factory=dict)
+    """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
+    budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
+    budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
+    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models a run may make")
+    role_budgets: Annotated[Mapping[str, Caps], NoDecode, BeforeValidator(_role_caps)] = _set(
+        "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
+        "generator.seconds=90`",
+    )
+    prices: File | None = _set(
+        "HEAL_PRICES", None, "a price table of your own, in the form of `llm/prices.yaml`"
+    )
+    allow_host_keys: bool = _set(
+        "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's keys for its visitors"
+    )
+    host_keys: bool = True
+    """The host's own keys serve whoever asks: so it is on loopback and in the terminal."""
+    record: File | None = _set(
+        "HEAL_RECORD", None, "a file that conversations with models are recorded in"
+    )
+    replay: File | None = _set(
+        "HEAL_REPLAY", None, "such a file, which answers in place of models"
+    )
+    cache: Annotated[Cache, BeforeValidator(_cache)] = _set(
+        "HEAL_CACHE", "off", "`1`: an identical question is answered as before, where the model "
+        "would give the same answer anew; `all`: every one", shown="0",
+    )
+    trace_content: bool = _set(
+        "HEAL_TRACE_CONTENT", False,
+        "`1`: what is asked and answered goes into traces, where there are any",
+    )
+    max_iterations: int = _set("HEAL_MAX_ITERATIONS", 5, "repairs tried in one run", ge=1)
+    autonomy_level: Autonomy = _set(
+        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for approval before a repair is kept"
+    )
+    budget_s: Seconds = _set(
+        "HEAL_BUDGET_S", 120.0,
+        "wall seconds of a run: an outer limit, since a busy machine makes a search slower",
+    )
+    model_s: Seconds = _set(
+        "HEAL_MODEL_S", 240.0, "further wall seconds of a run whose plan has a model"
+    )
+    search_s: Seconds = _set(
+        "HEAL_SEARCH_S", 10.0, "processor seconds of search in one iteration; it is cut by the "
+        "clock only after eight times as long",
+    )
+    max_candidates: int = _set(
+        "HEAL_MAX_CANDIDATES", 60_000, "candidates screened in one iteration"
+    )
+    test_wall_s: Seconds = _set(
+        "HEAL_TEST_S", 5.0, "wall seconds of one test; in a run at most a tenth of `HEAL_BUDGET_S`"
+    )
+    hold_out: bool = _set(
+        "HEAL_HOLD_OUT", True,
+        "hold one test out where there are four or more, of a pytest file too",
+    )
+    proof_s: Seconds = _set(
+        "HEAL_PROOF_S", 2.0,
+        "wall seconds in which a repair may be proven above E2; `0` leaves that out",
+    )
+    ask: bool = _set(
+        "HEAL_ASK", False, "`1`: where the tests leave several behaviours open, wait for a "
+        "person's word (terminal: `--ask`)",
+    )
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
+        "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest that this machine "
+        "grants, `jail` is refused where there is none, `subprocess` has limits only; `docker`, "
+        "`e2b` and `daytona` run code elsewhere, see [docs/backends.md](docs/backends.md)",
+    )
+    allow_weak: bool = _set(
+        "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "
+        "where no jail of level L2 or above was seen to hold, and says so on every page",
+    )
+    data_dir: File = _set(
+        "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",
+        shown="the user's data folder",
+    )
+    hf_token: str = _set(
+        "HF_TOKEN", "", "a Hugging Face token: one that may write for `memory sync`, one that may "
+        "read for a gated model; never used by being there", repr=False,
+    )
+    hf_lessons_repo: str = _set(
+        "HF_LESSONS_REPO", "",
+        "the dataset, `owner/name`, that `memory sync` shares lessons through",
+    )
+    drafts: Mapping[str, str] = Field(default_factory=dict)
+    """Scripted first drafts of the plan without a model: a task's words to program text."""
+    environment: Mapping[str, str] = Field(default_factory=dict, repr=False)
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
+        """Settings from the environment, the process's by default; `given` values win.
+
+        Raises `BadSettings` for a value that cannot be used.
+        """
+        env = dict(os.environ if environment is None else environment)
+        told = {name: text.strip() for name, text in env.items() if text.strip()}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        # A field is set by its variable and not by its name, of which the library would take both.
+        named = {str(field.validation_alias) for field in cls.model_fields.values()}
+        fields = _EnvironmentSource(cls, {name: told[name] for name in named & told.keys()})()
+        for name in wanted:
+            fields.pop(str(cls.model_fields[name].validation_alias), None)
+        try:
+            settings = cls.model_validate({
+                "environment": env, "options": dict(_options(told)), **fields, **wanted
+            })
+        except ValidationError as error:
+            raise _bad(error) from error
+        if settings.record is not None and settings.replay is not None:
+            raise BadSettings("HEAL_RECORD and HEAL_REPLAY exclude each other: unset one")
+        return settings
+
+    @property
+    def caps(self) -> Caps:
+        """What a run may spend on models."""
+        return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
+
+
+class _EnvironmentSource(EnvSettingsSource):
+    """Reads an environment that is handed to it."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        super().__init__(settings_cls, case_sensitive=True)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return self._environment
+
+
+def _options(env: Mapping[str, str]) -> Iterator[tuple[str, Option]]:
+    """What is set of the variables of providers, each in the type of its default."""
+    for setting in provider_settings():
+        for variable in filter(None, (setting.variable, setting.alias)):
+            if variable in env:
+                yield setting.variable, _option(setting, variable, env[variable])
+                break
+
+
+def _option(setting: Setting, variable: str, text: str) -> Option:
+    kind: Any = type(setting.default)
+    bounds = Field(ge=setting.least) if kind is int else Field()
+    try:
+        found: Option = TypeAdapter(Annotated[kind, bounds]).validate_python(text)
+    except ValidationError as error:
+        told = error.errors(include_url=False)[0]["msg"]
+        raise BadSettings(f"{variable}={text!r} cannot be used: {told}") from error
+    return found
+
+
+def _bad(error: ValidationError) -> BadSettings:
+    """The first fault, by the variable that would set the field."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0])
+    field = Settings.model_fields.get(name)
+    variable = str(field.validation_alias) if field is not None else name
+    told = str(first.get("ctx", {}).get("error", first["msg"]))
+    return BadSettings(f"{variable}={first['input']!r} cannot be used: {told}")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A row of the table of settings."""
+
+    name: str
+    shown: str
+    """The default, as an environment would say it; empty where nothing is set."""
+    about: str
+    """In Markdown."""
+
+
+def provider_settings() -> tuple[Setting, ...]:
+    """What rows of providers let a user set, each once."""
+    found = {
+        setting.variable: setting for row in PROVIDERS.values() for setting in row.settings.values()
+    }
+    return tuple(found.values())
+
+
+def table() -> tuple[Variable, ...]:
+    """Every setting with an environment name, in the order of the fields."""
+    found = []
+    for name, field in Settings.model_fields.items():
+        if name == "options":
+            found += [
+                Variable(one.variable, _shown(one.default), one.about)
+                for one in provider_settings()
+            ]
+        elif field.description:
+            extra = field.json_schema_extra
+            shown = str(extra["shown"]) if isinstance(extra, dict) else _shown(field.default)
+            found.append(Variable(str(field.validation_alias), shown, field.description))
+    return tuple(found)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case bool():
+            return str(int(default))
+        case int() | float():
+            return f"{default:g}" if isinstance(default, float) else str(default)
+        case _:
+            return str(default) if default else ""
+
+
+def data_folder(settings: Settings) -> tuple[Path, str]:
+    """The folder for what outlives a process, made if needed, and a warning or an empty text.
+
+    A home that cannot be written gives a temporary folder and a warning, since nothing kept
+    there survives a restart.
+    """
+    wanted = settings.data_dir
+    if wanted == Path():
+        home = settings.environment.get("XDG_DATA_HOME") or "~/.local/share"
+        wanted = Path(home).expanduser() / "self-healing-code-agent"
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=wanted):
+            pass
+    except OSError as error:
+        if settings.data_dir != Path():
+            raise BadSettings(f"HEAL_DATA_DIR={wanted} cannot be written: {error}") from error
+        folder = Path(tempfile.mkdtemp(prefix="self-healing-"))
+        return folder, (
+            f"{wanted} cannot be written ({error.strerror}), so runs and the fix memory are kept "
+            f"in {folder} and forgotten later; set HEAL_DATA_DIR to keep them"
+        )
+    return wanted, ""

@@ -1,0 +1,1 @@
+"""The ways in: the terminal, the library, and their words."""

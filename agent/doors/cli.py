@@ -1,0 +1,403 @@
+"""The terminal face: `python -m agent …`, or `heal …` once installed.
+
+Progress and talk go to standard error. Standard output carries data only: the patch, the
+program for a task in words, or with `--json` exactly one document. Importing this module is
+cheap; what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from agent.doors.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Least
+from agent.doors.memory_cli import memory_app
+
+if TYPE_CHECKING:
+    from agent.core.settings import Settings
+    from agent.doors.commands import Face, Inputs, OpenSession
+    from agent.run.session import Session
+
+HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
+
+A repair is shown as a patch; nothing is written without --apply or --out."""
+
+# The mark keeps the lines of a paragraph apart.
+EPILOG = "\b\nExit codes:\n" + "\n".join(
+    f"{code:>5}  {words}" for code, words in EXIT_CODES.items()
+)
+
+app = typer.Typer(
+    name="heal", help=HELP, epilog=EPILOG, no_args_is_help=True,
+    # The styled help imports rich, and takes twice as long to appear.
+    rich_markup_mode=None, pretty_exceptions_enable=False,
+)
+
+COLLECT_AFTER = 200_000
+"""Objects that are made before Python looks for garbage among them."""
+
+
+# As `agent.core.domain` has them, which takes long to import.
+ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
+Integrity = Literal["in-process", "observed", "outside"]
+
+PathArgument = Annotated[
+    str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
+]
+ArgvArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="-- ARGS", help="Arguments of the program.")
+]
+TestsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tests", metavar="EXPR",
+        help="Assert code; it sees the program's names, and what the program printed as "
+        "`output`. Repeatable.",
+    ),
+]
+TestsFileOption = Annotated[
+    Path | None, typer.Option("--tests-file", metavar="FILE", help="A file of tests.")
+]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="FILE", help="A file the program imports. Repeatable."),
+]
+PythonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--python", metavar="PATH",
+        help="An interpreter or environment whose packages the program imports.",
+    ),
+]
+DeselectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deselect", metavar="ID",
+        help="A test to leave out, by its name or pytest's id. Repeatable.",
+    ),
+]
+DoctestsOption = Annotated[
+    bool, typer.Option("--doctests", help="Count doctests that fail before the repair too.")
+]
+StdinOption = Annotated[
+    str | None,
+    typer.Option("--stdin", metavar="TEXT|@FILE", help="The program's standard input."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Every step; tracebacks of faults of ours.")
+]
+LogOption = Annotated[
+    Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
+]
+ProofOption = Annotated[
+    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as healed.")
+]
+IntegrityOption = Annotated[
+    Integrity | None, typer.Option(
+        "--require-integrity", help="The least integrity that counts: who could have had a word "
+        "in the verdict (default: any that is believed)."
+    )
+]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--provider", metavar="NAME",
+        help="Who answers: auto, mock (no model), anthropic, ollama, huggingface, openai, groq ...",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="The provider's model, for all its roles."),
+]
+RoleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="ROLE=PROVIDER/MODEL",
+        help="Give a role to another model, or to no model: --role critic=mock. Repeatable.",
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
+
+
+@app.command(epilog=EPILOG)
+def run(
+    context: typer.Context,
+    path: PathArgument = None,
+    args: ArgvArgument = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here.")
+    ] = None,
+    tests: TestsOption = None,
+    tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
+    with_files: WithOption = None,
+    python: PythonOption = None,
+    stdin: StdinOption = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the repair to PATH; a backup stays beside it.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
+    ] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
+    ] = None,
+    require_proof: ProofOption = "E1",
+    require_integrity: IntegrityOption = None,
+    ask: Annotated[
+        bool, typer.Option(
+            "--ask", help="Where the tests leave several behaviours open, ask which is right."
+        )
+    ] = False,
+    provider: ProviderOption = None,
+    model: ModelOption = None,
+    role: RoleOption = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(
+            "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models "
+            "(default 0.50)."
+        )
+    ] = None,
+    log: LogOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Heal a Python file, or a task in words."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands
+
+        if dry_run and (apply or out is not None):
+            raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        return commands.run(
+            _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
+                                       args, deselect, doctests),
+            commands.WriteOptions(
+                out, log, apply, force, Least(require_proof, require_integrity)
+            ), face,
+            commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
+            budget_usd,
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def check(
+    context: typer.Context,
+    path: PathArgument = None,
+    args: ArgvArgument = None,
+    tests: TestsOption = None,
+    tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    doctests: DoctestsOption = False,
+    with_files: WithOption = None,
+    python: PythonOption = None,
+    stdin: StdinOption = None,
+    as_json: JsonOption = False,
+    require_integrity: IntegrityOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Judge a Python file by its tests and repair nothing."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands
+
+        return commands.check(
+            _opener(context),
+            _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
+                    doctests),
+            Least("E0", require_integrity), face,
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def replay(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A file by --log; - is stdin.")],
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands
+
+        return commands.replay(log, face)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def resume(
+    context: typer.Context,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
+    ] = None,
+    as_json: JsonOption = False,
+    require_proof: ProofOption = "E1",
+    require_integrity: IntegrityOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Take up the runs whose process was ended."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands
+
+        least = Least(require_proof, require_integrity)
+        return commands.resume(_opener(context), run_id, least, face)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    provider: ProviderOption = None,
+    model: ModelOption = None,
+    role: RoleOption = None,
+    test: Annotated[
+        bool, typer.Option(
+            "--test", help="Ask each provider for its models, which tests the keys and spends "
+            "nothing."
+        )
+    ] = False,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show who would answer, at what price, in which sandbox, and where runs are kept."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands, planning
+
+        who = commands.Who(provider, model, tuple(role or ()))
+        return planning.plan(_opener(context), who, face, test=test)
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def example(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Which one; the first when left out.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the worked tasks.")] = False,
+    as_json: JsonOption = False,
+    provider: ProviderOption = None,
+    log: LogOption = None,
+    force: ForceOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run a worked task in words, from a first draft with a bug."""
+
+    def work(face: Face) -> int:
+        from agent.doors import commands
+
+        if listed:
+            return commands.list_examples(face)
+        words = commands.example_words(name)
+        face.terminal.say(f"Task: {words}", "bold")
+        return commands.run(
+            _opener(context), commands.Inputs(words=words),
+            commands.WriteOptions(log=log, force=force), face, commands.Who(provider), None,
+        )
+
+    _conclude(work, as_json=as_json, verbose=verbose)
+
+
+def main() -> None:
+    """The console script."""
+    # Looking for garbage in what modules make takes a quarter of the time it takes to load them,
+    # and as much again at the end; a command's process is over soon.
+    gc.set_threshold(COLLECT_AFTER)
+    try:
+        app()
+    finally:
+        gc.freeze()
+
+
+def _inputs(
+    path: str | None, words: str | None, tests: list[str] | None, tests_file: Path | None,
+    support: list[Path] | None, python: str | None, stdin: str | None, argv: list[str] | None,
+    deselect: list[str] | None, doctests: bool,
+) -> Inputs:
+    from agent.doors.commands import Inputs
+
+    return Inputs(
+        path, words, tuple(tests or ()), tests_file, tuple(support or ()), python, stdin,
+        tuple(argv or ()), tuple(deselect or ()), doctests,
+    )
+
+
+def _opener(context: typer.Context) -> OpenSession:
+    """How a session is opened: as the caller of the app says, else the real one."""
+    return cast("OpenSession", context.obj or _open_session)
+
+
+def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
+    # What a session needs takes a while to import: bad input is told before that.
+    from agent.run.session import open_session
+
+    return open_session(settings)
+
+
+def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> None:
+    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
+    from agent.doors.commands import Face
+    from agent.doors.faultlog import faults_logged
+    from agent.doors.terminal import Terminal
+
+    face = Face(Terminal(verbose=verbose), as_json)
+    with faults_logged(verbose=verbose) as faults:
+        code = _ended(work, face)
+    if faults.path is not None:
+        face.terminal.say(f"The details are in {faults.path}.")
+    raise typer.Exit(code)
+
+
+app.add_typer(memory_app(_conclude), name="memory")
+
+
+def _ended(work: Callable[[Face], int], face: Face) -> int:
+    from agent.core.settings import BadSettings
+    from agent.doors.commands import Usage, refused
+    from agent.doors.dotenv import read_dotenv
+    from agent.doors.writeback import Refused
+    from agent.intake import BadInput, NotFixable
+    from llm import LlmError
+    from sandbox import SandboxError
+
+    try:
+        read_dotenv()
+        return work(face)
+    except (Usage, BadInput, BadSettings, LlmError, Refused) as error:
+        return refused(face, USAGE, str(error))
+    except NotFixable as error:
+        return refused(face, NOT_FIXABLE, str(error))
+    except SandboxError as error:
+        return refused(face, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+    except KeyboardInterrupt:
+        return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the outermost floor: a fault of ours, said once
+        logging.getLogger("agent").error("a fault of ours", exc_info=error)
+        return refused(
+            face, INTERNAL, f"A fault of ours ended this: {type(error).__name__}: {error}"
+        )

@@ -1,0 +1,466 @@
+"""What the terminal's commands do; each returns its exit code.
+
+Everything a user did wrong leaves here as an exception with a sentence for people; `cli`
+turns it into an exit code, and with `--json` into a document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from agent.core.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
+from agent.core.events import Stamped, from_jsonl, to_jsonl
+from agent.core.settings import Settings
+from agent.doors.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, Least, exit_code, shortfall
+from agent.doors.terminal import Terminal
+from agent.doors.writeback import Refused, write_back, write_new
+from agent.intake import BadInput, Intake, NotFixable, SourceFile, apart, aside_words, bring
+from agent.log.result import Result, document, fold
+from agent.log.words import OUTCOME_WORDS
+from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
+from agent.thinking.drafts import by_words, read_drafts
+from llm.plan import parse_roles
+
+if TYPE_CHECKING:
+    from agent.run.session import Session
+
+REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
+"""The outcome of a command that ended before a run had one, by exit code."""
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+
+
+class Usage(Exception):
+    """Arguments that parse, but cannot be used; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a user brings, as typed."""
+
+    path: str | None = None
+    words: str | None = None
+    snippets: tuple[str, ...] = ()
+    tests_file: Path | None = None
+    support: tuple[Path, ...] = ()
+    python: str | None = None
+    stdin: str | None = None
+    argv: tuple[str, ...] = ()
+    deselect: tuple[str, ...] = ()
+    doctests: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a run over these is called in a list of runs."""
+        return self.path or (self.words or "")[:80]
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a command speaks: to a person, or to a program in one JSON document."""
+
+    terminal: Terminal
+    json: bool = False
+
+    def data(self, found: object) -> None:
+        """The one document on standard output."""
+        print(json.dumps(found, ensure_ascii=True, indent=2))
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What a user wants to happen with a healed program."""
+
+    out: Path | None = None
+    log: Path | None = None
+    apply: bool = False
+    force: bool = False
+    least: Least = field(default_factory=Least)
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who a user wants to answer, where it differs from the settings."""
+
+    provider: str | None = None
+    model: str | None = None
+    roles: tuple[str, ...] = ()
+    """As `ROLE=PROVIDER/MODEL`."""
+
+    def settings(self, **given: object) -> Settings:
+        """The settings of the environment with these; raises `Usage` and `BadSettings`."""
+        try:
+            roles = parse_roles(",".join(self.roles))
+        except ValueError as error:
+            raise Usage(f"--role: {error}") from error
+        wanted = {"provider": self.provider, "model": self.model, "roles": roles or None}
+        return Settings.from_env(None, **wanted, **given)
+
+
+def run(
+    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Face, who: Who,
+    max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
+) -> int:
+    """Heals what was brought, shows the result, and writes where that was asked for.
+
+    `ask` says whether a person is asked where the tests leave several behaviours open; `None`
+    leaves it to the settings. Without a person at the terminal nobody is.
+    """
+    _refuse_contradictions(inputs, writing)
+    brought = _brought(inputs, face)
+    settings = who.settings(
+        max_iterations=max_iterations, ask=ask, budget_usd=budget_usd,
+        drafts=by_words(read_drafts()) if inputs.words else None,
+    )
+    if settings.ask and not _attended(face):
+        settings = settings.model_copy(update={"ask": False})
+        face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
+
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(settings) as session:
+            run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
+            return await _watched(session, run, face)
+
+    log = asyncio.run(drive())
+    result = fold(log)
+    code = exit_code(result, writing.least)
+    kept, refusals = _kept(result, code, writing, log, brought.source)
+    result = replace(result, error=" ".join([result.error, *refusals]).strip())
+    result = _against(result, writing.least)
+    _show(result, face, program=inputs.words is not None and writing.out is None)
+    for words in kept:
+        face.terminal.say(words, "bold")
+    for words in refusals:
+        face.terminal.say(words, "bold red")
+    return code or (USAGE if refusals else HEALED)
+
+
+def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
+    """Judges what was brought by its tests, and repairs nothing."""
+    _refuse_contradictions(inputs, WriteOptions())
+    brought = _brought(inputs, face)
+    solution = brought.task.solution
+    if solution is None:
+        raise Usage("There is no program to judge; give a PATH.")
+    started = time.monotonic()
+    jail, report = asyncio.run(_judged(opener, brought.task, solution, face))
+    if report.astray:
+        raise NotFixable("invalid_tests", report.astray)
+    report = apart(report, brought.task)
+    aside = aside_words(report)
+    if aside:
+        face.terminal.say(f"note: {aside}.", "yellow")
+    shown = any(verdict.passed for verdict in report.verdicts) or not aside
+    failed = any(verdict.fails for verdict in report.verdicts)
+    good = shown and report.passed and not failed
+    result = Result(
+        title=inputs.title,
+        # What no test could say of the program, no edit of it can mend.
+        outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
+        proof=("E0" if report.weakest is None else "E1") if good else None,
+        reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
+        code=solution.text,
+        files=tuple((file.path, file.text) for file in solution.files),
+        report=report,
+        stdout=report.ending.stdout if report.ending else "",
+        seconds=time.monotonic() - started,
+        sandbox=jail.words,
+        level=jail.level,
+    )
+    result = _against(result, least)
+    if face.json:
+        face.data(document(result))
+    else:
+        face.terminal.checked(result)
+    return exit_code(result, least)
+
+
+def replay(source: str, face: Face) -> int:
+    """Shows a saved run again."""
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        log = from_jsonl(text)
+    except OSError as error:
+        raise Usage(f"{source} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise Usage(f"{source} is not a run's log: {_first_line(error)}") from error
+    if not log:
+        raise Usage(f"{source} holds no event; a run writes its log with --log FILE.")
+    with face.terminal.progress() as progress:
+        for stamped in log:
+            progress.show(stamped.event)
+    _show(fold(log), face, program=False)
+    return HEALED
+
+
+def resume(opener: OpenSession, run_id: str | None, least: Least, face: Face) -> int:
+    """Takes up the runs whose process was ended, or the one that is named."""
+    settings = Settings.from_env(drafts=by_words(read_drafts()))
+
+    async def drive() -> tuple[Result, ...]:
+        async with opener(settings) as session:
+            taken = await session.recover(run_id)
+            if run_id is not None and run_id not in taken:
+                try:
+                    return (fold(session.log(run_id)),)
+                except KeyError as error:
+                    raise Usage(f"There is no run {run_id} here; `resume` alone takes up all "
+                                "that were interrupted.") from error
+            results: list[Result] = []
+            for run in taken:
+                results.append(fold(await _watched(session, run, face)))
+                if results[-1].outcome == "cancelled":
+                    break
+            return tuple(results)
+
+    results = asyncio.run(drive())
+    code = max((exit_code(result, least) for result in results), default=HEALED)
+    results = tuple(_against(result, least) for result in results)
+    if face.json:
+        face.data({"runs": [document(result) for result in results], "error": None})
+    else:
+        if not results:
+            face.terminal.say("No run was interrupted.")
+        for result in results:
+            face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
+            _show(result, face, program=False)
+    return code
+
+
+def list_examples(face: Face) -> int:
+    """The worked tasks, one a line."""
+    drafts = read_drafts()
+    if face.json:
+        face.data([{"id": draft.id, "title": draft.title, "task": draft.task} for draft in drafts])
+    else:
+        width = max(len(draft.id) for draft in drafts) + 2
+        for draft in drafts:
+            print(f"{draft.id:<{width}}{draft.title}")
+    return HEALED
+
+
+def example_words(name: str | None) -> str:
+    """The words of a worked task; the first when no name is given."""
+    drafts = read_drafts()
+    if name is None:
+        return drafts[0].task
+    for draft in drafts:
+        if draft.id == name:
+            return draft.task
+    raise Usage(f"There is no worked task {name!r}; choose one of: "
+                f"{', '.join(draft.id for draft in drafts)}.")
+
+
+def refused(face: Face, code: int, words: str) -> int:
+    """Says why a command ended before it had a result; returns its exit code."""
+    outcome: RunOutcome | None = REFUSALS.get(code)
+    if face.json:
+        face.data(document(Result(outcome=outcome, reason=words, error=words)))
+    else:
+        name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
+        face.terminal.say(f"{name}: {words}", "bold red")
+    return code
+
+
+def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
+    """Refuses, before anything runs, what cannot end well."""
+    if inputs.path is not None and inputs.words is not None:
+        raise Usage("Give a PATH or --task, not both.")
+    if inputs.path is None and inputs.words is None:
+        raise Usage("Nothing to do: give a PATH, - for standard input, or a task in words "
+                    "with --task where that is offered.")
+    if inputs.words is not None and not inputs.words.strip():
+        raise Usage("The task is empty; say in words what the program must do.")
+    if writing.apply and (inputs.path is None or inputs.path == "-"):
+        raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
+    for option, path in (("--out", writing.out), ("--log", writing.log)):
+        if path is not None and path.exists() and not writing.force:
+            raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
+        if path is not None and not path.parent.is_dir():
+            raise Usage(f"{option}: there is no folder {path.parent}.")
+
+
+def _brought(inputs: Inputs, face: Face) -> Intake:
+    """Reads what was named and says what its reader must know about it."""
+    path: Path | Literal["-"] | None = None
+    if inputs.path is not None:
+        path = "-" if inputs.path == "-" else Path(inputs.path)
+    brought = bring(
+        path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
+        with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
+        argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
+    )
+    for notice in brought.notices:
+        face.terminal.say(f"note: {notice}", "yellow")
+    return brought
+
+
+async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...]:
+    """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
+    seen = 0
+    try:
+        while True:
+            with face.terminal.progress() as progress:
+                async for batch in session.follow(run, seen):
+                    seen = batch[-1].seq
+                    for stamped in batch:
+                        progress.show(stamped.event)
+            if not await _answered(session, run, face):
+                break
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        face.terminal.say("Interrupted; the run is being ended.", "yellow")
+        await session.cancel(run)
+    return session.log(run)
+
+
+async def _answered(session: Session, run: str, face: Face) -> bool:
+    """Asks the person at the terminal what the run waits for; without one it stays open."""
+    question = fold(session.log(run)).waiting
+    if question is not None and question.needs == "key":
+        return session.can_go_on(run) and await session.answer(run, question.interrupt, {})
+    if question is None or not _attended(face):
+        return False
+    # The loop's own handler would let Ctrl-C wait until the question is answered.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if question.needs == "budget":
+            face.terminal.say(question.question, "yellow")
+            more = typer.confirm("Add as much again and go on?", err=True)
+            value: dict[str, object] = {} if more else {"end": True}
+        elif question.rivals is None:
+            face.terminal.patch(question.diff)
+            value = {"approve": typer.confirm(question.question, err=True)}
+        else:
+            value = {"answer": _chosen(question.question, question.rivals, face)}
+    except typer.Abort:
+        raise asyncio.CancelledError from None
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return await session.answer(run, question.interrupt, value)
+
+
+def _attended(face: Face) -> bool:
+    """Whether a person sits at the terminal."""
+    return not face.json and sys.stdin.isatty()
+
+
+def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
+    """A person's choice among behaviours, asked for until it is one."""
+    face.terminal.question(rivals)
+    labels = ", ".join(one.label for one in rivals.behaviours)
+    while True:
+        answer: str = typer.prompt(f"{asked} ({labels}, none or skip)", err=True)
+        if answer.strip() == "none":
+            answer = typer.prompt(
+                f"What is right for {rivals.call}, as Python writes it? (skip)",
+                default=SKIP, show_default=False, err=True,
+            )
+        try:
+            answered_test(rivals, answer)
+        except BadAnswer as error:
+            face.terminal.say(str(error), "yellow")
+        else:
+            return answer
+
+
+async def _judged(
+    opener: OpenSession, task: Task, solution: Solution, face: Face
+) -> tuple[Jail, Report]:
+    async with opener(Settings.from_env()) as session:
+        jail = await session.jail(task)
+        face.terminal.say(f"sandbox: {jail.words}", "dim")
+        return jail, await session.judge(task, solution)
+
+
+def _kept(
+    result: Result, code: int, writing: WriteOptions, log: tuple[Stamped, ...],
+    source: SourceFile | None,
+) -> tuple[list[str], list[str]]:
+    """Writes the log and the healed program where the user wants them.
+
+    Returns what was done and what was refused; neither keeps the other from happening.
+    """
+    kept: list[str] = []
+    refusals: list[str] = []
+    if writing.log is not None:
+        try:
+            write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
+            kept.append(f"The run's log is in {writing.log}.")
+        except Refused as error:
+            refusals.append(str(error))
+    try:
+        kept += _keep_program(result, code, writing, source)
+    except (Refused, BadInput) as error:
+        refusals.append(str(error))
+    return kept, refusals
+
+
+def _keep_program(
+    result: Result, code: int, writing: WriteOptions, source: SourceFile | None
+) -> list[str]:
+    if not (writing.apply or writing.out):
+        return []
+    if code != HEALED:
+        return ["Nothing was written."]
+    healed = source.encode(result.code) if source is not None else result.code.encode()
+    kept = []
+    if writing.out is not None:
+        write_new(writing.out, healed, overwrite=writing.force)
+        kept.append(f"Wrote {writing.out}.")
+    if writing.apply and source is not None and source.path is not None:
+        if result.diff:
+            backup = write_back(source.path, source.raw, healed)
+            kept.append(f"Wrote {source.path}; what it was is kept in {backup.name}.")
+        else:
+            kept.append(f"{source.path} is left as it is.")
+    return kept
+
+
+def _unshown(report: Report) -> str:
+    """Why verdicts without a failure show nothing; empty where they do."""
+    if report.weakest is not None:
+        return ""
+    if not report.verdicts:
+        return "there is no test; only the end of the program was seen"
+    return "no test shows anything: each sets itself aside, or passes whatever the program answers"
+
+
+def _against(result: Result, least: Least) -> Result:
+    """The result with its shortfall, where it has one, before its reason, and the next step
+    after it."""
+    missing, step = shortfall(result, least)
+    if not missing:
+        return result
+    reason = f"{result.reason.rstrip('.')}." if result.reason else ""
+    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
+
+
+def _show(result: Result, face: Face, *, program: bool) -> None:
+    """The result: one document, or the talk and then the data, a patch or a program."""
+    if face.json:
+        face.data(document(result))
+        return
+    face.terminal.result(result)
+    if result.outcome in ("healthy", "healed", "crash_stopped"):
+        if program:
+            face.terminal.program(result.code)
+        else:
+            face.terminal.patch(result.diff)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,90 @@
+"""The exit codes of the terminal face, and which one a run earns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+if TYPE_CHECKING:
+    from agent.core.domain import Integrity, ProofLevel
+    from agent.log.result import Result
+
+HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW = range(7)
+INTERRUPTED = 130
+
+EXIT_CODES: dict[int, str] = {
+    HEALED: "healthy, or healed, and believed; at --require-proof and --require-integrity or above",
+    NOT_HEALED: "not healed (check: a test fails, or a pass is not believed)",
+    USAGE: "usage: an argument, a path or a file that cannot be used or written",
+    INTERNAL: "a fault of ours",
+    NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
+    "arguments, the environment",
+    BUDGET: "the budget or the time is used up",
+    BELOW: "below --require-proof (default E1; a crash that merely stops is E0) or "
+    "--require-integrity",
+    INTERRUPTED: "interrupted; nothing was written",
+}
+
+NEXT_PROOF: dict[ProofLevel, str] = {
+    "E0": "add a test that fails now (--tests or --tests-file)",
+    "E1": "bring four tests or more, each of which asks something else and says which answer is "
+    "right, so that one can be held out",
+    "E2": "what keeps it lower stands in the reason: add calls with other literals, or give it "
+    "more time (HEAL_PROOF_S)",
+    "E3": "add a test that notices the slip which the reason names",
+    "E4": "there is no higher level",
+}
+"""What lifts a repair above a level."""
+SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells them apart"
+
+
+@dataclass(frozen=True)
+class Least:
+    """What a user asks of a result, on both axes."""
+
+    proof: ProofLevel = "E1"
+    integrity: Integrity | None = None
+    """`None` asks for any that is believed."""
+
+
+def exit_code(result: Result, least: Least = Least()) -> int:
+    """The exit code of a run: what happened, measured against what was asked for."""
+    if result.error:
+        return INTERNAL
+    match result.outcome:
+        case None | "unresolved":
+            return NOT_HEALED
+        case "healthy":
+            return HEALED if result.believed(least.integrity) else BELOW
+        case "healed" | "crash_stopped":
+            enough = result.proven(least.proof) and result.believed(least.integrity)
+            return HEALED if enough else BELOW
+        case "not_fixable":
+            return NOT_FIXABLE
+        case "budget":
+            return BUDGET
+        case "cancelled":
+            return INTERRUPTED
+        case _:
+            assert_never(result.outcome)
+
+
+def shortfall(result: Result, least: Least) -> tuple[str, str]:
+    """How a result stays below what was asked for, and what can be done about it, in sentences;
+    both empty where it does not."""
+    if exit_code(result, least) != BELOW:
+        return "", ""
+    level = result.proof or "E0"
+    if result.outcome != "healthy" and not result.proven(least.proof):
+        told = f"Proof {least.proof} was required and {level} was reached."
+        if result.fitting > 1:
+            return told, f"Next: {SAY_WHICH}."
+        return told, f"Next: {NEXT_PROOF[level]}."
+    found, reason = result.integrity, result.integrity_reason
+    told = f"Integrity {least.integrity} was required and "
+    if found is None:
+        return f"{told}no test passes that shows something.", f"Next: {NEXT_PROOF['E0']}."
+    return f"{told}{found} was reached{f': {reason}' if reason else ''}.", (
+        "Next: write that test with calls and plain values, or accept it with "
+        f"--require-integrity {found}."
+    )

@@ -1,0 +1,396 @@
+"""The library: heal code from Python, in a script, in a coroutine, or in a notebook.
+
+    from agent import SelfHealingAgent
+
+    result = SelfHealingAgent().run(code=source, tests="assert f(2) == 4")
+    if result.success:
+        print(result.diff)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from agent.core.domain import Evidence, Integrity, ProofLevel, Report, Rivals, RunOutcome, Task
+from agent.core.events import Stamped
+from agent.core.settings import Settings
+from agent.doors.dotenv import read_dotenv
+from agent.intake import NotFixable, TestText, make_task, paste, site_folders
+from agent.log.result import Result, fold
+from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
+from agent.thinking.drafts import by_words, read_drafts
+from llm import NoProvider
+
+if TYPE_CHECKING:
+    from agent.run.session import Session
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+T = TypeVar("T")
+Ask = Callable[[Rivals], str | None]
+"""Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
+name of an exception, or `None` to leave the question open."""
+
+
+class RunFault(Exception):
+    """A fault of ours ended the run; nothing can be said about the code."""
+
+
+class UnusableAnswer(BadAnswer):
+    """What `ask` gave answers nothing. The question was left open, and the run went on to its
+    end: `result` is what it came to."""
+
+    def __init__(self, reason: str, result: HealResult) -> None:
+        super().__init__(reason)
+        self.result = result
+
+
+class HealResult:
+    """What a run came to, by attribute and by subscript."""
+
+    def __init__(self, result: Result, task: Task, max_iterations: int) -> None:
+        self.result = result
+        self._task = task
+        self._max_iterations = max_iterations
+
+    @property
+    def success(self) -> bool:
+        """The user's tests pass, or without any the program was healthy as it came. A crash
+        that merely stops is no success."""
+        return self.result.healed
+
+    @property
+    def outcome(self) -> RunOutcome | None:
+        return self.result.outcome
+
+    @property
+    def proof(self) -> ProofLevel | None:
+        return self.result.proof
+
+    @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes behind the proof are believed: `outside`, `observed` or `in-process`;
+        `None` where none is claimed."""
+        return self.result.integrity
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        return self.result.integrity_reason
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What proof above E2 was looked for in; `None` where it was not."""
+        return self.result.evidence
+
+    @property
+    def rivals(self) -> Rivals | None:
+        """Behaviours that the tests do not tell apart; the patch has the first."""
+        return self.result.rivals
+
+    @property
+    def reason(self) -> str:
+        return self.result.reason
+
+    @property
+    def run_id(self) -> str:
+        return self.result.run_id
+
+    @property
+    def code(self) -> str:
+        """The program as the run leaves it."""
+        return self.result.code
+
+    @property
+    def diff(self) -> str:
+        """The patch from the program as it came; empty when it is unchanged."""
+        return self.result.diff
+
+    @property
+    def stdout(self) -> str:
+        """What the program printed, where it was run as a script."""
+        return self.result.stdout
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all calls of models."""
+        return self.result.tokens
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars of all calls of models; `None` is unknown."""
+        return self.result.cost_usd
+
+    @property
+    def report(self) -> Report | None:
+        return self.result.report
+
+    @property
+    def lessons(self) -> tuple[str, ...]:
+        return self.result.lessons
+
+    def __getitem__(self, key: str) -> object:
+        if key not in KEYS:
+            raise KeyError(f"{key!r}; the known keys are {', '.join(KEYS)}")
+        return KEYS[key](self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KEYS)
+
+    def __contains__(self, key: object) -> bool:
+        return key in KEYS
+
+    def keys(self) -> tuple[str, ...]:
+        """What a subscript takes; so `dict(result)` works."""
+        return tuple(KEYS)
+
+    def __repr__(self) -> str:
+        proof = f"proof {self.result.claim}, " if self.result.claim else ""
+        return f"<HealResult {self.outcome}, {proof}run {self.run_id}>"
+
+    @property
+    def _error(self) -> str:
+        """How the program crashed, or what the first failing test saw; empty when all is well."""
+        report = self.report
+        if report is None:
+            return ""
+        if report.ending is not None and report.ending.crashed:
+            ending = report.ending
+            seen = ending.traceback or ending.message or ending.limit
+            return "\n".join([seen.rstrip("\n"), *ending.refused]) if ending.refused else seen
+        return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
+
+
+KEYS: dict[str, Callable[[HealResult], object]] = {
+    "code": lambda found: found.code,
+    "specification": lambda found: found._task.text,
+    "execution_output": lambda found: found.stdout,
+    "execution_error": lambda found: found._error,
+    "critic_feedback": lambda found: found.result.critique.note if found.result.critique else "",
+    "iteration": lambda found: found.result.iterations,
+    "max_iterations": lambda found: found._max_iterations,
+    "is_complete": lambda found: found.success,
+    **{name: attrgetter(name) for name in (
+        "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
+        "reason", "diff", "stdout", "report",
+    )},
+    "tests": lambda found: found.result.tests,
+    "lessons": lambda found: found.lessons,
+    "run_id": lambda found: found.run_id,
+    "provider": lambda found: found.result.provider,
+    "tokens": lambda found: found.result.tokens,
+    "cost_usd": lambda found: found.result.cost_usd,
+    "seconds": lambda found: found.result.seconds,
+}
+"""Subscript to value."""
+
+
+class SelfHealingAgent:
+    """Heals code that is handed to it as text, or writes it from a task in words.
+
+    `model_provider` is a provider's name, or `None` for the best of what is configured. One
+    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place.
+    """
+
+    def __init__(
+        self,
+        model_provider: str | None = None,
+        model_name: str | None = None,
+        max_iterations: int = 5,
+        data_dir: str | Path | None = None,
+        *,
+        budget_s: float | None = None,
+        open_session: OpenSession | None = None,
+    ) -> None:
+        if max_iterations < 1:
+            raise ValueError("max_iterations must be at least 1")
+        self.model_provider = model_provider
+        self.model_name = model_name
+        self.max_iterations = max_iterations
+        self.data_dir = None if data_dir is None else Path(data_dir)
+        self.budget_s = budget_s
+        self._open_session = open_session
+
+    def run(
+        self,
+        code_or_task: str | None = None,
+        *,
+        code: str | None = None,
+        tests: str | Sequence[str] | None = None,
+        task: str | None = None,
+        ask: Ask | None = None,
+        deselect: Sequence[str] = (),
+        doctests: bool = False,
+    ) -> HealResult:
+        """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
+
+        Where the tests leave several behaviours open, `ask` is called with them, in a thread of
+        its own, and says which is right. What answers nothing leaves the question open and, once
+        the run has ended, raises `UnusableAnswer`, which holds the result. Tests to `deselect`
+        are named by their ids; `doctests` has those that failed before count beside other tests.
+
+        Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
+        cannot be used and `RunFault` for a fault of ours; every other end is in the result.
+        """
+        return _outside_any_loop(
+            self.arun(
+                code_or_task, code=code, tests=tests, task=task, ask=ask, deselect=deselect,
+                doctests=doctests,
+            )
+        )
+
+    async def arun(
+        self,
+        code_or_task: str | None = None,
+        *,
+        code: str | None = None,
+        tests: str | Sequence[str] | None = None,
+        task: str | None = None,
+        ask: Ask | None = None,
+        deselect: Sequence[str] = (),
+        doctests: bool = False,
+    ) -> HealResult:
+        """`run` for coroutines."""
+        if code_or_task is not None and task is not None:
+            raise TypeError("the task was given twice: as the first argument and as task=")
+        words = task if task is not None else code_or_task
+        if code is None and words is None:
+            raise TypeError("give code=, or a task in words")
+        # Files are read and long programs parsed in a thread: the loop serves the caller too.
+        settings = await asyncio.to_thread(self._settings, with_drafts=code is None)
+        try:
+            brought = await asyncio.to_thread(
+                _brought, code, tests, words or "", deselect, doctests
+            )
+        except NotFixable as error:
+            refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
+            return HealResult(refused, Task(text=words or ""), self.max_iterations)
+        log, unusable = await self._log(settings, brought, ask)
+        result = fold(log)
+        if result.error:
+            raise RunFault(result.error)
+        found = HealResult(result, brought, self.max_iterations)
+        if unusable:
+            raise UnusableAnswer(unusable, found)
+        return found
+
+    def _settings(self, *, with_drafts: bool) -> Settings:
+        read_dotenv()
+        return Settings.from_env(
+            provider=self.model_provider, max_iterations=self.max_iterations,
+            data_dir=self.data_dir, budget_s=self.budget_s,
+            # Whoever names the seconds means all of them.
+            model_s=None if self.budget_s is None else 0.0,
+            drafts=by_words(read_drafts()) if with_drafts else None,
+        )
+
+    async def _log(
+        self, settings: Settings, task: Task, ask: Ask | None
+    ) -> tuple[tuple[Stamped, ...], str]:
+        """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
+        A cancelled caller cancels the run."""
+        opened = await asyncio.to_thread(self._opener)
+        async with opened(settings) as session:
+            plan = session.plan(model=self.model_name)
+            if self.model_name is not None and not plan.has_model:
+                raise NoProvider(
+                    f"The model {self.model_name!r} cannot be asked: {plan.why}. "
+                    "Leave model_name out, or name a provider that has it."
+                )
+            run = await session.start(task, title=_title(task), ask=ask is not None, plan=plan)
+            try:
+                unusable = await _followed(session, run, ask)
+            except asyncio.CancelledError:
+                await session.cancel(run)
+                raise
+            return session.log(run), unusable
+
+    def _opener(self) -> OpenSession:
+        if self._open_session is not None:
+            return self._open_session
+        # LangGraph is imported when a run starts, not when the library is.
+        from agent.run.session import open_session
+
+        return open_session
+
+
+async def _followed(session: Session, run: str, ask: Ask | None) -> str:
+    """Waits for the run's end, and answers what it asks meanwhile; returns what was wrong with an
+    answer, if anything was."""
+    seen = 0
+    unusable = ""
+    while True:
+        async for batch in session.follow(run, seen):
+            seen = batch[-1].seq
+        waiting = fold(session.log(run)).waiting
+        if ask is None or waiting is None or waiting.rivals is None:
+            return unusable
+        given: object = await asyncio.to_thread(ask, waiting.rivals)
+        unusable = _unusable(waiting.rivals, given)
+        # Whoever skips one question is not asked the next.
+        answer = SKIP if given is None or unusable else given
+        await session.answer(run, waiting.interrupt, {"answer": answer})
+
+
+def _unusable(rivals: Rivals, given: object) -> str:
+    """Why what `ask` gave answers nothing; empty where it does."""
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        return (
+            f"ask gave {given!r}, of type {type(given).__name__}; it gives text, such as a label "
+            f"or {repr(given)!r}, or None."
+        )
+    try:
+        answered_test(rivals, given)
+    except BadAnswer as error:
+        return str(error)
+    return ""
+
+
+def _brought(
+    code: str | None, tests: str | Sequence[str] | None, words: str, deselect: Sequence[str],
+    doctests: bool,
+) -> Task:
+    """What was handed over as a task; several texts of tests know nothing of each other."""
+    if tests is None or isinstance(tests, str):
+        return paste(code or "", tests or "", words, deselect, doctests).task
+    texts = [
+        TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
+    ]
+    return make_task(
+        code, words=words, tests=texts, sites=site_folders().sites, deselect=deselect,
+        doctests=doctests,
+    ).task
+
+
+def _title(task: Task) -> str:
+    return task.solution.entry if task.solution is not None else task.text[:80]
+
+
+def _outside_any_loop(work: Coroutine[object, object, T]) -> T:
+    """Runs a coroutine to its end, in a thread of its own where this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def noted() -> T:
+        task = asyncio.ensure_future(work)
+        started.append((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
+        future = pool.submit(asyncio.run, noted())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            for loop, task in started:
+                loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -1,0 +1,338 @@
+"""The commands about the memory: `python -m agent memory …`. What they need is imported by the one
+that is called; each returns its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+
+import typer
+
+from agent.doors.exits import HEALED, NOT_HEALED, USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent.doors.commands import Face
+    from agent.memory import Memory
+
+WHERE_TOKENS = "https://huggingface.co/settings/tokens"
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output.")
+]
+KeyArgument = Annotated[str, typer.Argument(metavar="ID", help="As `memory list` names it.")]
+KeysArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="ID...", help="As `memory list` names them.")
+]
+
+
+class Conclude(Protocol):
+    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
+
+    def __call__(
+        self, work: Callable[[Face], int], *, as_json: bool, verbose: bool
+    ) -> None: ...
+
+
+def memory_app(conclude: Conclude) -> typer.Typer:
+    """The commands."""
+    app = typer.Typer(
+        help="What healed failures before: list, show, forget, export, import, sync.",
+        no_args_is_help=True, rich_markup_mode=None,
+    )
+
+    def end(work: Callable[[Face], int], as_json: bool) -> None:
+        conclude(work, as_json=as_json, verbose=False)
+
+    @app.command("list")
+    def list_command(as_json: JsonOption = False) -> None:
+        """List all fixes and lessons, the newest first."""
+        end(_list, as_json)
+
+    @app.command()
+    def show(key: KeyArgument, as_json: JsonOption = False) -> None:
+        """Show one fix with its patch, or one lesson."""
+        end(lambda face: _show(key, face), as_json)
+
+    @app.command()
+    def forget(
+        keys: KeysArgument = None,
+        everything: Annotated[bool, typer.Option("--all", help="Forget everything.")] = False,
+        sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Forget fixes and lessons, for good."""
+        end(lambda face: _forget(keys or [], face, everything=everything, sure=sure), as_json)
+
+    @app.command()
+    def export(
+        target: Annotated[str, typer.Argument(metavar="FILE", help="- is standard output.")],
+        force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Write everything remembered as JSON lines, with the programs in it."""
+        end(lambda face: _export(target, face, force=force), as_json)
+
+    @app.command("import")
+    def import_command(
+        source: Annotated[Path, typer.Argument(metavar="FILE", help="An export.")],
+        trusted: Annotated[
+            bool, typer.Option("--trust", help="Rank its fixes as your own, with their record.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Take in an export of someone else's; every fix is replayed before use."""
+        end(lambda face: _import(source, face, trusted=trusted), as_json)
+
+    @app.command()
+    def sync(
+        with_fixes: Annotated[
+            bool, typer.Option("--with-fixes", help="Share fixes too: they hold your code.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
+        end(lambda face: _sync(face, with_fixes=with_fixes), as_json)
+
+    @app.command()
+    def answers(
+        clear: Annotated[bool, typer.Option("--clear", help="Forget them all.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Say how many answers of models are kept to be given again (HEAL_CACHE)."""
+        end(lambda face: _answers(face, clear=clear), as_json)
+
+    return app
+
+
+def _list(face: Face) -> int:
+    from agent.doors import memory_tables as shown
+
+    with _opened(face) as memory:
+        fixes, lessons = memory.fixes(), memory.lessons()
+        skipped = memory.skipped
+    if face.json:
+        face.data({
+            "fixes": [shown.fix_document(known) for known in fixes],
+            "lessons": [shown.lesson_document(row) for row in lessons], "skipped": skipped,
+        })
+        return HEALED
+    if not fixes and not lessons:
+        face.terminal.say("Nothing is remembered yet.")
+    if fixes:
+        face.terminal.out.print(shown.fix_table(fixes))
+    if lessons:
+        face.terminal.out.print(shown.lesson_table(lessons))
+    if skipped:
+        face.terminal.say(f"{shown.count_of(skipped, 'row')} made no sense and will not be used.")
+    return HEALED
+
+
+def _show(key: str, face: Face) -> int:
+    from agent.doors import memory_tables as shown
+    from agent.doors.terminal import printable
+
+    with _opened(face) as memory:
+        keys = _known(memory, [key])
+        for row in memory.lessons():
+            if row.number in keys.lessons:
+                text = f"{row.lesson.category}, {shown.age(row.created)}, {row.origin}"
+                if not face.json:
+                    print(printable(row.lesson.text))
+                return _told(face, shown.lesson_document(row), text)
+        known = memory.fix(keys.fixes[0])
+    if face.json:
+        face.data(shown.fix_document(known, whole=True))
+        return HEALED
+    for label, text in shown.facts(known):
+        face.terminal.say(f"{label:<12}{text}")
+    face.terminal.patch(shown.patch_of(known))
+    return HEALED
+
+
+def _forget(keys: Sequence[str], face: Face, *, everything: bool, sure: bool) -> int:
+    """Drops rows that are named, or all after a question."""
+    from agent.doors.commands import Usage
+    from agent.doors.memory_tables import count_of
+
+    if everything == bool(keys):
+        raise Usage("Name what to forget (see `memory list`), or give --all; not both.")
+    with _opened(face) as memory:
+        if everything:
+            if not (sure or _agreed(face, "Forget all fixes and lessons?")):
+                face.terminal.say("Nothing was forgotten.")
+                return NOT_HEALED
+            count = len(memory.fixes()) + len(memory.lessons())
+            memory.forget_all()
+        else:
+            found = _known(memory, keys)
+            memory.forget(found.fixes, found.lessons)
+            count = len(found.fixes) + len(found.lessons)
+    return _told(face, {"forgotten": count}, f"Forgot {count_of(count, 'row')}.")
+
+
+def _export(target: str, face: Face, *, force: bool) -> int:
+    from agent.doors.commands import Usage
+    from agent.doors.memory_tables import count_of
+    from agent.doors.writeback import write_new
+    from agent.memory.exchange import exported
+
+    if target == "-" and face.json:
+        raise Usage("The lines go to standard output; --json needs a FILE.")
+    with _opened(face) as memory:
+        found = exported(memory)
+    if target == "-":
+        sys.stdout.write(found.text)
+    else:
+        write_new(Path(target), found.text.encode(), overwrite=force)
+    words = (
+        f"Wrote {count_of(found.fixes, 'fix', 'fixes')}, with the programs, and "
+        f"{count_of(found.lessons, 'lesson')}."
+    )
+    if found.held_back:
+        left = count_of(found.held_back, "row")
+        words += f" Left out {left}: too long, or with what looks like a key or a home folder."
+    document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
+    return _told(face, document, words)
+
+
+def _import(source: Path, face: Face, *, trusted: bool) -> int:
+    """Takes in an export; lines that are refused are told, and the others are taken."""
+    from agent.doors.commands import Usage
+    from agent.doors.memory_tables import import_document, import_words
+    from agent.memory.exchange import LARGEST_FILE, BadExchange, import_lines
+
+    try:
+        if source.stat().st_size > 4 * LARGEST_FILE:
+            raise Usage(f"{source} is larger than {LARGEST_FILE:,} characters.")
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Usage(f"{source} cannot be read: {error}") from error
+    with _opened(face) as memory:
+        try:
+            found = import_lines(memory, text, source.name, trusted=trusted)
+        except BadExchange as error:
+            raise Usage(f"{source} cannot be imported: {error}.") from error
+    for refusal in found.refused[:20]:
+        face.terminal.say(f"refused {refusal}", "yellow")
+    _told(face, import_document(found), import_words(found))
+    return USAGE if found.refused else HEALED
+
+
+def _sync(face: Face, *, with_fixes: bool) -> int:
+    from agent.core.settings import Settings
+    from agent.doors.commands import Usage
+    from agent.doors.memory_tables import count_of, import_document, import_words
+    from agent.memory.hub import HubFault, Place, sync
+
+    settings = Settings.from_env()
+    given = {"HF_TOKEN": settings.hf_token, "HF_LESSONS_REPO": settings.hf_lessons_repo}
+    missing = [name for name, value in given.items() if not value]
+    if missing:
+        raise Usage(
+            f"Sharing needs HF_TOKEN and HF_LESSONS_REPO; {' and '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not set. Make a token that may write at "
+            f"{WHERE_TOKENS}, name a dataset of yours as owner/name, and put both into .env or "
+            "the environment."
+        )
+    place = Place(
+        settings.hf_lessons_repo, settings.hf_token, settings.environment.get("HF_ENDPOINT", "")
+    )
+    with _opened(face) as memory:
+        try:
+            done = sync(memory, place, with_fixes=with_fixes)
+        except HubFault as error:
+            raise Usage(f"Nothing was shared: {error}.") from error
+    shared = f"Shared {count_of(done.lessons, 'lesson')}"
+    shared += f" and {count_of(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
+    document = {
+        "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
+    }
+    return _told(face, document, f"{shared}. {import_words(done.pulled)}")
+
+
+def _answers(face: Face, *, clear: bool) -> int:
+    """How many answers of models are kept, or how many there were."""
+    from agent.core.settings import ANSWERS, Settings, data_folder
+    from llm.cache import Answers
+
+    path = data_folder(Settings.from_env())[0] / ANSWERS
+    count, octets = 0, 0
+    if path.exists():
+        kept = Answers(path)
+        try:
+            count, octets = kept.size()
+            if clear:
+                kept.clear()
+        finally:
+            kept.close()
+    told = "forgotten" if clear else "kept to be given again"
+    return _told(
+        face, {"answers": count, "bytes": octets, "cleared": clear, "error": None},
+        f"{count} answers of models, {octets:,} bytes, are {told}.",
+    )
+
+
+@contextmanager
+def _opened(face: Face) -> Iterator[Memory]:
+    """The memory; what is told of its file is said, and its faults become sentences."""
+    from agent.core.settings import Settings, data_folder
+    from agent.doors.commands import Usage
+    from agent.memory import Memory, MemoryFault
+
+    folder, warning = data_folder(Settings.from_env())
+    if warning:
+        face.terminal.say(f"warning: {warning}", "yellow")
+    try:
+        memory = Memory(folder / "memory.db")
+        if memory.notice:
+            face.terminal.say(f"warning: {memory.notice}", "yellow")
+        try:
+            yield memory
+        finally:
+            memory.close()
+    except MemoryFault as error:
+        raise Usage(str(error)) from error
+
+
+class _Keys(NamedTuple):
+    """Rows named by a user: fixes by number, lessons as L and a number."""
+
+    fixes: list[int]
+    lessons: list[int]
+
+
+def _known(memory: Memory, keys: Sequence[str]) -> _Keys:
+    """The rows that are named; raises `Usage`, and then nothing is done, where one is not."""
+    from agent.doors.commands import Usage
+
+    fixes = {str(known.number): known.number for known in memory.fixes()}
+    lessons = {f"L{row.number}": row.number for row in memory.lessons()}
+    wanted = [key.upper() for key in dict.fromkeys(keys)]
+    unknown = [key for key in wanted if key not in fixes and key not in lessons]
+    if unknown:
+        raise Usage(f"There is no {', '.join(unknown)} in the memory; see `memory list`.")
+    return _Keys(
+        [fixes[key] for key in wanted if key in fixes],
+        [lessons[key] for key in wanted if key in lessons],
+    )
+
+
+def _agreed(face: Face, question: str) -> bool:
+    from agent.doors.commands import Usage
+
+    if face.json or not sys.stdin.isatty():
+        raise Usage("There is no one to ask; add --yes to forget everything.")
+    return typer.confirm(question, err=True)
+
+
+def _told(face: Face, document: Mapping[str, object], words: str) -> int:
+    if face.json:
+        face.data(document)
+    else:
+        face.terminal.say(words)
+    return HEALED

@@ -1,0 +1,151 @@
+"""What the memory holds, as tables and lines for people and as documents for programs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from agent.core.domain import unified
+from agent.doors.terminal import cut, printable
+from agent.memory import Failure, LessonRow, Remembered
+from agent.memory.exchange import Imported
+from agent.memory.fixes import Standing
+
+_UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
+
+STANDINGS: dict[Standing, str] = {
+    "unknown": "it is not known whether other repairs would have passed too",
+    "open": "other repairs passed too, and no one has chosen",
+    "settled": "no other repair is known to pass, or this one was chosen",
+}
+
+
+def fix_table(fixes: Sequence[Remembered]) -> Table:
+    """One row a fix."""
+    columns = ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin")
+    return _table(columns, [
+        (str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
+         _share(known.successes, known.failures), _share(known.transfers, known.misfits),
+         age(known.created), known.origin)
+        for known in fixes
+    ])
+
+
+def lesson_table(lessons: Sequence[LessonRow]) -> Table:
+    """One row a lesson."""
+    return _table(("id", "lesson", "age", "origin"), [
+        (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
+    ])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
+    for row in rows:
+        table.add_row(*(Text(printable(cut(text))) for text in row))
+    return table
+
+
+def facts(known: Remembered) -> Iterator[tuple[str, str]]:
+    """All that is known of a fix but its patch, each with its label."""
+    fix, failure = known.fix, known.fix.failure
+    yield "failure", _seen(failure)
+    if failure.place:
+        yield "place", f"a {failure.place} statement"
+    yield "what helped", fix.note
+    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
+    yield "others", STANDINGS[fix.standing]
+    yield "replays", _record(known.successes, known.failures)
+    yield "elsewhere", _record(known.transfers, known.misfits)
+    yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
+    if fix.edit is None:
+        yield "edit", "stays with its own program"
+        return
+    for hunk in fix.edit.hunks:
+        match hunk.kind:
+            case "line" | "statements":
+                yield "edit", f"`{hunk.old}` becomes `{hunk.new}`"
+            case "before" | "after":
+                yield "edit", f"`{hunk.new}` {hunk.kind} `{hunk.old}`"
+
+
+def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:
+    """A fix for a program; its texts only where it is the `whole`."""
+    fix, failure = known.fix, known.fix.failure
+    own = {"number", "fix"}
+    short: dict[str, object] = {
+        "id": str(known.number), "exception": failure.exception, "message": failure.message,
+        "place": failure.place, "note": fix.note, "proof_before": failure.passed,
+        "proof_after": fix.proof, "standing": fix.standing, **known.model_dump(exclude=own),
+    }
+    if not whole:
+        return short
+    return short | {
+        "before": fix.before, "after": fix.after,
+        "edit": fix.edit.model_dump() if fix.edit is not None else None, "diff": patch_of(known),
+    }
+
+
+def lesson_document(row: LessonRow) -> dict[str, object]:
+    """A lesson for a program."""
+    return {
+        "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
+        "created": row.created, "origin": row.origin,
+    }
+
+
+def import_document(found: Imported) -> dict[str, object]:
+    """What was taken in, for a program."""
+    return {**vars(found), "refused": list(found.refused)}
+
+
+def import_words(found: Imported) -> str:
+    """What was taken in, in a sentence."""
+    fixes, lessons = count_of(found.fixes, "fix", "fixes"), count_of(found.lessons, "lesson")
+    words = f"Took in {fixes} and {lessons}"
+    if found.trusted:
+        words += f"; {count_of(found.trusted, 'fix', 'fixes')} that "
+        words += f"{'was' if found.trusted == 1 else 'were'} here untrusted "
+        words += f"{'is' if found.trusted == 1 else 'are'} trusted now"
+    if found.known:
+        words += f"; {found.known} {'was' if found.known == 1 else 'were'} here already"
+    return words + (f"; refused {len(found.refused)}." if found.refused else ".")
+
+
+def patch_of(known: Remembered) -> str:
+    """The patch of a fix."""
+    return unified("program.py", known.fix.before, known.fix.after)
+
+
+def _seen(failure: Failure) -> str:
+    """The failure in a line. Where a text did not parse is left out: the file is called there as
+    every program is, and not as the user's own."""
+    return _UNPARSED_AT.sub("", failure.words) or "not recorded"
+
+
+def _record(helped: int, failed: int) -> str:
+    return f"{helped} helped, {failed} failed" if helped or failed else "none yet"
+
+
+def _share(helped: int, failed: int) -> str:
+    return f"{helped} of {helped + failed}" if helped or failed else "-"
+
+
+def age(created: float) -> str:
+    """How long ago a moment was, roughly."""
+    seconds = max(0.0, time.time() - created)
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

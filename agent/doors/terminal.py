@@ -1,0 +1,384 @@
+"""A run shown to a person at a terminal: talk on standard error, the patch on standard output.
+
+Whatever untrusted code wrote passes `printable` first, so that it cannot move the cursor,
+recolour or retitle the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from types import TracebackType
+from typing import Literal, Self, TextIO
+
+from rich.console import Console
+from rich.status import Status as Spinner
+from rich.table import Table
+from rich.text import Text
+
+from agent.core.domain import Diagnosis, Evidence, Report, Rivals, RunOutcome, Standing, Verdict
+from agent.core.events import (
+    Diagnosed,
+    Event,
+    Judged,
+    Proved,
+    Searched,
+    StepFinished,
+    StepStarted,
+)
+from agent.log.result import Result
+from agent.log.words import (
+    STANDING_SIGNS,
+    STEP_WORDS,
+    Line,
+    Tone,
+    counted,
+    doubt_words,
+    ending_words,
+    event_lines,
+    headline,
+    partial_words,
+    search_words,
+    verdict_words,
+)
+from agent.repair.ranking.question import in_words
+
+STYLES: dict[RunOutcome, str] = {
+    "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
+    "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
+    "cancelled": "bold yellow",
+}
+"""How each outcome is printed."""
+OPEN_STYLE = "bold magenta"
+"""That of a repair beside which others are known to fit."""
+
+ADVICE: dict[RunOutcome, str] = {
+    "healthy": "",
+    "healed": "",
+    "crash_stopped": "This stops the crash; nothing shows that the result is right: add a test "
+    "(--tests or --tests-file).",
+    "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
+    "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
+    "budget": "Next: give a smaller test, or a larger budget, and run again.",
+    "cancelled": "Nothing was written.",
+}
+"""The next step for a person, by outcome."""
+
+DISBELIEVED = (
+    "Next: no answer was seen to be wrong; take out of the program what acts on its tests, which "
+    "stands beside them, and run again."
+)
+"""The next step where each failure is a pass that is not believed."""
+
+MODELS_HELP = (
+    "A model may find what the search did not: `python -m agent plan` says who would answer."
+)
+
+
+def next_step(result: Result) -> str:
+    """What a person can do next; empty where nothing is left to do."""
+    if result.outcome is None:
+        return ""
+    if result.unanswered and result.outcome in ("unresolved", "not_fixable"):
+        return (
+            f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
+            "`python -m agent plan --test` tests providers and keys, and spends nothing."
+        )
+    failing = [one for one in result.report.verdicts if one.fails] if result.report else []
+    if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
+        return DISBELIEVED
+    if result.outcome == "unresolved" and result.provider == "mock":
+        return f"{ADVICE[result.outcome]} {MODELS_HELP}"
+    return ADVICE[result.outcome]
+
+
+STANDING_STYLES: dict[Standing, str] = {
+    "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
+    "xfailed": "cyan", "xpassed": "cyan", "vacuous": "yellow", "not believed": "bold red",
+    "set aside": "cyan",
+}
+"""How what a verdict comes to is printed; its sign and the word always stand there too."""
+TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "warning": "yellow"}
+
+DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+
+SHOWN_CHARACTERS = 200
+"""Values longer than this are cut in the table."""
+
+
+def printable(text: str) -> str:
+    """`text` with every control character but newline and tab written as an escape."""
+    return "".join(
+        character if character in "\n\t" or character.isprintable() or character == " "
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+class Terminal:
+    """The two streams of a command, as rich consoles."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        make_writable(sys.stdout)
+        self.verbose = verbose
+        # rich alone would keep bold text where no colour is wanted; plain means plain.
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
+        self.talk = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line of talk on standard error."""
+        self.talk.print(Text(printable(text), style=style))
+
+    def progress(self) -> Progress:
+        """A live view of a run's events."""
+        return Progress(self)
+
+    def patch(self, diff: str) -> None:
+        """The patch on standard output: coloured for a person, byte for byte for a program."""
+        if self.out.is_terminal:
+            self.out.print(coloured(diff), end="")
+        else:
+            sys.stdout.write(diff)
+            sys.stdout.flush()
+
+    def program(self, code: str) -> None:
+        """A program on standard output."""
+        if self.out.is_terminal:
+            self.out.print(Text(printable(code)), end="")
+        else:
+            sys.stdout.write(code)
+            sys.stdout.flush()
+
+    def result(self, result: Result) -> None:
+        """All that was found out, except the patch of a run that has one."""
+        self.talk.print(status_line(result))
+        if result.rivals is not None and result.outcome == "healed":
+            self._rivals(result.rivals)
+        if result.reason:
+            self.say(result.reason)
+        if result.waiting is not None:
+            self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
+        self.tests(result.report, self.talk)
+        if result.outcome in ("unresolved", "budget", "cancelled"):
+            self._evidence(result)
+        if result.outcome and next_step(result):
+            self.say(next_step(result), "bold")
+
+    def question(self, rivals: Rivals) -> None:
+        """The behaviours to choose from, each with its patch."""
+        for one in rivals.behaviours:
+            self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
+            self.talk.print(coloured(one.diff), end="")
+
+    def _rivals(self, rivals: Rivals) -> None:
+        self.say(
+            f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
+            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask.",
+            OPEN_STYLE,
+        )
+
+    def tests(self, report: Report | None, console: Console) -> None:
+        """The verdicts as a table, or how the program ended when there are none."""
+        if report is None:
+            return
+        if report.verdicts:
+            # Our own probes are news only where one fails; --verbose lists them all.
+            quiet = [] if self.verbose else [
+                verdict for verdict in report.verdicts
+                if verdict.passed and verdict.origin == "adversarial"
+            ]
+            rows = [verdict for verdict in report.verdicts if verdict not in quiet]
+            if rows:
+                console.print(verdict_table(rows, ascii_only=_ascii(console)))
+            if quiet:
+                console.print(f"and {counted(len(quiet), 'adversarial test')} passed")
+        elif report.ending is not None:
+            words = cut(ending_words(report.ending))
+            console.print(Text(printable(f"No tests. {sentence(words)}.")))
+
+    def checked(self, result: Result) -> None:
+        """The verdicts on standard output, and what they come to."""
+        self.tests(result.report, self.out)
+        if result.reason:
+            self.say(result.reason)
+        verdicts = result.report.verdicts if result.report is not None else ()
+        if result.outcome != "healthy":
+            said = "NOT ALL PASS"
+        else:
+            said = "ALL PASS" if all(one.shows for one in verdicts) else "NOTHING FAILS"
+        proof = f"proof {cut(result.claim)}" if result.claim else ""
+        self.say(" · ".join(filter(None, (said, proof))), "bold")
+
+    def _evidence(self, result: Result) -> None:
+        failure = result.smallest_failure
+        if failure is not None:
+            self.say("Smallest failing call", "bold")
+            self.say(f"  {cut(failure.call or failure.name)}")
+            self.say(f"  expected  {cut(failure.expected) or '(a pass)'}")
+            self.say(f"  got       {cut(failure.got or failure.message) or '(nothing)'}")
+        if result.diagnosis is not None and result.diagnosis.blamed:
+            self.say("Suspected lines", "bold")
+            for line in blamed_words(result.diagnosis):
+                self.say(f"  {line}")
+        if result.partial is not None:
+            self.say(sentence(partial_words(result.partial)), "bold yellow")
+            self.talk.print(coloured(result.partial.diff), end="")
+
+
+class Progress:
+    """Shows events as they come: lines that stay, and on a terminal a spinner with the step."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._spinner: Spinner | None = None
+        self._report: Report | None = None
+
+    def __enter__(self) -> Self:
+        if self._terminal.talk.is_terminal:
+            self._spinner = self._terminal.talk.status("starting")
+            self._spinner.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+
+    def show(self, event: Event) -> None:
+        """Shows one event."""
+        if self._spinner is not None:
+            if isinstance(event, StepStarted):
+                self._spinner.update(STEP_WORDS[event.step])
+            elif isinstance(event, Searched):
+                self._spinner.update(printable(search_words(event)))
+        for line in shown_lines(event, self._report, verbose=self._terminal.verbose):
+            self._terminal.say(line.text, TONE_STYLES[line.tone])
+        if isinstance(event, Judged):
+            self._report = event.report
+
+
+def shown_lines(event: Event, judged: Report | None = None, *, verbose: bool = False) -> list[Line]:
+    """The lines that an event leaves; details among them, and what no face else tells of steps,
+    suspects and evidence, where every detail is wanted."""
+    lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
+    if not verbose:
+        return lines
+    match event:
+        case StepStarted():
+            more = [f"{STEP_WORDS[event.step]} …"]
+        case StepFinished():
+            more = [f"{STEP_WORDS[event.step]}: {event.wall_ms:.0f} ms"]
+        case Diagnosed():
+            more = blamed_words(event.diagnosis)
+        case Proved():
+            more = evidence_words(event.evidence)
+        case _:
+            more = []
+    return [*lines, *(Line(f"  {words}") for words in more)]
+
+
+def status_line(result: Result) -> Text:
+    """The word that sums the run up, in its colour, and the facts beside it."""
+    word, facts = headline(result)
+    style = STYLES[result.outcome] if result.outcome is not None else "bold yellow"
+    if result.phase == "failed":
+        style = "bold red"
+    elif result.phase == "running":
+        word = "NOT FINISHED"  # nobody goes on with it here
+    elif result.fitting > 1:
+        style = OPEN_STYLE
+    shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
+    return Text.assemble((word, style), shown)
+
+
+def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
+    """One row a test: what it came to in glyph and word, what it is, and what was seen."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("status", no_wrap=True)
+    table.add_column("test", overflow="fold")
+    table.add_column("origin", no_wrap=True)
+    table.add_column("what was seen", overflow="fold")
+    for verdict in verdicts:
+        glyph, plain, _ = STANDING_SIGNS[verdict.standing]
+        table.add_row(
+            Text(
+                f"{plain if ascii_only else glyph} {verdict.standing}",
+                style=STANDING_STYLES[verdict.standing],
+            ),
+            Text(printable(cut(verdict.name))),
+            Text(verdict.origin),
+            Text(printable(seen_words(verdict))),
+        )
+    return table
+
+
+def seen_words(verdict: Verdict) -> str:
+    """Got and expected of a failing test; of a passing one only what limits its worth."""
+    seen = []
+    if not (verdict.passed or verdict.doubt or verdict.aside):
+        if verdict.expected and verdict.got:
+            seen.append(f"expected {verdict.expected}, got {verdict.got}")
+        elif verdict.message or verdict.got:
+            seen.append(verdict.message or verdict.got)
+    return "; ".join(map(cut, (*seen, *verdict_words(verdict))))
+
+
+def evidence_words(seen: Evidence | None) -> list[str]:
+    """What proof above E2 was looked for in, a line for each thing that speaks against it."""
+    if seen is None:
+        return []
+    return [
+        *doubt_words(seen),
+        *([f"siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
+        *([f"equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
+    ]
+
+
+def blamed_words(diagnosis: Diagnosis) -> list[str]:
+    """The suspected lines, each with what its variables held."""
+    lines = []
+    for blamed in diagnosis.blamed:
+        lines.append(f"line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
+        if blamed.values:
+            values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+            lines.append(f"  with {values}")
+    return lines
+
+
+def coloured(diff: str) -> Text:
+    """A unified diff with its lines styled."""
+    text = Text()
+    for line in printable(diff).splitlines(keepends=True):
+        style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
+        text.append(line, style=style)
+    return text
+
+
+def cut(text: str) -> str:
+    """`text` in one line, shortened where it is too long to be read in a table."""
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence begins."""
+    return words[:1].upper() + words[1:]
+
+
+def make_writable(stream: TextIO) -> None:
+    """Makes a stream take any text: a patch goes out as UTF-8 whatever the locale, and on a
+    terminal what cannot be shown becomes an escape instead of an error."""
+    if isinstance(stream, TextIOWrapper):
+        if stream.isatty():
+            stream.reconfigure(errors="backslashreplace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="surrogatepass")
+
+
+def _ascii(console: Console) -> bool:
+    return not console.encoding.lower().startswith("utf")

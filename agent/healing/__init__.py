@@ -1,0 +1,1 @@
+"""What a step may touch, and the searches and proofs that steps drive."""

@@ -1,0 +1,81 @@
+"""What a way to repair starts from, what it brings, and the search as one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.core.domain import Alternatives, Diagnosis, Report, Solution, TestCase
+from agent.core.events import PartialFound
+from agent.healing.context import Context
+from agent.healing.searching import WALL_TIMES, heal_by_search
+
+FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
+"""The part of a run's remaining seconds that a search leaves for judging and proving its find."""
+
+
+def reserved_s(seconds_left: float) -> float:
+    """Seconds at the end of a run in which nothing more is searched."""
+    return min(MOST_RESERVED_S, FOR_THE_VERDICT * seconds_left)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a strategy starts from. The tests are those that a repair may see and must pass."""
+
+    solution: Solution
+    tests: tuple[TestCase, ...]
+    report: Report
+    diagnosis: Diagnosis
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a strategy found: a program the judge passed under the visible tests, or none."""
+
+    solution: Solution | None
+    note: str
+    candidates: int = 0
+    alternatives: Alternatives | None = None
+    """Repairs that pass the visible tests too and behave otherwise."""
+
+
+async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
+    """Search without a model, around the failing program."""
+
+    async def verify(candidate: Solution) -> Report:
+        return await ctx.judge(candidate, attempt.tests)
+
+    found = await heal_by_search(
+        ctx.task,
+        attempt.solution,
+        attempt.tests,
+        attempt.report,
+        ctx.sandbox,
+        budget_s=ctx.settings.search_s,
+        wall_s=min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
+        max_candidates=ctx.settings.max_candidates,
+        progress=ctx.emit,
+        verify=verify,
+        known=ctx.screenings,
+    )
+    if found.solution is None and found.partial is not None:
+        ctx.emit(
+            PartialFound(
+                diff=found.partial.diff(attempt.solution),
+                passed=found.partial_passed,
+                total=len(attempt.tests),
+                note=f"not a fix: {found.partial.note}",
+            )
+        )
+    if found.solution is not None:
+        return Proposal(found.solution, found.note, found.candidates, found.alternatives)
+    if found.candidates == 0:
+        return Proposal(None, "the search found nothing to try")
+    note = f"the search found no repair among {found.candidates:,} candidates" + (
+        "" if found.cut_after is None
+        else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
+    )
+    return Proposal(None, note, found.candidates)

@@ -1,0 +1,195 @@
+"""Two witnesses make a verdict: what plain pytest says, and how far that is believed.
+
+| plain | observed | the verdict |
+|---|---|---|
+| does not pass | not asked | what plain says, in its words |
+| sets itself aside, and the program was seen acting on it | not asked | not believed: it fails |
+| passes | passes | believed: `outside`, or `observed` where the program had a word in it |
+| passes | cannot follow | believed as `in-process`, with the reason, after canaries |
+| passes | contradicts, in plain calls, twice | not believed |
+| passes, and was seen acting on the test | any | not believed |
+
+All of this is pure: rows go in, a verdict comes out.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, get_args
+
+from agent.core.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
+from agent.core.trees import parse
+from agent.judge.signs import ACTING, words
+
+SHOWN = 2_000
+CONTRADICTS = (
+    "it behaves otherwise when it is tested: where neither pytest nor the test is, the same calls "
+    "are answered otherwise"
+)
+LATE = "the test takes too long from outside"
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was seen of one test."""
+
+    plain: Row
+    signs: Sequence[str] = ()
+    """What the program was seen doing to it, in words."""
+    observed: Row | None = None
+    """`None` where nobody could observe it; then `unfollowed` says why."""
+    unfollowed: str = ""
+    contradicted: bool = False
+    """Observed twice, alone, in plain calls: it does not pass."""
+    vacuous: bool = False
+    """It also passes on spoilt answers."""
+    written: str = ""
+    """A sign in the program's text that lowers a pass to `in-process`."""
+    reaching: str = ""
+    """What in the program's text could reach into its tests; it forbids belief in one process."""
+
+
+def passes(row: Row) -> bool:
+    """Whether the plain witness says so."""
+    return row.get("status") == "passed"
+
+
+def unchecked(row: Row) -> bool:
+    """Whether a test in which a check stands came to its end without one that held."""
+    return bool(row.get("checking")) and not row.get("checks")
+
+
+def may_be_vacuous(row: Row) -> bool:
+    """Whether a test came to its end without a check that held, and makes none by hand."""
+    return unchecked(row) or (row.get("silent") is True and not row.get("checks"))
+
+
+def can_contradict(row: Row | None) -> bool:
+    """Whether an observed failure rests on nothing but plain calls and plain answers."""
+    return (
+        row is not None and row.get("status") == "failed" and row.get("plain") is True
+    )
+
+
+_STATELESS = frozenset(
+    "pytest unittest math cmath itertools functools operator string re json collections decimal "
+    "fractions statistics typing __future__ textwrap".split()
+)
+_STATEFUL = (
+    "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mock", "patch", "fixture",
+    "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register",
+    "warns", "Warns", "Logs",
+)
+
+
+_KEEPING = sys.stdlib_module_names - _STATELESS
+
+
+@lru_cache(maxsize=1024)
+def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
+    """Whether a test's text asks the program (`modules`) by calls alone, and keeps no state."""
+    try:
+        tree = parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
+                node.module or ""
+            ]
+            if any(
+                name not in modules and name.partition(".")[0] not in _STATELESS for name in named
+            ):
+                return False
+        elif isinstance(node, ast.Name) and node.id in _KEEPING:
+            return False  # a snippet uses such a module without importing it
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(
+            "parametrize" not in ast.unparse(decorator) for decorator in node.decorator_list
+        ):
+            return False
+    return not any(word in code for word in _STATEFUL)
+
+
+def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
+    """What was seen, as a value."""
+    row = seen.plain
+    doubt, integrity, reason = "", None, ""
+    if passes(row):
+        doubt = _doubt(test, seen)
+        if not doubt:
+            integrity, reason = _integrity(seen)
+        if integrity == "in-process" and seen.reaching:
+            doubt, integrity, reason = seen.reaching, None, ""
+    elif _status(row) in SET_ASIDE:
+        doubt = _joined(seen.signs)
+    wall_s = row.get("wall_s")
+    return Verdict(
+        name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
+        reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
+        call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
+        message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
+        type_differs=row.get("type_differs") is True,
+        wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
+    )
+
+
+def compared(test: TestCase, row: Row) -> Verdict:
+    """A verdict on an example that the host itself compared: nobody else has a word in it."""
+    seen = verdict(test, test.name, Evidence(row, observed={"status": "passed"}))
+    return seen.model_copy(update={"integrity": "outside"})
+
+
+def _doubt(test: TestCase, seen: Evidence) -> str:
+    signs = [*seen.signs]
+    if unchecked(seen.plain) and not seen.vacuous:
+        signs.append(words("no-check"))
+    for sign in (seen.observed or {}).get("signs", ()):
+        # A test that names it waits for it.
+        if sign != ACTING["stop-iteration"] or "StopIteration" not in test.code:
+            signs.append(sign)
+    return _joined(signs) or (CONTRADICTS if seen.contradicted else "")
+
+
+def _joined(signs: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(signs))[:SHOWN]
+
+
+def _integrity(seen: Evidence) -> tuple[Integrity, str]:
+    if seen.written:
+        return "in-process", seen.written
+    if seen.observed is None:
+        return "in-process", seen.unfollowed or LATE
+    if seen.observed.get("status") == "passed":
+        word = seen.observed.get("observed")
+        if isinstance(word, list) and word:
+            return "observed", "; ".join(map(str, word))[:SHOWN]
+        return "outside", ""
+    return "in-process", unfollowed(seen.observed)
+
+
+def unfollowed(row: Row) -> str:
+    """Why an observed test that does not pass is not followed, rather than contradicted."""
+    said = str(row.get("message", "")).strip()
+    if row.get("status") == "unfollowable":
+        return said[:SHOWN]
+    feature = str(row.get("feature") or "the test looks into the program's own objects or state")
+    return f"{feature} (from outside: {said})"[:SHOWN] if said else feature
+
+
+def _status(row: Row) -> Status:
+    status: Status = "error"
+    if row.get("status") in get_args(Status):
+        status = row["status"]
+    return status
+
+
+def text_in(row: Row, key: str) -> str:
+    """A text that a process told under this key, capped; empty where it told none."""
+    value = row.get(key)
+    return value[:SHOWN] if isinstance(value, str) else ""

@@ -1,0 +1,1 @@
+"""Examples: calls whose answers the host compares."""

@@ -1,0 +1,246 @@
+"""Examples judged without a process for the tests: a call goes out, a value comes back.
+
+An example is a call of the program's own functions with literal arguments, and the literal it
+must give or the builtin exception it must raise. Nothing of it needs to run beside the program
+but the call, so only the solution has a process, and the host itself compares. Any other test,
+and any answer that is not plain (`plain`), is for the tests' process.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from agent.core.domain import Example, Raises, TestCase
+from agent.core.trees import parse_expression
+from agent.judge.compared import plain
+from agent.judge.observed.codec import Garbled, Unplain
+from agent.judge.subject import Brought
+from agent.judge.texts.messages import first_line, is_literal, short
+from sandbox.sandbox import Process, Sandbox
+from sandbox.types import Job, Json, Outcome, SandboxError
+
+START_S = 30.0
+"""A busy machine may take this long to start an interpreter."""
+LAST_WORD_S = 0.05
+ANSWER_BYTES = 2_000_000
+"""More than any answer that is not sent to the witnesses, escapes and all."""
+_NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an example asks of the program, and what the host keeps to itself."""
+
+    call: str
+    names: tuple[str, ...]
+    """The program's names in the call."""
+    expected: Any
+    """Any literal, or `None` where an exception is expected."""
+    exception: str = ""
+    parts: int = 0
+
+
+@dataclass(frozen=True)
+class NotComparable:
+    """The answer is not plain: the tests' process must judge this example."""
+
+    why: str
+
+
+def asked(test: TestCase) -> Asked | None:
+    """What the test asks, where the host itself can compare the answer."""
+    match test:
+        case Example(call=call, expected=expected):
+            return _asked(call, expected, "")
+        case Raises(call=call, exception=exception):
+            return _asked(call, "None", exception)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _asked(call: str, expected: str, exception: str) -> Asked | None:
+    try:
+        node = parse_expression(call.strip())
+        value = ast.literal_eval(expected.strip())
+        parts = plain.parts(plain.encode(value))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Unplain):
+        return None
+    kind = getattr(builtins, exception, None) if exception else None
+    if exception and not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        return None
+    names: list[str] = []
+    if not isinstance(node, ast.Call) or not _is_plain_call(node, names):
+        return None
+    if parts > plain.MOST_PARTS or not names:
+        return None
+    return Asked(ast.unparse(node), tuple(names), value, exception, parts)
+
+
+def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
+    """Whether an expression is calls, attributes, literals and names of the program alone.
+
+    A name that Python has too might be either's; the tests' process can tell.
+    """
+    match node:
+        case ast.Name(id=name):
+            names.append(name)
+            return not hasattr(builtins, name) and name not in sys.stdlib_module_names
+        case ast.Attribute(value=owner, attr=name):
+            return not name.startswith("__") and _is_plain_call(owner, names)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            return _is_plain_call(function, names) and all(
+                is_literal(arg) or _is_plain_call(arg, names)
+                for arg in (*args, *(keyword.value for keyword in keywords))
+            ) and all(keyword.arg for keyword in keywords)
+    return False
+
+
+def calling(subject: Brought, called: list[Json], wall_s: float) -> Job:
+    """A job that answers calls of a program in a process that holds the program alone; `wall_s` is
+    for each of them."""
+    job = subject.job(
+        "observe_examples", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
+    )
+    message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
+    limits = replace(job.limits, message_bytes=message_bytes)
+    return replace(job, files=subject.files, limits=limits)
+
+
+@asynccontextmanager
+async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
+    """The process of such a job, about to answer the first call."""
+    async with sandbox.start(job) as process:
+        begun = await process.receive(START_S)
+        if begun != {"begun": True}:
+            how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
+            raise SandboxError(f"the solution's process did not begin: {how}")
+        yield process
+
+
+async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComparable]:
+    """A row for each of the first examples, up to and with the one that ends the process."""
+    wall_s = subject.test_s
+    numbers = [secrets.token_hex(8) for _ in asks]
+    called: list[Json] = [
+        {"id": number, "call": ask.call, "names": list(ask.names)}
+        for number, ask in zip(numbers, asks, strict=True)
+    ]
+    rows: list[Row | NotComparable] = []
+    async with answering(subject.sandbox, calling(subject, called, wall_s)) as process:
+        for ask, number in zip(asks, numbers, strict=True):
+            started = time.monotonic()
+            reply = await process.receive(wall_s)
+            row = _row(ask, reply, number, wall_s)
+            if isinstance(row, NotComparable):
+                rows.append(row)
+                continue
+            rows.append({**row, "wall_s": time.monotonic() - started})
+            if not isinstance(reply, dict) or row.get("garbled"):
+                break
+        else:
+            # It has no more to say; its end is nearer than that of one that must be killed.
+            await process.receive(LAST_WORD_S)
+        if any(lacks_permission(row) for row in rows if not isinstance(row, NotComparable)):
+            refusals = (await process.kill()).refusals
+            rows = [
+                row if isinstance(row, NotComparable) else explained(row, refusals) for row in rows
+            ]
+    return rows
+
+
+def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row | NotComparable:
+    """What one reply shows."""
+    if isinstance(reply, Outcome):
+        if reply.ended == "timeout":
+            return {
+                "status": "timeout", "call": ask.call, "message": f"no end within {wall_s:g} s",
+            }
+        return {"status": "error", "call": ask.call, "message": ended(reply)}
+    try:
+        if not isinstance(reply, dict) or reply.get("id") != number:
+            raise Garbled("no answer to what was asked")
+        return _judged(ask, reply)
+    except Garbled as error:
+        return {
+            "status": "error", "call": ask.call, "garbled": True,
+            "message": f"the solution's process sent what is no answer: {error}",
+        }
+
+
+def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | NotComparable:
+    match answer:
+        case {"untold": str(why)}:
+            return NotComparable(why[:200])
+        case {"raised": dict(raised), "loaded": bool(loaded)}:
+            return _raised(ask, raised, loaded)
+        case {"value": value}:
+            return _compared(ask, value)
+    raise Garbled("an answer without a value")
+
+
+def _raised(ask: Asked, raised: Mapping[str, Json], loaded: bool) -> Row:
+    match raised:
+        case {"name": str(name), "text": str(text), "place": str(where), "kinds": list(kinds)}:
+            if loaded and ask.exception and ask.exception in kinds:
+                return {"status": "passed"}
+            said = first_line(f"{name}: {text}" if text else name)
+            return {
+                "status": "error", "message": f"{said} at {where}" if where else said,
+                "got": said, "call": ask.call if loaded else "",
+            }
+    raise Garbled("an exception that is none")
+
+
+def _compared(ask: Asked, wire: Json) -> Row:
+    """What the host sees of a value: equal values have equally many parts, so an answer that
+    has more or fewer need not be rebuilt."""
+    if ask.exception:
+        return {
+            "status": "failed", "call": ask.call, "got": plain.shown(wire),
+            "expected": f"raises {ask.exception}",
+            "message": f"{short(ask.call)} gave {short(plain.shown(wire))}: "
+                       f"it did not raise {ask.exception}",
+        }
+    if plain.parts(wire) == ask.parts:
+        value = plain.decode(wire)
+        if ask.expected == value:
+            return {"status": "passed", "type_differs": plain.differs(value, ask.expected)}
+    got, expected = plain.shown(wire), plain.shown(plain.encode(ask.expected))
+    return {
+        "status": "failed", "call": ask.call, "got": got, "expected": expected,
+        "message": f"{short(ask.call)} gave {short(got)}, expected {short(expected)}",
+    }
+
+
+def ended(outcome: Outcome) -> str:
+    """How a solution's process ended, in the words of a verdict."""
+    if outcome.ended == "garbled":
+        return f"the solution's process sent what is no message: {outcome.limit}"
+    how = outcome.limit or (outcome.signal and f"signal {outcome.signal}") or (
+        f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
+    )
+    return f"the solution ended its process ({how})"
+
+
+def lacks_permission(row: Row) -> bool:
+    """Whether a test failed for want of what a jail may not give."""
+    message = str(row.get("message"))
+    return row.get("status") != "passed" and any(word in message for word in _NOT_ALLOWED)
+
+
+def explained(row: Row, refusals: tuple[str, ...]) -> Row:
+    """Such a failure, with the rules of the jail that the program met."""
+    if not refusals or not lacks_permission(row):
+        return row
+    return {**row, "message": f"{row['message']}; {'; '.join(refusals)}"}

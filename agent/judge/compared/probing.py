@@ -1,0 +1,154 @@
+"""Puts calls beyond the tests' to a program, in processes that hold the program alone.
+
+The processes are those that answer the judge's examples: a program that is probed sees nothing
+else than one that is judged. No test and no expected value is anywhere near.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.domain import Solution, Task
+from agent.core.trees import parse_expression
+from agent.judge.compared import plain
+from agent.judge.compared.examples import answering, calling
+from agent.judge.observed.codec import Garbled
+from agent.judge.subject import Brought
+from sandbox.sandbox import Sandbox
+from sandbox.types import Json, Outcome
+
+TOGETHER = 43
+"""Calls that one process is asked at most; several processes answer side by side."""
+MOST_LOST = 2
+"""After so many calls that did not end, the others of their process are not made."""
+
+Kind = Literal["value", "untold", "raised", "endless", "ended", "unloaded", "unasked"]
+FAILURES: tuple[Kind, ...] = ("raised", "endless", "ended", "unloaded")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a program gave for one call.
+
+    value     a plain value, `words` its form that is alike in all processes
+    untold    a value that cannot be told: an object of the program's own
+    raised    an exception, `words` its name
+    endless   no end within the time for one call
+    ended     the end of its process, or what is no answer
+    unloaded  the program itself raised before the call was made
+    unasked   the call was not made: time was up, or too many before it did not end
+    """
+
+    kind: Kind
+    words: str = ""
+    wire: Json = None
+    """The wire form of a plain value."""
+
+    @property
+    def failed(self) -> bool:
+        return self.kind in FAILURES
+
+
+UNASKED = Answered("unasked")
+
+
+async def answers(
+    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, *, wall_s: float,
+    until: float,
+) -> tuple[Answered, ...]:
+    """One answer for each call, each to the program loaded afresh; `wall_s` is for one call,
+    `until` for all of them, on the monotonic clock."""
+    parts = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
+    found = await asyncio.gather(
+        *(_part(solution, part, task, sandbox, wall_s, until) for part in parts)
+    )
+    return tuple(one for part in found for one in part)
+
+
+async def _part(
+    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
+    until: float,
+) -> list[Answered]:
+    found: list[Answered] = []
+    while len(found) < len(called) and time.monotonic() < until:
+        found += await _session(solution, called[len(found) :], task, sandbox, wall_s, until)
+        if [one.kind for one in found].count("endless") >= MOST_LOST:
+            break
+    return [*found, *[UNASKED] * (len(called) - len(found))]
+
+
+async def _session(
+    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
+    until: float,
+) -> list[Answered]:
+    """What one process answers, up to and with the call that ends it."""
+    items: list[Json] = [
+        {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
+    ]
+    found: list[Answered] = []
+    job = calling(Brought(solution, task, sandbox, wall_s), items, wall_s)
+    async with answering(sandbox, job) as process:
+        for item in items:
+            if time.monotonic() >= until:
+                break
+            reply = await process.receive(wall_s)
+            assert isinstance(item, dict)
+            found.append(_answered(reply, item["id"]))
+            if isinstance(reply, Outcome) or found[-1].kind == "ended":
+                break
+    return found
+
+
+def _answered(reply: Json | Outcome, number: Json) -> Answered:
+    """A reply as an answer; whatever makes no sense counts as the end of the process."""
+    if isinstance(reply, Outcome):
+        return Answered("endless" if reply.ended == "timeout" else "ended")
+    if not isinstance(reply, dict) or reply.get("id") != number:
+        return Answered("ended")
+    match reply:
+        case {"untold": str()}:
+            return Answered("untold")
+        case {"raised": {"name": str(name)}, "loaded": bool(loaded)}:
+            return Answered("raised" if loaded else "unloaded", name)
+        case {"value": value}:
+            try:
+                plain.shown(value)
+            except Garbled:
+                return Answered("ended")
+            return Answered("value", json.dumps(_alike(value)), value)
+    return Answered("ended")
+
+
+def _alike(wire: Json) -> Json:
+    """A value's wire form with the members of sets in an order of their own."""
+    match wire:
+        case ["s" | "z" as tag, list(items)]:
+            return [tag, sorted(map(_alike, items), key=json.dumps)]
+        case [str(tag), list(items)]:
+            return [tag, [_alike(one) for one in items]]
+    return wire
+
+
+def _roots(call: str) -> list[Json]:
+    """The program's names at which a call begins, or what the call's own function is given."""
+    node = parse_expression(call)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):
+        return [_root(given, call) for given in node.args]
+    return [_root(node, call)]
+
+
+def _root(node: ast.expr, call: str) -> str:
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Call(func=inner) | ast.Attribute(value=inner):
+                node = inner
+            case _:
+                raise ValueError(f"no call of a program's name: {call}")
+    return node.id

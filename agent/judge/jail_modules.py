@@ -1,0 +1,163 @@
+"""What of ours goes into the jails: one package of definitions for all programs.
+
+Every job ships the same modules, and one of few lists of folders, so that a backend which keeps
+them loaded serves all jobs from the same preloaded interpreter. Where pytest is needed, the
+modules that import it come along with the folder it lies in.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from agent.core import __name__ as _CORE
+from agent.core.domain import Script, TestCase
+from agent.core.trees import nodes_of
+from sandbox.sandbox import Sandbox
+from sandbox.types import PRELOADABLE, Job, SandboxError
+
+_PROGRAMS = (
+    "agent.judge.programs.observed.observe_examples",
+    "agent.judge.programs.observed.observe_solution",
+    "agent.judge.programs.observed.observe_tests", "agent.judge.programs.plain.plain_run",
+    "agent.judge.programs.script", "agent.repair.screening.programs.screen",
+    "agent.repair.screening.programs.trace",
+)
+"""What runs in a jail. All that these import at their top goes there with them."""
+_WITH_PYTEST = (
+    "agent.judge.programs.observed.observe_pytest", "agent.judge.programs.plain.plain_pytest",
+    "agent.repair.screening.programs.pytest_items",
+)
+_AGENT = _CORE.removesuffix(".core")
+_IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
+_OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
+
+
+def program(name: str) -> str:
+    """The text of a job that runs one of our programs."""
+    return f"from _judge.programs.{name} import main\n\nmain(jail)\n"
+
+
+@cache
+def modules(with_pytest: bool = False) -> Mapping[str, str]:
+    """The modules that go into every jail, in a package whose name no program has.
+
+    Under their own name they would hide a user's module called `agent`.
+    """
+    sources = {"_judge": "", "_judge.programs": ""}
+    programs = (*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ()))
+    waiting = [name.removeprefix("agent.") for name in programs]
+    while waiting:
+        name = waiting.pop()
+        if _inside(name) not in sources:
+            *rooms, last = name.split(".")
+            text = files(_AGENT).joinpath(*rooms, f"{last}.py").read_text("utf-8")
+            sources[_inside(name)] = _OURS.sub(lambda at: f"from {_inside(at[1])} import", text)
+            waiting += _IMPORTED.findall(text)
+    return sources
+
+
+def _inside(name: str) -> str:
+    """What a module of ours is called in a jail."""
+    room = "_judge.programs" if ".programs." in name else "_judge"
+    return f"{room}.{name.rpartition('.')[2]}"
+
+
+@cache
+def pytest_site() -> str:
+    """The folder of packages in which our own pytest lies."""
+    spec = importlib.util.find_spec("pytest")
+    if spec is None or spec.origin is None:
+        raise SandboxError("pytest is not installed; install this package's dependencies")
+    return str(Path(spec.origin).parent.parent)
+
+
+def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
+    """Whether a test is pytest's, or imports what is neither Python's nor the program's own."""
+    return (isinstance(test, Script) and bool(test.node)) or imports_packages(test.code, own)
+
+
+def imports_packages(code: str, own: Collection[str] = ()) -> bool:
+    """Whether a text imports what is neither Python's nor one of `own`, names of modules."""
+    return not _roots(code) <= {*own}
+
+
+def preloads(texts: Iterable[str]) -> tuple[str, ...]:
+    """The large packages that the texts import, for a backend to have loaded beforehand."""
+    imported = frozenset[str]().union(*map(_roots, texts))
+    return tuple(name for name in PRELOADABLE if name in imported)
+
+
+def _roots(code: str) -> frozenset[str]:
+    """The packages outside Python that a text imports."""
+    return imported(code) - sys.stdlib_module_names
+
+
+@lru_cache(maxsize=4096)
+def imported(code: str) -> frozenset[str]:
+    """The packages and modules that a text imports; none where it does not parse."""
+    try:
+        nodes = nodes_of(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    named: list[str] = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            named += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named.append(node.module)
+    return frozenset(name.partition(".")[0] for name in named)
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """What of ours goes into one job, or into both of a pair."""
+
+    modules: Mapping[str, str]
+    sites: tuple[str, ...]
+    last_site_is_ours: bool = False
+    """The last of `sites` is for the tests alone."""
+    opens_files: bool = True
+    """Whether what runs there may open files."""
+
+
+async def shipment(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Shipment:
+    """What to ship where the user's folders of packages are `own`; the user's come first.
+
+    Where no file can be opened, pytest is shipped as modules, from memory.
+    """
+    if not with_pytest:
+        return Shipment(modules(), own)
+    coming = Job("", modules=modules(), sites=own)
+    if (await sandbox.witness(coming)).level == "L2":
+        texts = await asyncio.to_thread(_pytest_in_memory)
+        return Shipment({**texts, **modules(with_pytest=True)}, own, opens_files=False)
+    ours = pytest_site()
+    return Shipment(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
+
+
+@cache
+def _pytest_in_memory() -> Mapping[str, str]:
+    """The texts of all modules that `import pytest` loads from its folder of packages."""
+    importlib.import_module("pytest")
+    folder = Path(pytest_site())
+    roots = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+    texts = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if name.partition(".")[0] in roots and file.endswith(".py"):
+            text = Path(file).read_text("utf-8")
+            if Path(file).name == "__init__.py":
+                # pytest asks where its packages lie, to leave itself out of tracebacks.
+                text += f"\n__file__ = {str(folder / name.replace('.', '/') / '__init__.py')!r}\n"
+            texts[name] = text
+    return texts

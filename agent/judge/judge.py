@@ -1,0 +1,220 @@
+"""Judges a solution by its tests; the only room that knows both sides.
+
+An example with plain values is compared by the host (`examples`). Any other test has two
+witnesses: `plain_run` says how it comes out, as pytest itself would; `observed_run` says whether
+that can be believed. `belief` puts the two together. Whatever the solution does is a verdict;
+`SandboxError` is raised only when the jail itself is broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.core.domain import (
+    REST,
+    VETOING_ORIGINS,
+    Ending,
+    Report,
+    Script,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+)
+from agent.judge import belief
+from agent.judge import jail_modules as shipping
+from agent.judge.belief import Evidence
+from agent.judge.compared.examples import NotComparable, answers, asked
+from agent.judge.nodes import nodes_above, stands_for
+from agent.judge.plain.astray import astray
+from agent.judge.plain.plain_run import PlainRun
+from agent.judge.script_run import ending_of
+from agent.judge.signs import reaching, written_for
+from agent.judge.subject import FIRST_SEEDS, Brought, Seeds
+from agent.judge.witnesses import Snippets, TestFile, gather_evidence
+from sandbox.sandbox import Sandbox
+from sandbox.types import SandboxError
+
+NO_FILES = (
+    "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
+    "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
+)
+
+
+async def check(
+    solution: Solution,
+    tests: Sequence[TestCase],
+    task: Task,
+    sandbox: Sandbox,
+    *,
+    run_program: bool | None = None,
+    wall_s: float = 5.0,
+    seeds: Seeds = FIRST_SEEDS,
+    first_failure: bool = False,
+    observe: bool = True,
+) -> Report:
+    """What the tests show of the solution: one verdict per test, or per pytest node.
+
+    The program is also run as a script where `run_program` says so; left open, where a test
+    reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
+    `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
+    the plain witness is heard: for programs of which nothing is claimed, as mutants are.
+    """
+    reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
+    if run_program is None:
+        run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
+    bench = _Bench(Brought(solution, task, sandbox, wall_s, seeds), first_failure, observe)
+    ending: Ending | None = None
+    if run_program or reads_output:
+        if reads_output:
+            ending = await ending_of(bench.subject)
+            verdicts = await bench.verdicts(tests, ending.stdout)
+        else:
+            ending, verdicts = await _both(bench, tests)
+    else:
+        verdicts = await bench.verdicts(tests, "")
+    return Report(
+        solution=solution.id, verdicts=_unique(verdicts), ending=ending,
+        astray=next(iter(bench.astray), ""),
+    )
+
+
+async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
+    """The program's run and the tests', side by side."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            ending = group.create_task(ending_of(bench.subject))
+            verdicts = group.create_task(bench.verdicts(tests, ""))
+    except* SandboxError as broken:
+        raise SandboxError(str(broken.exceptions[0])) from broken
+    return ending.result(), verdicts.result()
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A solution on its way through all its tests."""
+
+    subject: Brought
+    first_failure: bool = False
+    observe: bool = True
+    found: dict[int, list[Verdict]] = field(default_factory=dict)
+    """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
+    astray: list[str] = field(default_factory=list)
+    """What files of tests ran in place of the program."""
+
+    async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
+        """Verdicts on each test, in the order of the tests."""
+        snippets = await self._compare_examples([test for test in tests if not _node(test)])
+        if snippets and not self._settled():
+            await self._judge_snippets(snippets, output)
+        by_file: dict[str, list[TestCase]] = {}
+        for test in tests:
+            if _node(test):
+                by_file.setdefault(test.code, []).append(test)
+        for code, group in by_file.items():
+            if not self._settled():
+                await self._judge_file(code, group)
+        return [verdict for test in tests for verdict in self.found.get(id(test), ())]
+
+    def _settled(self) -> bool:
+        """Whether a failure was seen, and one is enough."""
+        return self.first_failure and any(
+            verdict.fails for verdicts in self.found.values() for verdict in verdicts
+        )
+
+    async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
+        """Judges the examples whose answers the host itself can compare; returns the others."""
+        waiting = [(test, one) for test in tests if (one := asked(test)) is not None]
+        while waiting:
+            rows = await answers(self.subject, [one for _, one in waiting])
+            for (test, _), row in zip(waiting, rows, strict=False):
+                if isinstance(row, NotComparable):
+                    continue
+                self.found[id(test)] = [belief.compared(test, row)]
+                if row["status"] == "timeout":
+                    self.subject.late.append(test.name)
+            waiting = [] if self._settled() else waiting[len(rows) :]
+        return [test for test in tests if id(test) not in self.found]
+
+    async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
+        keyed = [
+            (str(number), test, output if _uses_output(test) else None)
+            for number, test in enumerate(tests)
+        ]
+        plain, rows = await gather_evidence(Snippets(self.subject, keyed), self.observe)
+        for key, test, _ in keyed:
+            seen = self._with_text(test, rows.get(key) or Evidence({"message": plain.problem}))
+            self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+
+    async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
+        ours = await shipping.shipment(self.subject.sandbox, self.subject.task.sites, True)
+        if not ours.opens_files:
+            for test in tests:
+                seen = Evidence({"status": "error", "message": NO_FILES})
+                self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+            return
+        plain, rows = await gather_evidence(TestFile(self.subject, code, tests), self.observe)
+        own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
+        if words := astray(self.subject, plain, code, own=own):
+            self.astray.append(words)
+        by_node: dict[str, list[str]] = {}
+        for name in rows:
+            for node in nodes_above(name):
+                by_node.setdefault(node, []).append(name)
+        for test in tests:
+            node = _node(test)
+            mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
+            if not mine and (node != REST or not (rows or len(tests) > 1)):
+                mine[test.name if node == REST else node] = Evidence(_uncollected(node, plain))
+            self.found[id(test)] = [
+                belief.verdict(
+                    test, name if node == REST else test.name + name.removeprefix(node),
+                    self._with_text(test, seen),
+                )
+                for name, seen in mine.items()
+            ]
+
+    def _with_text(self, test: TestCase, seen: Evidence) -> Evidence:
+        """The same, with what the program's text says against it."""
+        text = self.subject.solution.text
+        return replace(
+            seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
+        )
+
+
+def _of(test: TestCase, name: str) -> bool:
+    """Whether a test stands for a name that pytest collected."""
+    return isinstance(test, Script) and stands_for(test.node, test.without, name)
+
+
+def _uncollected(node: str, plain: PlainRun) -> dict[str, str]:
+    """What is said of a test that pytest has not collected: its own words where it has any."""
+    if plain.skipped:
+        return {"status": "skipped", "message": plain.skipped}
+    none = "pytest collected no test" + ("" if node == REST else f" {node}")
+    return {"status": "error", "message": plain.problem or none}
+
+
+def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
+    """Two tests of one name get numbers, since names are keys."""
+    taken = {verdict.name for verdict in verdicts}
+    named: set[str] = set()
+    unique = []
+    for verdict in verdicts:
+        name, count = verdict.name, 1
+        while name in named or (count > 1 and name in taken):
+            count += 1
+            name = f"{verdict.name} ({count})"
+        named.add(name)
+        unique.append(verdict.model_copy(update={"name": name}))
+    return tuple(unique)
+
+
+def _node(test: TestCase) -> str:
+    return test.node if isinstance(test, Script) else ""
+
+
+def _uses_output(test: TestCase) -> bool:
+    return isinstance(test, Script) and test.uses_output

@@ -1,0 +1,1 @@
+"""The observed witness: tests in one process, the program in another."""

@@ -1,0 +1,1 @@
+"""The plain witness: tests as a user runs them, in one process."""

@@ -1,0 +1,209 @@
+"""The plain witness: tests run as a user runs them, in one jailed process, with real objects.
+
+Its word is the outcome of each test, in pytest's own classes. It does not say whether a pass can
+be believed, but tells what the program was seen doing to its tests meanwhile (`signs`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.core.domain import Script, TestCase
+from agent.judge import jail_modules as shipping
+from agent.judge.compared.examples import ended, explained, lacks_permission
+from agent.judge.plain.canary import Canary, CanaryKind
+from agent.judge.signs import words
+from agent.judge.subject import Brought
+from agent.judge.texts.masking import mask
+from sandbox.sandbox import Process
+from sandbox.types import Json, Outcome
+
+START_S = 30.0
+"""A busy machine may take this long to start an interpreter and to collect a file."""
+WALL_FACTOR = 3.0
+"""A test's deadline is processor time; on the wall it has so many times as much."""
+GRACE_S = 4.0
+MOST_S = 3600.0
+"""Of a whole process; each of its tests has a deadline of its own."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class PlainRun:
+    """What the plain witness told."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    """Test, or node of pytest, to how it came out."""
+    signs: dict[str, list[str]] = field(default_factory=dict)
+    """Test to what was seen there, in words; under "" what was seen outside of any test."""
+    loaded: dict[str, str] = field(default_factory=dict)
+    """Modules to their files: relative to the program's folder, or absolute. Files of the program
+    that ran, as a module or otherwise, stand under their own path too."""
+    problem: str = ""
+    """Why no test could be collected."""
+    skipped: str = ""
+    """Why the whole file sets itself aside."""
+
+    def signs_of(self, test: str) -> list[str]:
+        """What was seen while the test ran, or outside of any."""
+        return [*self.signs.get(test, ()), *self.signs.get("", ())]
+
+
+async def run_snippets(
+    subject: Brought, tests: Sequence[tuple[str, TestCase, str | None]], canary: CanaryKind,
+    run: PlainRun,
+) -> None:
+    """Runs snippets: a key for each, the test, and the program's output where it reads that."""
+    waiting = {key: (test, output) for key, test, output in tests}
+    while waiting:
+        payload: dict[str, Json] = {
+            "words": "\n".join(test.code for test, _ in waiting.values()),
+            "tests": [
+                {
+                    "test": key, "code": test.code, "output": output,
+                    "loose": not isinstance(test, Script),
+                }
+                for key, (test, output) in waiting.items()
+            ],
+        }
+        before = len(run.rows)
+        asked = [test for test, _ in waiting.values()]
+        with_pytest = subject.needs_packages(asked)
+        await _one_process(subject, asked, payload, {}, with_pytest, canary, run)
+        for key in run.rows:
+            waiting.pop(key, None)
+        if waiting and len(run.rows) == before:
+            for key in waiting:
+                run.rows[key] = {"status": "error", "message": run.problem or "it did not run"}
+            return
+
+
+async def run_file(
+    subject: Brought, code: str, tests: Sequence[TestCase], canary: CanaryKind, only: Sequence[str],
+    run: PlainRun,
+) -> None:
+    """Runs the tests of one file in one session of pytest, and again what is left after one
+    that ended the process. `only` are exact nodes; without any, all of the tests'."""
+    path = subject.test_path([*tests])
+    nodes: list[Json] = [
+        [test.node, [*test.without]] for test in tests if isinstance(test, Script)
+    ]
+    while True:
+        payload: dict[str, Json] = {
+            "file": path, "nodes": [[node, []] for node in only] or nodes, "done": [*run.rows],
+            "words": code + "".join(
+                text for name, text in subject.test_support.items() if name.endswith(".py")
+            ),
+        }
+        before = len(run.rows)
+        finished = await _one_process(
+            subject, [*tests], payload, {path: code}, True, canary, run
+        )
+        if finished or len(run.rows) == before:
+            return
+
+
+async def _one_process(
+    subject: Brought, asked: list[TestCase], payload: dict[str, Json],
+    test_files: Mapping[str, str], with_pytest: bool, canary: CanaryKind, run: PlainRun,
+) -> bool:
+    """Runs what is left in one process; whether it came to its end."""
+    key = secrets.token_bytes(32)
+    rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
+    ours = await shipping.shipment(subject.sandbox, subject.task.sites, with_pytest)
+    starts, connects = subject.grants(asked)
+    files = {
+        path: rewriting.program(text) if path.endswith(".py") else text
+        for path, text in subject.files_for(asked).items()
+    }
+    tests = {path: rewriting.test(text) for path, text in test_files.items()}
+    laid = {**subject.test_support, **files, **tests}
+    program = [path for path in files if path.endswith(".py") and path not in subject.test_support]
+    sent = subject.payload | payload | {"text": files[subject.solution.entry]}
+    code = "\n".join(dict.fromkeys(test.code for test in asked))
+    helpers: list[Json] = [*subject.helpers(code)]
+    sent |= {
+        "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
+        "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
+        "texts": "\n".join(mask(files[path]) for path in program),
+        "names": [*sorted(subject.all_modules)],
+    }
+    job = replace(
+        subject.job("plain_run", sent, MOST_S, ours), files=laid, stdin=subject.task.stdin,
+        processes=starts, loopback=connects,
+    )
+    async with subject.sandbox.start(job) as process:
+        finished = await _listen(process, key, subject, run)
+        if any(lacks_permission(row) for row in run.rows.values()):
+            refusals = (await process.kill()).refusals
+            run.rows = {name: explained(row, refusals) for name, row in run.rows.items()}
+    return finished
+
+
+async def _listen(process: Process, key: bytes, subject: Brought, run: PlainRun) -> bool:
+    """Takes what the process tells until it is done, or has ended."""
+    patience_s = START_S
+    begun, count = "", 0
+    while True:
+        message = await process.receive(patience_s)
+        if isinstance(message, Outcome):
+            _cut_off(message, begun, subject, run)
+            return False
+        sent = _authentic(message, key, count)
+        if sent is None:
+            run.signs.setdefault("", []).append(words("forged-word"))
+            continue
+        count += 1
+        match sent:
+            case {"begin": str(begun)}:
+                patience_s = subject.test_s * WALL_FACTOR + GRACE_S
+            case {"ended": str(test)}:
+                run.rows[test] = sent
+                if sent["status"] == "timeout":
+                    subject.late.append(test)
+                begun, patience_s = "", START_S
+            case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
+                run.signs.setdefault(test, []).append(words(sign, detail))
+            case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
+                run.problem, run.loaded = problem, {**run.loaded, **loaded}
+                run.skipped = str(sent.get("skipped", ""))
+                return True
+
+
+def _authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+    """What our own runner says; `None` for anything else."""
+    match message:
+        case {"said": str(text), "mark": str(mark)}:
+            keyed = hashlib.blake2b(key=key, digest_size=16)
+            keyed.update(f"{count}\0{text}".encode("utf-8", "surrogatepass"))
+            if secrets.compare_digest(keyed.hexdigest(), mark):
+                sent = json.loads(text)
+                return sent if isinstance(sent, dict) else None
+    return None
+
+
+def _cut_off(outcome: Outcome, begun: str, subject: Brought, run: PlainRun) -> None:
+    """The process is gone: in the midst of a test, or outside of any."""
+    if begun:
+        if outcome.ended == "timeout":
+            subject.late.append(begun)
+            run.rows[begun] = {
+                "status": "timeout", "message": f"no end within {subject.test_s:g} s",
+            }
+        else:
+            run.rows[begun] = {"status": "error", "message": ended(outcome)}
+        return
+    if run.rows:
+        run.signs.setdefault("", []).append(words("ended-early"))
+    if not run.problem:
+        said = outcome.stderr.strip().rpartition("\n")[2][-300:]
+        run.problem = (
+            "collecting the tests came to no end" if outcome.ended == "timeout"
+            else said or ended(outcome)
+        )

@@ -1,0 +1,1 @@
+"""What the observed witness runs in its jails."""

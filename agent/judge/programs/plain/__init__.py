@@ -1,0 +1,1 @@
+"""What the plain witness runs in its jail."""

@@ -1,0 +1,68 @@
+"""What both witnesses ask of a session of pytest: which tests it runs, and why it collects none."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.core.pytest_settings import PLUGINS
+from agent.judge.nodes import nodes_above
+
+
+class Session:
+    """A plugin that leaves the tests which were asked for, and keeps what pytest reports."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        self._wanted: dict[str, list[list[str]]] = {}
+        """Node to what those that ask for it leave out."""
+        for node, without in payload["nodes"]:
+            self._wanted.setdefault(node, []).append(without)
+        self._done = {*payload["done"]}
+        self._reports: list[Any] = []
+        """Of the test that runs now."""
+        self.problem = ""
+        """Why the file cannot be collected."""
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that cannot be collected says why."""
+        if report.failed and not self.problem:
+            text = str(report.longrepr)
+            lines = [line for line in text.strip().split("\n") if line.strip()]
+            self.problem = (marked(text) or lines or ["the file cannot be collected"])[0]
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the tests that were asked for."""
+        items[:] = [
+            item for item in items
+            if node_of(item) not in self._done and self._is_wanted(node_of(item))
+        ]
+
+    def _is_wanted(self, name: str) -> bool:
+        above = [*nodes_above(name)]
+        return any(
+            not any(one in above for one in without)
+            for node in above for without in self._wanted.get(node, ())
+        )
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A phase of a test is over."""
+        self._reports.append(report)
+
+
+def node_of(item: Any) -> str:
+    """A node id without the file's name."""
+    return str(item.nodeid.partition("::")[2])
+
+
+def marked(text: str) -> list[str]:
+    """The lines of a report that pytest marks as the failure's own."""
+    return [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
+
+
+def plugins_for(text: str, words: Iterable[str] = PLUGINS) -> list[str]:
+    """Arguments that load the plugins which a text needs by these words; none is loaded by itself,
+    which would take long."""
+    needed = [PLUGINS[word] for word in words if word in text]
+    present = [one for one in needed if importlib.util.find_spec(one.partition(".")[0])]
+    return [part for plugin in present for part in ("-p", plugin)]

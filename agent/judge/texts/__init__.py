@@ -1,0 +1,1 @@
+"""Texts of programs and tests, read and changed before they run."""

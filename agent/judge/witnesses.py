@@ -1,0 +1,258 @@
+"""Both witnesses on tests that run together, and what has to be looked at once more.
+
+`plain_run` says how each test comes out; what else is asked decides how far a pass is believed.
+Tests that can be followed are observed from outside at the same time. Where it is known beforehand
+that none can be, the run with spoilt answers takes that place, so that nothing waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.core.domain import TestCase
+from agent.judge import belief
+from agent.judge.belief import Evidence
+from agent.judge.nodes import EVERY
+from agent.judge.observed.following import names_of_functions, unfollowable
+from agent.judge.observed.observed_run import ObservedRun, observe_file, observe_snippets
+from agent.judge.plain.canary import CanaryKind
+from agent.judge.plain.plain_run import PlainRun, run_file, run_snippets
+from agent.judge.signs import may_equal_anything
+from agent.judge.subject import Brought
+
+BESIDE_FACTOR = 3.0
+"""What runs beside the plain run may take so many times as long, and a moment more."""
+BESIDE_S = 2.0
+UNASKED = "nobody was asked whether this can be believed"
+HURRY_S = 0.5
+HURRY_FACTOR = 3.0
+"""A spoilt test may take so many times what the slowest took, and a moment more."""
+MOST_ALONE = 5
+"""Tests observed alone before the others are believed to behave as these."""
+PLAIN_RUNS = 3
+"""Where the witnesses disagree, the plain one is heard so often: any failure is flaky."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Snippets:
+    """Snippets with their keys and, where they read it, the program's output."""
+
+    subject: Brought
+    tests: Sequence[tuple[str, TestCase, str | None]]
+
+    def unfollowed(self, key: str) -> str:
+        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
+        reasons = unfollowable(self._code(key), self.subject.all_modules)
+        return next(iter(reasons.values()), "")
+
+    def follows_any(self) -> bool:
+        """Whether any of the tests may be observed."""
+        return any(not self.unfollowed(key) for key, _, _ in self.tests)
+
+    def keeps_to_calls(self, key: str) -> bool:
+        """Whether a test's text asks the program by calls alone, and keeps no state."""
+        return belief.keeps_to_calls(self._code(key), self.subject.all_modules)
+
+    async def run(
+        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
+    ) -> None:
+        """Runs these tests, or all, where they share a process with the program."""
+        await run_snippets(subject, self._chosen(keys), canary, run)
+
+    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
+        """Observes these tests, or all that may be, from outside."""
+        followed = [one for one in self._chosen(keys) if not self.unfollowed(one[0])]
+        await observe_snippets(self.subject, followed, run)
+
+    def _code(self, key: str) -> str:
+        return next(test.code for name, test, _ in self.tests if name == key)
+
+    def _chosen(self, keys: Sequence[str]) -> list[tuple[str, TestCase, str | None]]:
+        return [one for one in self.tests if not keys or one[0] in keys]
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """Tests of one file; their keys are pytest's nodes."""
+
+    __test__ = False
+
+    subject: Brought
+    code: str
+    tests: Sequence[TestCase]
+
+    def unfollowed(self, key: str) -> str:
+        reasons = unfollowable(self.code, self.subject.all_modules)
+        return reasons.get(EVERY, "") or reasons.get(key.partition("[")[0], "")
+
+    def follows_any(self) -> bool:
+        named = names_of_functions(self.code)
+        return not named or any(not self.unfollowed(name) for name in named)
+
+    def keeps_to_calls(self, key: str) -> bool:
+        return belief.keeps_to_calls(self.code, self.subject.all_modules)
+
+    async def run(
+        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
+    ) -> None:
+        await run_file(subject, self.code, self.tests, canary, keys, run)
+
+    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
+        left_out = [*unfollowable(self.code, self.subject.all_modules)]
+        await observe_file(self.subject, self.code, self.tests, run, keys, left_out)
+
+
+Group = Snippets | TestFile
+"""Tests that run together; each has a key."""
+
+
+async def gather_evidence(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Evidence]]:
+    """What the plain witness says, and what was seen of each test. Without `observe` nothing
+    else is asked."""
+    if not observe:
+        plain = PlainRun()
+        await group.run(group.subject, plain)
+        return plain, {
+            # Of a mutant nobody asks why it passes.
+            key: Evidence(
+                row, signs=plain.signs_of(key), unfollowed=UNASKED, vacuous=belief.unchecked(row)
+            )
+            for key, row in plain.rows.items()
+        }
+    return await _Gathering(group).gather_evidence()
+
+
+class _Gathering:
+    """One group on its way."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._plain = PlainRun()
+        self._observed = ObservedRun()
+        self._spoilt = PlainRun()
+
+    async def gather_evidence(self) -> tuple[PlainRun, dict[str, Evidence]]:
+        group, plain = self._group, self._plain
+        if group.follows_any():
+            await self._beside(group.observe(self._observed))
+        else:
+            hurried = replace(
+                group.subject, wall_s=min(group.subject.wall_s, HURRY_S), late=[]
+            )
+            await self._beside(group.run(hurried, self._spoilt, (), "spoilt false"))
+        return plain, await self._weighed()
+
+    async def _beside(self, other: Awaitable[None]) -> None:
+        """The plain run and another; that has a while after the plain one is done."""
+        started = time.monotonic()
+        beside = asyncio.ensure_future(other)
+        try:
+            await self._group.run(self._group.subject, self._plain)
+            took_s = time.monotonic() - started
+            if any(belief.passes(row) for row in self._plain.rows.values()):
+                await asyncio.wait([beside], timeout=BESIDE_S + (BESIDE_FACTOR - 1) * took_s)
+            if beside.done():
+                beside.result()
+        finally:
+            beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)
+
+    async def _weighed(self) -> dict[str, Evidence]:
+        """What was seen of each test, after all that has to be looked at once more."""
+        rows, observed = dict(self._plain.rows), self._observed.rows
+        passing = [key for key, row in rows.items() if belief.passes(row)]
+        against = await self._contradicted(passing)
+        for run in [await self._again([], "") for _ in range(PLAIN_RUNS - 1 if against else 0)]:
+            for key in against:
+                if not belief.passes(run.rows.get(key, {})):
+                    rows[key] = _flaky(run.rows.get(key, {}))
+        signs = {key: self._plain.signs_of(key) for key in rows}
+        within = [
+            key for key in passing
+            if key not in against and (
+                observed.get(key, {}).get("status") != "passed" or belief.may_be_vacuous(rows[key])
+            )
+        ]
+        vacuous = await self._canaries(within, signs) if within else frozenset[str]()
+        return {
+            key: Evidence(
+                row, signs=signs[key], observed=observed.get(key),
+                unfollowed=self._group.unfollowed(key) or self._observed.problem,
+                contradicted=key in against, vacuous=key in vacuous,
+            )
+            for key, row in rows.items()
+        }
+
+    async def _contradicted(self, passing: Sequence[str]) -> frozenset[str]:
+        """Those that fail from outside again, each alone in a fresh pair of processes; of very
+        many those that fail again together, where any does alone."""
+        failing = [
+            key for key in passing
+            if belief.can_contradict(self._observed.rows.get(key))
+            and self._group.keeps_to_calls(key)
+        ]
+        if len(failing) > MOST_ALONE:
+            failing = await self._failing_again(failing)
+        found = {key for key in failing[:MOST_ALONE] if await self._failing_again([key])}
+        return frozenset(found | {*failing[MOST_ALONE:]} if found else found)
+
+    async def _failing_again(self, keys: Sequence[str]) -> list[str]:
+        run = ObservedRun()
+        await self._group.observe(run, keys)
+        return [key for key in keys if belief.can_contradict(run.rows.get(key))]
+
+    async def _canaries(
+        self, keys: Sequence[str], signs: dict[str, list[str]]
+    ) -> frozenset[str]:
+        """Those that pass whatever the program answers; a pass that something equal to anything
+        has brought about is a sign."""
+        unheard = [key for key in keys if not self._is_heard(key)]
+        false, sentinel = await asyncio.gather(
+            self._again(unheard, "spoilt false"), self._with_sentinel(keys)
+        )
+        for key in keys:
+            signs[key] += sentinel.signs.get(key, ())
+        spoilt = self._spoilt.rows | false.rows
+        deaf = [key for key in keys if belief.passes(spoilt.get(key, {}))]
+        true = await self._again(deaf, "spoilt true")
+        return frozenset(key for key in deaf if belief.passes(true.rows.get(key, {})))
+
+    def _is_heard(self, key: str) -> bool:
+        """Whether the run with spoilt answers that was made beside tells of a test; that one with
+        little time came to no end tells nothing of a test that needs more."""
+        row = self._spoilt.rows.get(key)
+        needs_s = HURRY_FACTOR * float(self._plain.rows[key].get("wall_s", 0.0))
+        return row is not None and (row.get("status") != "timeout" or needs_s <= HURRY_S)
+
+    async def _with_sentinel(self, keys: Sequence[str]) -> PlainRun:
+        """What a run with a sentinel shows; nothing where no object can be equal to anything."""
+        texts = "".join(self._group.subject.files.values())
+        return await self._again(keys if may_equal_anything(texts) else None, "sentinel")
+
+    async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
+        """Hears the plain witness once more; on all tests as they are, or on these, spoilt."""
+        run = PlainRun()
+        if keys or not canary:
+            await self._group.run(self._hurried(canary), run, [*(keys or ())], canary)
+        return run
+
+    def _hurried(self, canary: CanaryKind) -> Brought:
+        """The same with a deadline for tests that took no longer than they did: a spoilt program
+        often comes to no end, and what it takes says nothing about the tests'."""
+        subject = self._group.subject
+        if not canary:
+            return subject
+        took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
+        wall_s = min(subject.wall_s, HURRY_S + HURRY_FACTOR * max(took, default=0.0))
+        return replace(subject, wall_s=wall_s, late=[])
+
+
+def _flaky(row: Row) -> Row:
+    said = str(row.get("message", "")) or str(row.get("status", "it did not run"))
+    return {**row, "status": "failed", "message": f"flaky: it passes in some runs only; {said}"}

@@ -1,0 +1,1 @@
+"""A run's log, and all that is read from it."""

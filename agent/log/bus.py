@@ -1,0 +1,83 @@
+"""The event bus: append-only per run, any number of followers, replay from any place.
+
+Followers read pages from the store and sleep on one `asyncio.Event` each, so nothing is
+queued in memory for a slow reader, nothing is lost, and a late reader starts at the log's
+beginning like everyone else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from agent.core.events import Event, Stamped
+from agent.log.store import Store
+
+PAGE = 500
+ELSEWHERE_S = 0.5
+"""A follower looks this often for what another process wrote."""
+
+
+class EventBus:
+    """Writes events into the store and wakes followers; use from one event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sleepers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def writer(self, run: str, task: str) -> Writer:
+        """A writer for one attempt of one step of a run."""
+        return Writer(self, run, task, self._store.begin(run, task))
+
+    def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
+        stamped = self._store.append(run, task, attempt, ordinal, event)
+        for sleeper in self._sleepers.get(run, ()):
+            sleeper.set()
+        return stamped
+
+    def log(self, run: str) -> tuple[Stamped, ...]:
+        """All events of a run so far."""
+        entries: list[Stamped] = []
+        while page := self._store.events(run, entries[-1].seq if entries else 0, PAGE):
+            entries.extend(page)
+        return tuple(entries)
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+        """Batches of events behind place `after`, as they come; ends after the final one."""
+        awake = asyncio.Event()
+        self._sleepers[run].add(awake)
+        try:
+            while True:
+                awake.clear()
+                page = self._store.events(run, after, PAGE)
+                if page:
+                    after = page[-1].seq
+                    yield page
+                    if page[-1].final:
+                        return
+                else:
+                    # Not `wait_for`, which can swallow a cancellation (python/cpython#86296).
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(ELSEWHERE_S):
+                            await awake.wait()
+        finally:
+            self._sleepers[run].discard(awake)
+            if not self._sleepers[run]:
+                del self._sleepers[run]
+
+
+class Writer:
+    """Numbers the events of one attempt of one step."""
+
+    def __init__(self, bus: EventBus, run: str, task: str, attempt: int) -> None:
+        self._bus = bus
+        self._run = run
+        self._task = task
+        self._attempt = attempt
+        self._ordinal = 0
+
+    def __call__(self, event: Event) -> Stamped:
+        ordinal, self._ordinal = self._ordinal, self._ordinal + 1
+        return self._bus.append(self._run, self._task, self._attempt, ordinal, event)

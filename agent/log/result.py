@@ -1,0 +1,413 @@
+"""What a run came to and how: the one pure fold of its events, at any point of the log.
+
+Any prefix of a log folds, so the live page, a reload and a replay are the same function. Nothing
+here judges: every word of success comes from a report, a proof or the run's own end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal, assert_never
+
+from agent.core.domain import (
+    INTEGRITY_ORDER,
+    PROOF_ORDER,
+    VETOING_ORIGINS,
+    Diagnosis,
+    Ending,
+    Evidence,
+    Integrity,
+    ProofLevel,
+    Report,
+    Rivals,
+    RunOutcome,
+    Solution,
+    Strategy,
+    Verdict,
+    claim,
+)
+from agent.core.events import (
+    Ambiguous,
+    Answered,
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Extended,
+    FellBack,
+    Judged,
+    LessonLearned,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    Recalled,
+    Resumed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Stamped,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+    fold_attempts,
+)
+from agent.log.timeline import (
+    Column,
+    Row,
+    TimelineStep,
+    rows,
+    with_event,
+    with_report,
+    with_set_aside,
+)
+
+Phase = Literal["empty", "running", "waiting", "finished", "failed"]
+REPAIRED = ("healed", "crash_stopped")
+"""Outcomes of runs whose program is a repaired one."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly."""
+
+    run_id: str = ""
+    title: str = ""
+    outcome: RunOutcome | None = None
+    proof: ProofLevel | None = None
+    proof_why: str = ""
+    evidence: Evidence | None = None
+    """What proof above E2 was looked for in; `None` where it was not."""
+    strategy: Strategy | None = None
+    reason: str = ""
+    diff: str = ""
+    code: str = ""
+    """The text of the entry file as the run leaves it."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Path and text of every editable file as the run leaves it."""
+    stdout: str = ""
+    report: Report | None = None
+    """The last report of the program as the run leaves it."""
+    tests: tuple[TestInfo, ...] = ()
+    learned: tuple[LessonLearned, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    diagnosis: Diagnosis | None = None
+    critique: Critiqued | None = None
+    partial: PartialFound | None = None
+    """The best partial patch of an unresolved run: not a fix."""
+    cut_after: float | None = None
+    """Seconds after which the last search was cut by its budget."""
+    rivals: Rivals | None = None
+    """Repairs that the tests did not tell apart, where there were several."""
+    waiting: Waiting | None = None
+    iterations: int = 0
+    candidates: int = 0
+    calls: int = 0
+    """Calls of models, those that failed among them."""
+    unanswered: str = ""
+    """Why a model gave no answer when one was last asked; empty where it did."""
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    """Dollars spent; `None` when a model's price is unknown."""
+    seconds: float = 0.0
+    provider: str = ""
+    provider_why: str = ""
+    sandbox: str = ""
+    level: str = ""
+    """The level of the jail that was seen to hold."""
+    error: str = ""
+    """A fault of ours that ended the run."""
+    start: RunStarted | None = None
+    timeline: tuple[TimelineStep, ...] = ()
+    """The timeline: its steps in the order in which they began."""
+    columns: tuple[Column, ...] = ()
+    """Each program that was judged, with its report."""
+    recalled: Recalled | None = None
+    patch: PatchProposed | None = None
+    """The last patch that was proposed, which need not have stood."""
+    models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
+    """What came of asking models, in order."""
+
+    @property
+    def phase(self) -> Phase:
+        if self.outcome is not None:
+            return "finished"
+        if self.error:
+            return "failed"
+        if self.waiting is not None:
+            return "waiting"
+        return "running" if self.run_id else "empty"
+
+    @property
+    def current(self) -> TimelineStep | None:
+        """The step that is running now."""
+        if self.phase != "running":
+            return None
+        return next((step for step in reversed(self.timeline) if step.wall_ms is None), None)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Each test with its verdicts over the run."""
+        return tuple(rows(self.tests, self.columns))
+
+    @property
+    def endings(self) -> tuple[Ending | None, ...]:
+        """How the program as a script ended, for each column; empty when it never was run."""
+        endings = tuple(column.report.ending for column in self.columns)
+        return endings if any(ending is not None for ending in endings) else ()
+
+    @property
+    def lessons(self) -> tuple[str, ...]:
+        return tuple(lesson.text for lesson in self.learned)
+
+    @property
+    def last_diff(self) -> str:
+        """The run's patch, or the one under test while it goes on."""
+        if self.outcome is not None or self.patch is None:
+            return self.diff
+        return self.patch.diff
+
+    @property
+    def question(self) -> Rivals | None:
+        """The behaviours a person may choose from now: the run waits for it, or has healed and
+        left it open."""
+        if self.waiting is not None:
+            return self.waiting.rivals
+        return self.rivals if self.outcome == "healed" else None
+
+    def proven(self, required: ProofLevel) -> bool:
+        """Whether the proof reaches `required`; without a proof only E0 is reached."""
+        return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
+
+    @property
+    def _judged(self) -> Report | None:
+        """The report that a proof rests on: the last one, while the run goes on."""
+        return self.columns[-1].report if self.outcome is None and self.columns else self.report
+
+    @property
+    def integrity(self) -> Integrity | None:
+        """How far the passes behind the proof are believed; `None` where none is claimed, or no
+        pass stands behind it."""
+        return self._judged.integrity if self.proof is not None and self._judged else None
+
+    @property
+    def integrity_reason(self) -> str:
+        """Why that is not `outside`; empty where it is."""
+        return self._judged.integrity_reason if self.proof is not None and self._judged else ""
+
+    @property
+    def claim(self) -> str:
+        """Proof and integrity in one line; empty where nothing is claimed."""
+        if self.proof is None:
+            return ""
+        return claim(self.proof, self.integrity, self.integrity_reason)
+
+    def believed(self, required: Integrity | None) -> bool:
+        """Whether the integrity reaches `required`; `None` asks for any that is believed."""
+        if required is None:
+            return True
+        found = self.integrity
+        return found is not None and (
+            INTEGRITY_ORDER.index(found) >= INTEGRITY_ORDER.index(required)
+        )
+
+    @property
+    def healed(self) -> bool:
+        """A repair passed the user's tests, or there was nothing to repair."""
+        return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
+
+    @property
+    def fitting(self) -> int:
+        """How many repairs are known to fit the tests and behave otherwise, the patch among them;
+        1 where no other is known."""
+        if self.outcome != "healed":
+            return 1
+        others = self.evidence.others if self.evidence is not None else 0
+        return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
+
+    @property
+    def smallest_failure(self) -> Verdict | None:
+        """The failing verdict a person can redo with the least typing, trusted tests first."""
+        if self.report is None:
+            return None
+        failing = [verdict for verdict in self.report.verdicts if verdict.fails]
+        return min(failing, key=_reading_cost, default=None)
+
+
+def document(result: Result) -> dict[str, object]:
+    """The result as one JSON document; the keys are the same for every outcome."""
+    verdicts = result.report.verdicts if result.report is not None else ()
+    ending = result.report.ending if result.report is not None else None
+    partial = result.partial
+    return {
+        "run_id": result.run_id or None,
+        "outcome": result.outcome,
+        "proof": result.proof,
+        "integrity": result.integrity,
+        "integrity_reason": result.integrity_reason,
+        "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
+        "diff": result.diff,
+        "files": dict(result.files),
+        "tests": [
+            {
+                "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
+                "integrity": verdict.integrity, "reason": verdict.reason,
+                "doubt": verdict.doubt, "vacuous": verdict.vacuous, "aside": verdict.aside,
+                "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
+            }
+            for verdict in verdicts
+        ],
+        "strategy": result.strategy,
+        "provider": result.provider or None,
+        "sandbox": result.sandbox or None,
+        "level": result.level or None,
+        "refused": list(ending.refused) if ending is not None else [],
+        "iterations": result.iterations,
+        "candidates": result.candidates,
+        "cut_after": result.cut_after,
+        "rivals": None if result.rivals is None else {
+            "call": result.rivals.call,
+            "behaviours": [
+                {"label": one.label, "gives": one.gives, "note": one.note, "diff": one.diff}
+                for one in result.rivals.behaviours
+            ],
+        },
+        "calls": result.calls,
+        "tokens": result.tokens,
+        "cost_usd": result.cost_usd,
+        "seconds": round(result.seconds, 3),
+        "reason": result.reason,
+        "error": result.error or None,
+        "not_a_fix": None if partial is None else {
+            "diff": partial.diff, "passed": partial.passed, "total": partial.total,
+        },
+    }
+
+
+def fold(log: Iterable[Stamped]) -> Result:
+    """The result of a run, or of as much of it as `log` holds."""
+    entries = fold_attempts(log)
+    if not entries:
+        return Result()
+    result = reduce(_after, entries, Result(run_id=entries[0].run))
+    if result.outcome is None:
+        result = replace(result, seconds=entries[-1].at - entries[0].at)
+    return _settled(result, {
+        entry.event.solution.id: entry.event.solution for entry in entries
+        if isinstance(entry.event, CodeWritten)
+    })
+
+
+def _after(result: Result, stamped: Stamped) -> Result:
+    """The result after one more event."""
+    result = replace(result, timeline=with_event(result.timeline, stamped))
+    event = stamped.event
+    match event:
+        case RunStarted():
+            return replace(
+                result, start=event, title=event.title, code=event.code, provider=event.provider,
+                provider_why=event.provider_why, sandbox=event.sandbox, level=event.level,
+                files=((event.entry, event.code),) if event.entry else (),
+            )
+        case StepStarted():
+            return replace(result, iterations=max(result.iterations, event.iteration))
+        case TestsFrozen():
+            # A test that is held out is announced again, under its new origin.
+            tests = {test.name: test for test in (*result.tests, *event.tests)}
+            return replace(result, tests=tuple(tests.values()))
+        case Judged():
+            return replace(result, columns=with_report(result.columns, event))
+        case Diagnosed():
+            return replace(result, diagnosis=event.diagnosis)
+        case Searched():
+            return replace(
+                result, candidates=max(result.candidates, event.candidates),
+                cut_after=event.cut_after,
+            )
+        case Recalled():
+            return replace(result, recalled=event)
+        case PatchProposed():
+            # What else would do is known of each patch anew.
+            return replace(result, patch=event, rivals=None)
+        case PartialFound():
+            return replace(result, partial=event)
+        case Ambiguous():
+            return replace(result, rivals=event.rivals)
+        case Critiqued():
+            return replace(result, critique=event)
+        case Proved():
+            return replace(
+                result, proof=event.level, proof_why=event.why, evidence=event.evidence,
+                rivals=None if event.settles_rivals else result.rivals,
+            )
+        case LessonLearned():
+            return replace(result, learned=(*result.learned, event))
+        case ModelCalled() | ModelFailed():
+            return replace(
+                result, models=(*result.models, event),
+                calls=result.calls + 1, tokens=result.tokens + event.tokens,
+                cost_usd=_sum(result.cost_usd, event.cost_usd),
+                unanswered=event.why if isinstance(event, ModelFailed) else "",
+            )
+        case FellBack():
+            return replace(result, models=(*result.models, event))
+        case Notice():
+            return replace(result, notices=(*result.notices, event))
+        case Waiting():
+            return replace(result, waiting=event)
+        case Answered():
+            asked = result.waiting is not None and result.waiting.rivals is not None
+            return replace(result, waiting=None, rivals=None if asked else result.rivals)
+        case RunFinished():
+            return replace(
+                result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
+                reason=event.reason, diff=event.diff, code=event.code or result.code,
+                stdout=event.stdout, iterations=event.iterations,
+                # A step that was cut short told how far it came, and then left no count.
+                candidates=max(result.candidates, event.candidates),
+                tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
+                # Of a repair that did not stand, nobody need be asked what else would do.
+                rivals=result.rivals if event.outcome in REPAIRED else None,
+                waiting=None, error="",
+            )
+        case RunFailed():
+            return replace(result, error=event.error, waiting=None)
+        case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
+            return result
+        case _:
+            assert_never(event)
+
+
+def _settled(result: Result, written: dict[str, Solution]) -> Result:
+    """The result with the files and the report that belong to its code."""
+    start = result.start.code if result.start is not None else ""
+    same = {key: solution for key, solution in written.items() if solution.text == result.code}
+    files = tuple((path, result.code) for path, _ in result.files)
+    for solution in same.values():
+        files = tuple((file.path, file.text) for file in solution.files)
+    reports = [column.report for column in result.columns]
+    # The program a user brings need not have been announced as written.
+    fitting = [
+        report for report in reports
+        if report.solution in same or (result.code == start and report.solution not in written)
+    ]
+    report = with_set_aside(fitting[-1], *reports) if fitting else None
+    return replace(result, files=files, report=report)
+
+
+def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:
+    """Trusted verdicts first, then those that name a call, then the shortest."""
+    shown = verdict.call or verdict.name
+    return verdict.origin not in VETOING_ORIGINS, not verdict.call, len(shown)
+
+
+def _sum(left: float | None, right: float | None) -> float | None:
+    """Unknown as soon as one part is unknown."""
+    return None if left is None or right is None else left + right

@@ -1,0 +1,190 @@
+"""What a run has spent on models, from its log, and what it may come to before it starts; pure.
+
+The log is the ledger. A call that was charged and has no end there was cut off by a kill: whoever
+takes the run up says so, and its whole charge stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import assert_never
+
+from agent.core.domain import Value
+from agent.core.events import (
+    Event,
+    Extended,
+    FellBack,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    Notice,
+    Stamped,
+    StepFinished,
+)
+from llm.budget import Caps, Charge, Ledger, Spent
+from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
+from llm.calls import FellBack as TookOver
+from llm.plan import Plan
+from llm.prices import Prices
+from llm.prompts import load
+from llm.provider import estimated_tokens
+from llm.room import answer_tokens, question_tokens
+
+
+def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
+    """The ledger of a run as its log tells it."""
+    charges: dict[int, Charge] = {}
+    for entry in log:
+        match entry.event:
+            case ModelAsked() as asked:
+                amount = Spent(asked.cost_usd or 0.0, asked.tokens, 1)
+                charges[asked.call] = Charge(len(charges), asked.role, amount)
+            case ModelCalled(call=int()) | ModelFailed() as ended:
+                charge = charges[ended.call or 0]
+                amount = Spent(ended.cost_usd or 0.0, ended.tokens, 1, ended.wall_s)
+                charges[ended.call or 0] = replace(charge, amount=amount, open=False)
+            case Extended() as more:
+                raised = Caps(more.usd, more.tokens, more.calls, more.seconds)
+                run = run.more(raised)
+                roles = {role: caps.more(raised) for role, caps in roles.items()}
+    return Ledger(run, roles, list(charges.values()))
+
+
+def lost(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
+    """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
+    most they could."""
+    open_calls: dict[int | None, ModelAsked] = {}
+    for entry in log:
+        match entry.event:
+            case ModelAsked() as asked:
+                open_calls[asked.call] = asked
+            case ModelCalled() | ModelFailed() as ended:
+                open_calls.pop(ended.call, None)
+    return tuple(
+        ModelFailed(
+            call=asked.call, role=asked.role, provider=asked.provider, model=asked.model,
+            error="Lost", why="its process was gone before it ended", tokens=asked.tokens,
+            cost_usd=asked.cost_usd, wall_s=0.0,
+        )
+        for asked in open_calls.values()
+    )
+
+
+class Said(Value):
+    """The text of a model's answer."""
+
+    text: str
+
+
+def unfinished(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
+    """The calls that a run has paid for since it last ended a step: a step that is taken up again
+    asks for their answers again."""
+    calls: list[ModelCalled] = []
+    for entry in log:
+        match entry.event:
+            case StepFinished():
+                calls.clear()
+            case ModelCalled(said=str(address)) as call if address:
+                calls.append(call)
+    return tuple(calls)
+
+
+def told(
+    occurrence: Occurrence, first: int, redacted: Callable[[str], str],
+    keep: Callable[[Said], str],
+) -> Event:
+    """What a router told, as an event; `first` is the number of calls before its own, `redacted`
+    takes keys out of what providers said, and `keep` gives the address of an answer."""
+    match occurrence:
+        case CallStarted():
+            return ModelAsked(
+                call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
+                model=occurrence.model, tokens=occurrence.tokens, cost_usd=occurrence.usd,
+                prompt=occurrence.prompt,
+            )
+        case CallRetried():
+            return Notice(level="info", text=(
+                f"A model's provider turned a call away ({redacted(occurrence.why)}); it is "
+                f"asked again in {occurrence.wait_s:.1f} s."
+            ))
+        case CallEnded(reply=reply):
+            usage = reply.usage
+            return ModelCalled(
+                call=first + occurrence.id, role=occurrence.role, provider=reply.provider,
+                model=reply.model, tokens=usage.total,
+                cost_usd=reply.cost_usd, wall_s=round(reply.wall_s, 3),
+                input=usage.input + usage.written, output=usage.output, read=usage.read,
+                estimated=usage.estimated,
+                first_s=None if reply.first_s is None else round(reply.first_s, 3),
+                finish=reply.finish, attempts=reply.attempts, cached=reply.cached,
+                question=occurrence.question, said=keep(Said(text=reply.text)),
+            )
+        case CallBroke():
+            return ModelFailed(
+                call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
+                model=occurrence.model, error=occurrence.error, why=redacted(occurrence.why),
+                tokens=occurrence.usage.total, cost_usd=occurrence.usd,
+                wall_s=round(occurrence.wall_s, 3),
+            )
+        case TookOver():
+            return FellBack(
+                role=occurrence.role, provider=occurrence.from_, to=occurrence.to,
+                why=redacted(occurrence.why),
+            )
+        case _:
+            assert_never(occurrence)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What one call of a role may come to."""
+
+    role: str
+    words: str
+    """Who answers it."""
+    tokens: int
+    usd: float | None
+    """`None` is unknown."""
+
+
+def preview(
+    plan: Plan, prices: Prices, prompts: Path, typed: str, today: date
+) -> tuple[Foreseen, ...]:
+    """What one call of each role may come to, for what was typed: its question by an estimate
+    that is rather too high, and the longest answer with the longest thoughts."""
+    found = []
+    for choice in plan.choices:
+        if not choice.asks:
+            continue
+        prompt = load(prompts, choice.role)
+        longest = max(prompt.templates.values(), key=len)
+        asked = question_tokens(estimated_tokens, (prompt.system, longest + typed))
+        said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
+        found.append(Foreseen(
+            choice.role, choice.words, asked + said,
+            prices.most(choice.provider, choice.model, asked, said, today),
+        ))
+    return tuple(found)
+
+
+def call_words(call: ModelCalled) -> str:
+    """A call of a model in one line."""
+    by = f"{call.role}: {call.provider}/{call.model}"
+    if call.cached:
+        return f"{by}, from what was answered before"
+    rather = "about " if call.estimated else ""
+    return (
+        f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s"
+    )
+
+
+def dollars(amount: float | None) -> str:
+    """What was paid, or may be; unknown is not nothing."""
+    if amount is None:
+        return "cost unknown"
+    if 0 < amount < 0.0001:
+        return "under $0.0001"
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

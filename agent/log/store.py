@@ -1,0 +1,242 @@
+"""What outlives a process: runs, their events, and a content-addressed table of values.
+
+One SQLite file in WAL mode, apart from LangGraph's checkpoint file: a second connection to
+that one would meet `database is locked`, since its saver holds a write transaction across
+awaits. Each write commits before its method returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+from agent.core.domain import Value, address
+from agent.core.events import Event, Stamped
+
+V = TypeVar("V", bound=Value)
+
+_SCHEMA = """
+create table if not exists runs(
+    id text primary key, title text not null, task text not null, options text not null,
+    owner text not null, created real not null, final integer not null default 0);
+create table if not exists events(
+    run text not null, seq integer not null, task text not null, attempt integer not null,
+    ordinal integer not null, at real not null, body text not null,
+    primary key(run, seq), unique(run, task, attempt, ordinal));
+create table if not exists answers(
+    run text not null, interrupt text not null, primary key(run, interrupt));
+create table if not exists artifacts(id text primary key, body text not null);
+"""
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run as listed: `owner` names the process that drives it."""
+
+    id: str
+    title: str
+    task: str
+    options: str
+    owner: str
+    created: float
+    final: bool
+
+
+class UnknownRun(KeyError):
+    """There is no run of that id here."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class RunOver(Exception):
+    """The run has its last event already; another process may have ended it."""
+
+
+class Store:
+    """Runs, events and values in one file; use from one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
+        self._db.execute("pragma journal_mode=wal")
+        self._db.execute("pragma synchronous=normal")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # Values, by the hash of their content.
+
+    def put(self, value: Value) -> str:
+        """Keeps a value and returns its address."""
+        body = value.to_json()
+        key = address(body)
+        self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
+        return key
+
+    def get(self, key: str, kind: type[V]) -> V:
+        """The value at an address; raises `KeyError` when there is none."""
+        row = self._db.execute("select body from artifacts where id = ?", (key,)).fetchone()
+        if row is None:
+            raise KeyError(f"no value is stored at {key!r}")
+        return kind.from_json(row[0])
+
+    # Runs.
+
+    def add_run(self, run: str, title: str, task: str, options: str) -> None:
+        """Registers a run as driven by this process; raises `ValueError` if it is known."""
+        try:
+            self._db.execute(
+                "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?)",
+                (run, title, task, options, this_process(), time.time()),
+            )
+        except sqlite3.IntegrityError as error:
+            raise ValueError(f"a run with the id {run!r} exists already") from error
+
+    def run(self, run: str) -> RunRow:
+        """The run's row; raises `UnknownRun`."""
+        rows = self._runs("where id = ?", (run,))
+        if not rows:
+            raise UnknownRun(f"there is no run {run!r}")
+        return rows[0]
+
+    def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
+        """The newest runs first."""
+        return self._runs("order by created desc limit ?", (limit,))
+
+    def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
+        """Takes over unfinished runs whose process is gone; each is given to one caller only."""
+        adopted = []
+        for row in self._runs("where final = 0 order by created", ()):
+            if (run is None or row.id == run) and not is_alive(row.owner):
+                changed = self._db.execute(
+                    "update runs set owner = ? where id = ? and owner = ?",
+                    (this_process(), row.id, row.owner),
+                ).rowcount
+                if changed:
+                    adopted.append(row)
+        return tuple(adopted)
+
+    def take_answer(self, run: str, interrupt: str) -> bool:
+        """Whether this caller is the first to answer that question, of all processes."""
+        return self._db.execute(
+            "insert or ignore into answers(run, interrupt) values(?, ?)", (run, interrupt)
+        ).rowcount == 1
+
+    def forget_answer(self, run: str, interrupt: str) -> None:
+        """Lets the question be answered again."""
+        self._db.execute(
+            "delete from answers where run = ? and interrupt = ?", (run, interrupt)
+        )
+
+    def release(self, run: str) -> None:
+        """Gives an unfinished run up, for any process to adopt."""
+        self._db.execute("update runs set owner = '' where id = ?", (run,))
+
+    def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
+        rows = self._db.execute(
+            f"select id, title, task, options, owner, created, final from runs {clause}", values
+        )
+        return tuple(
+            RunRow(
+                id=row[0], title=row[1], task=row[2], options=row[3], owner=row[4],
+                created=row[5], final=bool(row[6]),
+            )
+            for row in rows
+        )
+
+    # Events.
+
+    def begin(self, run: str, task: str) -> int:
+        """The number of the attempt that begins now: one more than the last logged."""
+        row = self._db.execute(
+            "select max(attempt) from events where run = ? and task = ?", (run, task)
+        ).fetchone()
+        return 0 if row[0] is None else int(row[0]) + 1
+
+    def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
+        """Appends an event to the run's log, in the next place; raises `RunOver`."""
+        at = time.time()
+        final = event.kind in ("run_finished", "run_failed")
+        self._db.execute("begin immediate")
+        try:
+            over = self._db.execute(
+                "select 1 from runs where id = ? and final = 1", (run,)
+            ).fetchone()
+            if over is not None:
+                raise RunOver(f"the run {run!r} is over")
+            (last,) = self._db.execute(
+                "select coalesce(max(seq), 0) from events where run = ?", (run,)
+            ).fetchone()
+            self._db.execute(
+                "insert into events(run, seq, task, attempt, ordinal, at, body) "
+                "values(?,?,?,?,?,?,?)",
+                (run, last + 1, task, attempt, ordinal, at, event.to_json()),
+            )
+            if final:
+                self._db.execute("update runs set final = 1 where id = ?", (run,))
+            self._db.execute("commit")
+        except BaseException:
+            self._db.execute("rollback")
+            raise
+        return Stamped(
+            run=run, seq=last + 1, task=task, attempt=attempt, ordinal=ordinal, at=at, event=event
+        )
+
+    def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[Stamped, ...]:
+        """Up to `limit` events behind place `after`, in order."""
+        rows = self._db.execute(
+            "select run, seq, task, attempt, ordinal, at, body from events "
+            "where run = ? and seq > ? order by seq limit ?",
+            (run, after, limit),
+        )
+        return tuple(
+            Stamped(
+                run=row[0], seq=row[1], task=row[2], attempt=row[3], ordinal=row[4], at=row[5],
+                event=_EVENT.validate_python(json.loads(row[6])),
+            )
+            for row in rows
+        )
+
+
+def this_process() -> str:
+    """A name of this process that no later process can have: its id and start time."""
+    pid = os.getpid()
+    return f"{pid}:{_started(pid)}"
+
+
+def is_alive(owner: str) -> bool:
+    """Whether the process of that name still runs; unreadable systems say yes while its id does."""
+    pid_text, _, started = owner.partition(":")
+    if not pid_text:
+        return False
+    pid = int(pid_text)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _started(pid) == started
+
+
+def _started(pid: int) -> str:
+    """The process's start in clock ticks since boot, from Linux's /proc; elsewhere empty."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    return "gone" if fields[0] == "Z" else fields[19]
+
+

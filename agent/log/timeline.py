@@ -1,0 +1,141 @@
+"""The steps of a run and what each of them saw, and its tests over all judged programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from agent.core.domain import Origin, Report, Verdict
+from agent.core.events import (
+    Event,
+    Judged,
+    Searched,
+    Stamped,
+    Step,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+)
+
+ORIGIN_ORDER: tuple[Origin, ...] = (
+    "user", "doctest", "spec", "held-out", "regression", "adversarial",
+)
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """One step of the run, running until its time is known."""
+
+    step: Step
+    iteration: int
+    task: str
+    wall_ms: float | None = None
+    events: tuple[Event, ...] = ()
+    """What happened in it; of a search's reports of progress only the last."""
+
+    @property
+    def search(self) -> Searched | None:
+        """How far its search has come, where it has one."""
+        return next((one for one in self.events if isinstance(one, Searched)), None)
+
+
+Timeline = tuple[TimelineStep, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One judged state of the program."""
+
+    label: str
+    iteration: int
+    report: Report
+
+
+@dataclass(frozen=True)
+class Row:
+    """One test over the whole run; a cell is `None` where it was not run."""
+
+    name: str
+    origin: Origin
+    code: str
+    cells: tuple[Verdict | None, ...]
+
+    @property
+    def latest(self) -> Verdict | None:
+        """The last verdict that this test got."""
+        return next((cell for cell in reversed(self.cells) if cell is not None), None)
+
+    def regressed_at(self, index: int) -> bool:
+        """Whether the test fails in this column and passed in an earlier one."""
+        cell = self.cells[index]
+        if cell is None or not cell.fails:
+            return False
+        return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
+
+
+def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
+    """The timeline after one more event, which belongs to its own task's step, else to the last."""
+    event = stamped.event
+    if isinstance(event, StepStarted):
+        return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
+    own = [n for n, one in enumerate(timeline) if one.task == stamped.task]
+    if isinstance(event, StepFinished):
+        own = [n for n in own if timeline[n].step == event.step]
+        return _with(timeline, own[-1], wall_ms=event.wall_ms) if own else timeline
+    if not timeline:
+        return timeline
+    index = own[-1] if own else len(timeline) - 1
+    before = timeline[index].events
+    if isinstance(event, Searched):
+        before = tuple(one for one in before if not isinstance(one, Searched))
+    return _with(timeline, index, events=(*before, event))
+
+
+def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
+    changed = replace(timeline[index], **changes)  # type: ignore[arg-type]  # fields of a step
+    return (*timeline[:index], changed, *timeline[index + 1 :])
+
+
+def with_report(columns: tuple[Column, ...], event: Judged) -> tuple[Column, ...]:
+    """The judged programs after one more report. A program judged again in its iteration, under
+    a grown suite, keeps its column, and what was set aside there and not judged since."""
+    for index, column in enumerate(columns):
+        if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
+            again = replace(column, report=with_set_aside(event.report, column.report))
+            return (*columns[:index], again, *columns[index + 1 :])
+    label = f"try {len(columns)}" if columns else "before"
+    return (*columns, Column(label, event.iteration, event.report))
+
+
+def with_set_aside(report: Report, *others: Report) -> Report:
+    """A report with what others have set aside, where it does not judge that itself."""
+    judged = {verdict.name for verdict in report.verdicts}
+    aside = {
+        verdict.name: verdict for other in others for verdict in other.verdicts
+        if verdict.aside and verdict.name not in judged
+    }
+    return report.model_copy(update={"verdicts": (*report.verdicts, *aside.values())})
+
+
+def rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[Row]:
+    """Tests by origin; within one, in the order in which they joined the suite."""
+    announced = {test.name: test for test in tests}
+    place = {name: index for index, name in enumerate(announced)}
+    cells: dict[tuple[str, str], list[Verdict | None]] = {}
+    origins: dict[tuple[str, str], Origin] = {}
+    for index, column in enumerate(columns):
+        for verdict in column.report.verdicts:
+            key = (verdict.test, verdict.name)
+            cells.setdefault(key, [None] * len(columns))[index] = verdict
+            origins.setdefault(key, verdict.origin)
+    judged = {test for test, _ in cells}
+    for name in announced.keys() - judged:
+        cells[name, name] = [None] * len(columns)
+        origins[name, name] = announced[name].origin
+
+    def order(key: tuple[str, str]) -> tuple[int, int]:
+        return ORIGIN_ORDER.index(origins[key]), place.get(key[0], len(place))
+
+    for key in sorted(cells, key=order):
+        code = announced[key[0]].code if key[0] in announced else ""
+        yield Row(key[1], origins[key], code, tuple(cells[key]))

@@ -1,0 +1,400 @@
+"""What is said of a run, in one place: the page and the terminal read it, and the documents agree.
+
+The keys of the tables are what `--json`, the logs and the Python face say. Nothing here is made
+safe to show: each face does that with what it is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, assert_never
+
+from agent.core.domain import (
+    Diagnosis,
+    Ending,
+    Evidence,
+    Integrity,
+    Origin,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Standing,
+    Verdict,
+    claim,
+    tally,
+)
+from agent.core.events import (
+    Ambiguous,
+    Answered,
+    CodeWritten,
+    Critiqued,
+    Diagnosed,
+    Event,
+    Extended,
+    FellBack,
+    Judged,
+    LessonLearned,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    Recalled,
+    Resumed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Step,
+    StepFinished,
+    StepStarted,
+    TestsFrozen,
+    Waiting,
+)
+from agent.log.result import Result
+from agent.log.spending import call_words, dollars
+from agent.repair.ranking.question import in_words
+
+OUTCOME_WORDS: dict[RunOutcome, str] = {
+    "healthy": "HEALTHY",
+    "healed": "HEALED",
+    "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
+    "unresolved": "NOT HEALED",
+    "not_fixable": "NOT FIXABLE BY CODE",
+    "budget": "NOT HEALED: BUDGET OR TIME IS UP",
+    "cancelled": "CANCELLED",
+}
+PROOF_MEANING: dict[ProofLevel, str] = {
+    "E0": "nothing shown, or only the crash is gone",
+    "E1": "your tests pass",
+    "E2": "your tests pass, and so do tests that the repair never saw",
+    "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
+    "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
+}
+INTEGRITY_MEANING: dict[Integrity, str] = {
+    "outside": "every comparison was made where the program is not",
+    "observed": "watched from outside, but the program had a word in what was compared",
+    "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
+}
+STEP_WORDS: dict[Step, str] = {
+    "recall": "Run your tests, look in memory",
+    "specify": "Collect the tests",
+    "generate": "Write a draft",
+    "attack": "Try to break it",
+    "execute": "Run the tests",
+    "diagnose": "Find the cause",
+    "repair": "Search for a repair",
+    "select": "Choose the best repair",
+    "ask": "Ask which behaviour is right",
+    "critique": "Review the repair",
+    "prove": "Prove the repair",
+    "gate": "Ask a person",
+    "learn": "Keep what helped",
+    "finish": "Finish",
+}
+ORIGIN_WORDS: dict[Origin, str] = {
+    "user": "Your tests",
+    "doctest": "Doctests",
+    "spec": "From the task",
+    "held-out": "Held out",
+    "regression": "Regression",
+    "adversarial": "Adversarial",
+}
+
+
+class Sign(NamedTuple):
+    """How a verdict is marked: in Unicode, in ASCII, and in words that anyone understands."""
+
+    glyph: str
+    plain: str
+    meaning: str
+
+
+STANDING_SIGNS: dict[Standing, Sign] = {
+    "passed": Sign("✓", "+", "passed"),
+    "failed": Sign("✗", "x", "failed"),
+    "error": Sign("!", "!", "error"),
+    "timeout": Sign("⏱", "t", "timed out"),
+    "skipped": Sign("↷", "-", "skipped"),
+    "xfailed": Sign("⊖", "f", "fails as expected"),
+    "xpassed": Sign("⊕", "p", "passes, expected to fail"),
+    "vacuous": Sign("∅", "0", "passes whatever the program answers"),
+    "not believed": Sign("?", "?", "not believed"),
+    "set aside": Sign("⊘", "a", "set aside"),
+}
+NO_MODEL = "No model: memory and search only"
+
+Tone = Literal["plain", "good", "bad", "warning"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that was seen in a run."""
+
+    text: str
+    tone: Tone = "plain"
+    detail: bool = False
+    """Only a reader of every detail wants it."""
+
+
+def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
+    """What an event says, in lines; `judged` is the last report before it."""
+    match event:
+        case RunStarted():
+            yield Line(plan_words(event.provider, event.provider_why))
+            if event.sandbox:
+                yield Line(f"sandbox: {event.sandbox}")
+        case TestsFrozen():
+            origins = Counter(test.origin for test in event.tests)
+            named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
+            yield Line(f"{counted(len(event.tests), 'test')}: {named}")
+        case CodeWritten():
+            solution = event.solution
+            yield Line(f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True)
+        case Judged():
+            said = report_words(event.report)
+            yield Line(f"iteration {event.iteration}: {said}", _report_tone(event.report))
+        case Diagnosed():
+            yield Line(f"diagnosis: {event.diagnosis.cause}")
+        case Searched():
+            yield Line(search_words(event), detail=event.cut_after is None)
+        case Recalled():
+            tone: Tone = "good" if event.hit and event.replayed else "plain"
+            yield Line(f"memory: {event.note.removeprefix('from memory: ')}", tone)
+            yield from (Line(f"seen before: {lesson}") for lesson in event.lessons)
+        case PatchProposed():
+            yield Line(f"patch by {event.strategy}: {event.note}")
+        case PartialFound():
+            yield Line(partial_words(event), "warning", detail=True)
+        case Ambiguous():
+            count = counted(len(event.rivals.behaviours), "behaviour")
+            said = f"{count} pass the tests: {in_words(event.rivals)}"
+            yield Line(said, "warning", detail=True)
+        case Critiqued():
+            tone = "good" if event.verdict == "approve" else "bad"
+            yield Line(f"critic: {event.verdict}: {event.note}".rstrip(": "), tone, detail=True)
+        case Proved():
+            found = (judged.integrity, judged.integrity_reason) if judged is not None else (None,)
+            said = claim(event.level, *found)
+            yield Line(f"proof {said}; {event.why}", "good", detail=True)
+        case LessonLearned():
+            yield Line(f"learned: {event.text}")
+        case ModelCalled():
+            yield Line(model_words(event))
+        case ModelFailed() | FellBack():
+            yield Line(model_words(event), "warning")
+        case Extended():
+            yield Line(f"the caps were raised by {_raised_words(event)}")
+        case Notice(level="info"):
+            yield Line(event.text)
+        case Notice():
+            tone = "bad" if event.level == "error" else "warning"
+            yield Line(f"{event.level}: {event.text}", tone)
+        case Waiting():
+            yield Line(f"waits for an answer: {event.question}", "warning")
+        case Answered():
+            yield Line(f"answered: {event.answer}", detail=True)
+        case Resumed():
+            yield Line(f"taken up again: {event.note}", "warning")
+        case StepStarted() | StepFinished() | ModelAsked() | RunFinished() | RunFailed():
+            return
+        case _:
+            assert_never(event)
+
+
+def headline(result: Result) -> tuple[str, tuple[str, ...]]:
+    """The word that sums a run up, and the facts that stand beside it."""
+    spent = cost_words(result) if result.calls else ""
+    match result.phase:
+        case "finished":
+            assert result.outcome is not None
+            word = OUTCOME_WORDS[result.outcome]
+            if result.fitting > 1:
+                word = f"one of {result.fitting} repairs that fit your tests"
+            return word, tuple(_facts(result))
+        case "failed":
+            return "FAULT OF OURS", (result.error,)
+        case "waiting":
+            assert result.waiting is not None
+            return "WAITING", tuple(filter(None, (_awaited(result.waiting), spent)))
+        case "running":
+            step = result.current
+            facts = (
+                STEP_WORDS[step.step] if step else "",
+                counted(step.search.candidates, "candidate") if step and step.search else "", spent,
+            )
+            return "RUNNING", tuple(filter(None, facts))
+        case "empty":
+            return "READY", ()
+        case _:
+            assert_never(result.phase)
+
+
+def _facts(result: Result) -> Iterator[str]:
+    """Proof and integrity, their meaning, by what the program was mended, and at what price."""
+    if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
+        yield f"proof {result.claim}"
+        yield PROOF_MEANING[result.proof]
+    by = {None: "", "memory": "from memory, "}.get(result.strategy, f"by {result.strategy}, ")
+    yield f"{by}{cost_words(result)}"
+    yield counted(result.iterations, "iteration")
+    if result.candidates:
+        yield counted(result.candidates, "candidate")
+    yield f"{result.seconds:.1f} s"
+
+
+def _awaited(waiting: Waiting) -> str:
+    """What a run waits for, in a few words where its question stands elsewhere too."""
+    match waiting.needs:
+        case "answer":
+            return waiting.question
+        case "budget":
+            return "a cap is reached"
+        case "key":
+            return "a key is needed"
+        case _:
+            assert_never(waiting.needs)
+
+
+def cost_words(result: Result) -> str:
+    """What the run has cost so far."""
+    if result.tokens:
+        return _tokens_words(result.tokens, result.cost_usd)
+    return f"no {'tokens' if result.calls else 'model'}, $0.00"
+
+
+def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
+    """What came of asking a model."""
+    match event:
+        case ModelCalled():
+            return call_words(event)
+        case ModelFailed():
+            by = f"{event.role}: {event.provider}/{event.model}"
+            spent = _tokens_words(event.tokens, event.cost_usd)
+            return f"{by} gave no answer: {event.why} ({spent})"
+        case FellBack():
+            return f"{event.role}: {event.to} answers instead of {event.provider}: {event.why}"
+        case _:
+            assert_never(event)
+
+
+def _tokens_words(tokens: int, usd: float | None) -> str:
+    return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
+
+
+def _raised_words(event: Extended) -> str:
+    said = (
+        dollars(event.usd) if event.usd else "",
+        f"{event.tokens:,} tokens" if event.tokens else "",
+        f"{event.calls:,} calls" if event.calls else "",
+        f"{event.seconds:g} s" if event.seconds else "",
+    )
+    return ", ".join(filter(None, said))
+
+
+def plan_words(provider: str, why: str) -> str:
+    """Who answers and why; that there is no model is always said first."""
+    if provider != "mock":
+        return f"{provider}: {why}"
+    if why.lower().startswith(NO_MODEL.lower()):
+        return NO_MODEL + why[len(NO_MODEL):]
+    return f"{NO_MODEL} ({why})" if why else NO_MODEL
+
+
+def search_words(event: Searched) -> str:
+    """A search's progress."""
+    cut = event.cut_after
+    over = "" if cut is None else f"; its time was over after {cut:.1f} s of work"
+    note = f"; {event.note}" if event.note else ""
+    return (
+        f"search: {counted(event.candidates, 'candidate')}, {event.plausible:,} plausible, "
+        f"best passes {event.best_passed} of {event.total}{over}{note}"
+    )
+
+
+def partial_words(partial: PartialFound) -> str:
+    """What the best partial patch comes to."""
+    note = partial.note.removeprefix("not a fix: ")
+    passed = f"{partial.passed} of {partial.total} tests pass with it"
+    return f"best partial patch, not a fix: {passed}. {note}".rstrip()
+
+
+def report_words(report: Report) -> str:
+    """What a report comes to: its verdicts, or how the program ended when there are none."""
+    if report.verdicts:
+        return tally(report.verdicts, "test" if len(report.verdicts) == 1 else "tests")
+    return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
+
+
+def _report_tone(report: Report) -> Tone:
+    if report.verdicts:
+        shown = all(verdict.shows for verdict in report.verdicts)
+        return "good" if shown else "warning" if report.passed else "bad"
+    if report.ending is None:
+        return "warning"
+    return "bad" if report.ending.crashed else "good"
+
+
+def ending_words(ending: Ending) -> str:
+    """How a program ended as a script, and what the jail refused it."""
+    return "; ".join([f"the program {_end_words(ending)}", *ending.refused])
+
+
+def _end_words(ending: Ending) -> str:
+    match ending.kind:
+        case "completed":
+            return "ran to its end"
+        case "exited":
+            return f"ended itself with exit code {ending.exit_code}{ending.said}"
+        case "raised":
+            place = f" at line {ending.line}" if ending.line else ""
+            return f"raised {ending.exception or 'an exception'}{place}{ending.said}"
+        case "timeout":
+            return f"did not end in time ({ending.limit or 'deadline'})"
+        case "killed":
+            return f"was stopped by a limit ({ending.limit or 'signal'})"
+        case _:
+            assert_never(ending.kind)
+
+
+def verdict_words(verdict: Verdict) -> list[str]:
+    """What limits the worth of a verdict, or why it counts for nothing."""
+    came_out = "passes" if verdict.status == "passed" else verdict.status
+    if verdict.doubt:
+        return [f"{came_out}, not believed: {verdict.doubt}"]
+    if verdict.aside:
+        return [f"{came_out}, but not the program's: {verdict.aside}"]
+    told = []
+    if verdict.standing == "vacuous":
+        told.append(f"{STANDING_SIGNS['vacuous'].meaning}: no evidence")
+    if verdict.type_differs:
+        told.append("equal, but of another type")
+    if verdict.passed and verdict.integrity not in (None, "outside"):
+        told.append(f"{verdict.integrity}: {verdict.reason}".rstrip(": "))
+    return told
+
+
+def category_words(diagnosis: Diagnosis) -> str:
+    """The kind of a failure."""
+    return diagnosis.category.replace("_", " ")
+
+
+def doubt_words(seen: Evidence) -> list[str]:
+    """What speaks against a proof above E2, a line for each thing."""
+    return [
+        *(f"fails where it gave a value before: {call}" for call in seen.new_failures),
+        *(f"answered otherwise among other calls: {call}" for call in seen.wavering),
+        *(f"no test takes both sides of: {condition}" for condition in seen.unwatched),
+        *(f"doubtful: {doubt}" for doubt in seen.doubts),
+        *(f"no test notices: {note}" for note in seen.survivors),
+        *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
+    ]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,1 @@
+"""Search repair: pure generators of candidates; only `screening` runs any."""

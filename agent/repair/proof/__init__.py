@@ -1,0 +1,1 @@
+"""What a proof above E1 looks for: rivals, mutants, inputs, doubts."""

@@ -1,0 +1,200 @@
+"""Mutants of repaired lines: small wrong changes that good tests ought to notice.
+
+The operators are the classical ones of mutation testing (relational, arithmetic and logical
+operator replacement, negation, constants one off, statement deletion, returned values), not
+those of the search: what counts is whether the tests can tell the repair from a slip beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from agent.core.trees import parse
+from agent.repair.edits import Operator
+from agent.repair.edits.moves import dropped
+from agent.repair.edits.operators import comparison
+from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
+from agent.repair.program.blocks import is_docstring
+from agent.repair.wording import described
+
+MOST = 40
+"""Mutants of one repair; of more, as many are taken evenly from the first line to the last."""
+
+RELATIONAL: dict[str, tuple[str, ...]] = {
+    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
+    "==": ("!=",), "!=": ("==",), "is": ("is not",), "is not": ("is",),
+    "in": ("not in",), "not in": ("in",),
+}
+"""A comparison to its bound moved by one, and to its opposite."""
+
+ARITHMETIC: dict[str, str] = {
+    "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "*", "**": "*", "@": "+",
+    "&": "|", "|": "&", "^": "&", "<<": ">>", ">>": "<<",
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A whole text of the entry file, and what was changed in it."""
+
+    text: str
+    note: str
+
+
+def mutants(text: str, lines: Collection[int]) -> tuple[Mutant, ...]:
+    """Up to `MOST` mutants of these lines of a program, in the order of the text.
+
+    The same text and lines give the same mutants; none where the text does not parse.
+    """
+    try:
+        program = Program(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    places = sorted(
+        (splice for splice in _splices(program) if _line(program, splice) in lines),
+        key=lambda one: (one.start, one.end, one.text),
+    )
+    texts = dict.fromkeys(spliced(program.data, [place]) for place in places)
+    chosen = [one for one in texts if one != text]
+    if len(chosen) > MOST:
+        chosen = [chosen[place * len(chosen) // MOST] for place in range(MOST)]
+    return tuple(Mutant(one, described(text, one)) for one in chosen)
+
+
+def repaired_lines(before: str, after: str) -> frozenset[int]:
+    """Lines of `after`, counted from 1, that `before` does not have."""
+    return frozenset(
+        line + 1
+        for kind, _, _, first, last in differences(before, after)
+        if kind != "equal"
+        for line in range(first, last)
+    )
+
+
+def surrounding_lines(before: str, after: str) -> frozenset[int]:
+    """Lines of the functions of `after` in which something was changed or taken away; of the
+    whole program where that was outside all functions."""
+    places = {
+        line + 1
+        for kind, _, _, first, last in differences(before, after)
+        if kind != "equal"
+        for line in range(max(0, first - 1), max(last, first + 1))
+    }
+    whole = frozenset(range(1, after.count("\n") + 2))
+    try:
+        tree = parse(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    found: set[int] = set()
+    for place in places:
+        inside: list[range] = [
+            range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for node in ast.walk(tree)
+            if isinstance(node, Function)
+            and node.lineno <= place <= (node.end_lineno or node.lineno)
+        ]
+        if not inside:
+            return whole
+        nearest = min(inside, key=len)
+        found.update(nearest)
+    return frozenset(found)
+
+
+def differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
+    old, new = before.split("\n"), after.split("\n")
+    yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+
+def _splices(program: Program) -> Iterator[Splice]:
+    """All mutations of a program; what is no code, as an annotation, has none."""
+    for node in ast.walk(program.tree):
+        if node in program.hidden:
+            continue
+        for mutation in MUTATIONS:
+            if isinstance(node, mutation.kinds):
+                yield from mutation.propose(program, node)
+
+
+def _line(program: Program, splice: Splice) -> int:
+    """The line in which a splice begins."""
+    return program.data.count(b"\n", 0, splice.start) + 1
+
+
+# The operators. Their costs say nothing: all mutants are tried.
+
+
+def _relational(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    for splice in comparison(program, node):
+        old = " ".join(program.between(splice.start, splice.end).split())
+        if splice.text in RELATIONAL.get(old, ()):
+            yield splice
+
+
+def _arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    new = ARITHMETIC[BINARY[type(node.op)][0]]
+    need = next(level for sign, level in BINARY.values() if sign == new)
+    left = program.grouped(node.left, need + (new == "**"))
+    right = program.grouped(node.right, UNARY if new == "**" else need + 1)
+    yield program.replace(node, f"{left} {new} {right}", 1.0)
+
+
+def _augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
+    old = BINARY[type(node.op)][0]
+    start = program.data.find(old.encode() + b"=", program.end(node.target))
+    yield Splice(start, start + len(old), ARITHMETIC[old], 1.0, node.lineno)
+
+
+def _logical(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
+    new, need = ("or", OR) if isinstance(node.op, ast.And) else ("and", AND)
+    parts = [program.grouped(value, need + 1) for value in node.values]
+    yield program.replace(node, f" {new} ".join(parts), 1.0)
+
+
+def _unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
+    yield program.replace(node, program.grouped(node.operand, UNARY), 1.0)
+
+
+def _negated(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition turned round; comparisons and `not` have operators of their own."""
+    own = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Constant)
+    if program.is_tested(node) and not own:
+        yield program.replace(node, f"not {program.grouped(node, NOT)}", 1.0)
+
+
+def _constant(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    if isinstance(node.value, bool):
+        yield program.replace(node, repr(not node.value), 1.0)
+    elif isinstance(node.value, int | float):
+        for near in (node.value + 1, node.value - 1):
+            yield program.replace(node, repr(near), 1.0)
+
+
+def _returned(program: Program, node: ast.Return) -> Iterator[Splice]:
+    if node.value is not None and not _is_none(node.value):
+        yield program.replace_statement(node, "return None", 1.0)
+
+
+def _dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    if not is_docstring(node):
+        yield from dropped(program, node)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+MUTATIONS: tuple[Operator, ...] = (
+    Operator("comparison", (ast.Compare,), _relational),
+    Operator("arithmetic", (ast.BinOp,), _arithmetic),
+    Operator("augmented assignment", (ast.AugAssign,), _augmented),
+    Operator("and, or", (ast.BoolOp,), _logical),
+    Operator("sign or not", (ast.UnaryOp,), _unary),
+    Operator("negation", (ast.expr,), _negated),
+    Operator("constant", (ast.Constant,), _constant),
+    Operator("returned value", (ast.Return,), _returned),
+    Operator("statement dropped", (ast.stmt,), _dropped),
+)
+"""The operators of mutation testing, each a row as in the search's own table."""

@@ -1,0 +1,190 @@
+"""Patches that answer without looking: the same value whatever the arguments are.
+
+Such a patch passes every test that expects this one value, and repairs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from agent.core.trees import is_literal
+from agent.repair.program import BUILTINS, Function, readable
+
+Blindness = Literal["", "doubtful", "refused"]
+
+
+def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
+    """Whether a changed function of `after` no longer depends on its parameters.
+
+    It is refused where the tests of that function all expect one same value, doubtful where
+    they say more, since a value that fits them all may be meant. To print one constant more than
+    before is no repair either, whatever a test of the output expects. A function that never looked
+    at its parameters may go on so, but not by returning a bare constant.
+    """
+    old, worst = _functions(before), ""
+    tests = tuple(tests)
+    if _recited(after) > _recited(before):
+        return "refused"
+    for name, (text, node) in _functions(after).items():
+        if name not in old or old[name][0] == text:
+            continue
+        was, now = _answer(old[name][1]), _answer(node)
+        if now.reads or not now.parameters:
+            continue
+        if was.reads or (now.is_constant and now.parameters - {"self", "cls"}):
+            if len(_expected(tests, name.rpartition(".")[2])) == 1:
+                return "refused"
+            worst = "doubtful"
+    return "doubtful" if worst else ""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a function's answer is made from."""
+
+    parameters: frozenset[str]
+    reads: frozenset[str]
+    """Parameters that the answer, or the way to it, depends on."""
+    is_constant: bool
+
+
+@lru_cache(maxsize=2)
+def _functions(text: str) -> dict[str, tuple[str, Function]]:
+    """The lines and the node of each function by its dotted name, none where nothing parses.
+
+    One text is asked about together with many others, so two are kept.
+    """
+    tree = readable(text)
+    lines = text.splitlines()
+    return {
+        name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
+        for name, node in _named(tree, "")
+    }
+
+
+@lru_cache(maxsize=2)
+def _recited(text: str) -> int:
+    """How many calls of `print` print constants alone."""
+    tree = readable(text)
+    return sum(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        and node.func.id == "print" and bool(node.args) and all(map(is_literal, node.args))
+        for node in ast.walk(tree)
+    )
+
+
+def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _named(child, f"{prefix}{child.name}.")
+        elif isinstance(child, Function):
+            yield f"{prefix}{child.name}", child
+        elif isinstance(child, ast.stmt):
+            yield from _named(child, prefix)
+
+
+def _answer(function: Function) -> _Answer:
+    arguments = function.args
+    parameters = frozenset(
+        one.arg for one in (
+            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+            *filter(None, (arguments.vararg, arguments.kwarg)),
+        )
+    )
+    body = _living(function.body)
+    needed = _names(_deciding(body))
+    while True:
+        more = needed | _names(
+            node for node in _within(body) if _given(node) & needed
+        )
+        if more == needed:
+            break
+        needed = more
+    return _Answer(parameters, needed & parameters, needed <= BUILTINS - parameters)
+
+
+def _living(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements up to the first `return` under no condition."""
+    ends = [place for place, one in enumerate(body) if isinstance(one, ast.Return)]
+    return body[: ends[0] + 1] if ends else body
+
+
+def _within(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    return (node for statement in body for node in ast.walk(statement))
+
+
+def _deciding(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Expressions that are the answer, or that choose the way to it."""
+    for node in _within(body):
+        match node:
+            case ast.Return() | ast.Yield() | ast.YieldFrom() | ast.Raise() | ast.Global():
+                yield node
+            case ast.If(test=found) | ast.While(test=found) | ast.Assert(test=found):
+                yield found
+            case ast.For(iter=found) | ast.AsyncFor(iter=found) | ast.Match(subject=found):
+                yield found
+            case ast.With() | ast.AsyncWith():
+                yield from node.items
+            case ast.Try():
+                yield from node.body
+
+
+def _given(node: ast.AST) -> frozenset[str]:
+    """Names that a statement or a method call may give a value to."""
+    match node:
+        case ast.Assign(targets=targets):
+            places: list[ast.AST] = [*targets]
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            places = [target]
+        case ast.NamedExpr(target=target):
+            places = [target]
+        case ast.Call(func=ast.Attribute(value=owner)):
+            places = [owner]
+        case ast.Call(args=arguments):
+            places = [one for one in arguments if isinstance(one, ast.Name)]
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return frozenset({name})
+        case _:
+            return frozenset()
+    return _names(places)
+
+
+def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    return frozenset(
+        one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)
+    )
+
+
+def _expected(tests: tuple[str, ...], name: str) -> frozenset[str]:
+    """What asserts that name a function expect; one that says something else is itself."""
+    found = set()
+    for test in tests:
+        tree = readable(test)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert) and name in _called(node.test):
+                found.add(_wanted(node.test))
+    return frozenset(found)
+
+
+def _called(node: ast.AST) -> frozenset[str]:
+    """Last names of what an expression mentions."""
+    return frozenset(
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)
+    )
+
+
+def _wanted(test: ast.expr) -> str:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            values = [one for one in (left, right) if not _called(one)]
+            return ast.unparse(values[0] if len(values) == 1 else test)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call()):
+            return "False"
+        case ast.Call():
+            return "True"
+    return ast.unparse(test)

@@ -1,0 +1,150 @@
+"""The question that tells repairs apart, and the test that its answer becomes."""
+
+from __future__ import annotations
+
+import ast
+
+from agent.core.domain import (
+    Alternative,
+    Alternatives,
+    Behaviour,
+    Example,
+    Raises,
+    Rivals,
+    Script,
+    Solution,
+    TestCase,
+)
+from agent.repair.ranking.rivals import MOST, is_exception, telling_call
+
+MOST_ASKED = 3
+"""Questions of one run."""
+SKIP = "skip"
+SINGLE = ("True", "False", "None")
+"""Values that are told by `is`."""
+
+
+class BadAnswer(ValueError):
+    """The answer fits no behaviour and is no value; the message says what would do."""
+
+
+def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
+    """At most three confirmed behaviours and the smallest call that tells them apart; `None`
+    where no person could tell them apart by reading."""
+    calls = alternatives.calls
+    known = [one for one in alternatives.behaviours if one.confirmed]
+    if not known:
+        return None
+    own, *others = known
+    told = [one for one in others if telling_call(calls, [own.answers, one.answers]) is not None]
+    shown = [own, *told[: MOST - 1]]
+    place = telling_call(calls, [one.answers for one in shown])
+    if place is None:
+        return None
+    return Rivals(
+        call=calls[place],
+        behaviours=tuple(
+            _behaviour(label, one, one.answers[place], base)
+            for label, one in zip("ABC", shown, strict=False)
+        ),
+    )
+
+
+def _behaviour(label: str, one: Alternative, answer: str, base: Solution) -> Behaviour:
+    return Behaviour(
+        label=label, gives=_given(answer), solution=one.solution, note=one.note,
+        diff=one.solution.diff(base),
+    )
+
+
+def _given(answer: str) -> str:
+    return f"raises {answer[1:]}" if answer.startswith("!") else answer
+
+
+def choices(rivals: Rivals) -> tuple[tuple[str, str], ...]:
+    """Each different answer once, with the labels of those that give it: `("B and C", "None")`."""
+    labels: dict[str, list[str]] = {}
+    for one in rivals.behaviours:
+        labels.setdefault(one.gives, []).append(one.label)
+    return tuple((" and ".join(given), gives) for gives, given in labels.items())
+
+
+def in_words(rivals: Rivals) -> str:
+    """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``."""
+    return f"for `{rivals.call}` {', '.join(said(*one) for one in choices(rivals))}"
+
+
+def said(labels: str, gives: str) -> str:
+    """One of the choices: `A gives 0`, `B and C raise KeyError`."""
+    ending = "" if " and " in labels else "s"
+    if gives.startswith("raises "):
+        return f"{labels} raise{ending} {gives.removeprefix('raises ')}"
+    return f"{labels} give{ending} {gives}"
+
+
+def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
+    """The test that an answer becomes; `None` where the question is skipped.
+
+    An answer is a label, the right value as Python writes it, `raises` and the name of an
+    exception, or `skip`. Raises `BadAnswer` for anything else.
+    """
+    text = answer.strip()
+    if text.lower() == SKIP:
+        return None
+    labelled = {one.label: one.gives for one in rivals.behaviours}
+    gives = labelled.get(text.upper(), text)
+    if gives.startswith("raises "):
+        exception = gives.removeprefix("raises ").strip()
+        if not is_exception(exception):
+            raise BadAnswer(f"Python has no exception called {exception!r}.")
+        return Raises(
+            name=f"{rivals.call} {gives}", origin="user", call=rivals.call, exception=exception
+        )
+    try:
+        tree = ast.parse(gives, mode="eval")
+        ast.literal_eval(tree)
+        # As one expression: behind `==` the second value of `1, 2` would be the assert's message.
+        expected = ast.unparse(tree)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise BadAnswer(
+            f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
+            "a value such as 0, None or 'text', `raises ValueError`, or `skip` would do."
+        ) from None
+    if expected in SINGLE:
+        # `==` would take 1 for True.
+        said = f"{rivals.call} is {expected}"
+        return Script(name=said, origin="user", code=f"assert {said}")
+    return Example(
+        name=f"{rivals.call} == {expected}", origin="user", call=rivals.call, expected=expected
+    )
+
+
+def fitting(alternatives: Alternatives, test: TestCase) -> Alternatives:
+    """The behaviours that the answered test leaves, as far as is known."""
+    left = tuple(
+        one for one in alternatives.behaviours
+        if one.answers and _fits(dict(zip(alternatives.calls, one.answers, strict=True)), test)
+    )
+    return alternatives.model_copy(update={"behaviours": left})
+
+
+def _fits(given: dict[str, str], test: TestCase) -> bool:
+    match test:
+        case Example(call=call, expected=expected):
+            answer = given[call]
+            if answer.startswith(("!", "~", "<")) or not answer:
+                return False
+            return answer == expected or _value(answer) == (True, _value(expected)[1])
+        case Raises(call=call, exception=exception):
+            return given[call] == f"!{exception}"
+        case Script(name=said):
+            call, _, expected = said.rpartition(" is ")
+            return given[call] == expected
+    return True
+
+
+def _value(text: str) -> tuple[bool, object]:
+    try:
+        return True, ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False, None

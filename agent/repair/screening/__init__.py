@@ -1,0 +1,1 @@
+"""Many candidates in few processes; never final."""

@@ -1,0 +1,1 @@
+"""What screening runs in its jails."""

@@ -1,0 +1,107 @@
+"""One watched run of each test: what it covered, what types it met, where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from agent.core.domain import Report, Solution, Task, TestCase
+from agent.repair.facts import Moment, Trace, Traced
+from agent.repair.screening.batches import Counted, Work
+from agent.repair.screening.jobs import KILL_S, job
+from agent.repair.screening.members import members
+from agent.repair.screening.rows import NO_SENSE
+from sandbox.sandbox import Sandbox
+from sandbox.types import Json, Lost
+
+STEPS = 100_000
+STEPS_HANGING = 5_000
+CPU_S = 0.6
+WALL_S = 3.0
+"""For a test that uses no processor."""
+BUSY = 10
+"""So many times longer than on a machine of its own the process may take."""
+SLOW_TESTS = 3
+"""After this many tests that did not end, the others are not watched."""
+
+
+async def trace(
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
+    hanging: Collection[int] = frozenset(), work: Work | None = None,
+) -> Trace:
+    """Runs each test once under a tracer; a test that ends its process is seen as failed.
+
+    `hanging` are the places of tests known not to end: a few of their steps show enough. What the
+    process works is added to `work`.
+    """
+    watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
+    seen: list[Traced] = []
+    types: dict[str, set[str]] = {}
+    hits: dict[int, int] = {}
+    moments: list[Moment] = []
+    slow = 0
+    # The search that waits for it keeps places of its own meanwhile.
+    async with sandbox.batch(replace(watched, brief=True)) as uncounted:
+        batch = Counted(uncounted, work or Work())
+        for index in range(len(tests) or 1):
+            if slow >= SLOW_TESTS:
+                seen.append(Traced(passed=False, exception="TimeoutError"))
+                continue
+            item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
+            async for _, reply in batch.replies([item], BUSY * CPU_S + KILL_S):
+                one = _traced(reply, types, hits, moments)
+                slow += one.exception == "TimeoutError"
+                seen.append(one)
+    kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
+    return Trace(tuple(seen), kinds_of, hits, tuple(moments))
+
+
+def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
+    """The places of tests that were judged not to end."""
+    late = {one.test for one in report.verdicts if one.status == "timeout"}
+    return frozenset(place for place, test in enumerate(tests) if test.name in late)
+
+
+def _traced(
+    reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
+) -> Traced:
+    """Reads one reply and adds to what all tests saw together."""
+    if isinstance(reply, Lost):
+        return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
+                      message=reply.limit or reply.ended)
+    row = cast(dict[str, Any], reply)
+    try:
+        covered = {int(line): int(count) for line, count in row["hits"]}
+        met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
+        message = str(row["message"])
+        traced = Traced(
+            passed=bool(row["passed"]),
+            covered=frozenset(covered),
+            exception=str(row["exception"]),
+            message=message,
+            line=row["line"] if isinstance(row["line"], int) else None,
+            values=tuple((str(name), str(value)) for name, value in row["values"]),
+            answer=_pair(row["answer"]),
+            members=members(message),
+        )
+        met_here = [
+            Moment(int(line), traced.passed, tuple((str(name), str(value)) for name, value in held))
+            for line, held in row["moments"]
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # The program shares the process and can write over our channel: nothing counts then.
+        return Traced(passed=False, message=NO_SENSE)
+    for line, count in covered.items():
+        hits[line] = hits.get(line, 0) + count
+    moments += met_here
+    for name, kinds in met.items():
+        types.setdefault(name, set()).update(kinds)
+    return traced
+
+
+def _pair(shown: list[object]) -> tuple[str, str] | None:
+    if not shown:
+        return None
+    got, expected = shown
+    return str(got), str(expected)

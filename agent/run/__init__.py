@@ -1,0 +1,1 @@
+"""One run and the session that starts it: the graph, its steps, what runs share."""

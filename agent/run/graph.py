@@ -1,0 +1,243 @@
+"""The wiring: which step follows which, the one wrapper that logs them, and the engine that runs
+them over a file of checkpoints. The only place that imports LangGraph as a whole, which takes
+longer than everything else: it is imported by the first run that needs it.
+
+Steps know nothing of LangGraph but the two that must interrupt, `ask` and the gate. The wrapper
+writes `finished` before the step returns, so a step whose checkpoint exists has its whole log,
+and a step that is run again after a crash writes a new attempt of the same task.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send
+
+from agent.core.domain import Report
+from agent.core.events import Step, StepFinished, StepStarted, Waiting
+from agent.core.state import State
+from agent.healing.context import Context
+from agent.log.waiting import ForStep
+from agent.run.nodes.ask import ask
+from agent.run.nodes.attack import attack
+from agent.run.nodes.critique import critique
+from agent.run.nodes.diagnose import diagnose
+from agent.run.nodes.execute import execute
+from agent.run.nodes.finish import finish
+from agent.run.nodes.gate import gate
+from agent.run.nodes.generate import generate
+from agent.run.nodes.learn import learn
+from agent.run.nodes.prove import prove
+from agent.run.nodes.recall import recall
+from agent.run.nodes.repair import FREE, PAID, Branch, repair
+from agent.run.nodes.select import select
+from agent.run.nodes.specify import specify
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+Node = Callable[[Any, Context], Awaitable[State]]  # a branch of the fan-out has its own input
+
+STEPS: dict[Step, Node] = {
+    "recall": recall,
+    "specify": specify,
+    "generate": generate,
+    "attack": attack,
+    "execute": execute,
+    "diagnose": diagnose,
+    "repair": repair,
+    "select": select,
+    "ask": ask,
+    "critique": critique,
+    "prove": prove,
+    "gate": gate,
+    "learn": learn,
+    "finish": finish,
+}
+
+BARE: frozenset[Step] = frozenset({"ask", "gate", "finish"})
+
+
+def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
+    """The node with its start, its finish and its time in the run's log."""
+
+    async def run_step(state: State, runtime: Runtime[Context]) -> State:
+        task = runtime.execution_info.task_id if runtime.execution_info else step
+        emit = runtime.context.writer(task)
+        iteration = state.get("iteration", 0)
+        started = time.monotonic()
+        emit(StepStarted(step=step, iteration=iteration))
+        update = await node(state, replace(runtime.context, emit=emit))
+        wall_ms = (time.monotonic() - started) * 1e3
+        emit(StepFinished(step=step, iteration=iteration, wall_ms=round(wall_ms, 3)))
+        return update
+
+    return run_step
+
+
+def bare(node: Node) -> Callable[..., Awaitable[State]]:
+    """The node without a log of its own: nothing may happen before one interrupts, and nothing
+    may follow a run's last event."""
+
+    async def run_step(state: State, runtime: Runtime[Context]) -> State:
+        return await node(state, runtime.context)
+
+    return run_step
+
+
+# Ways on. They are coroutines, since LangGraph calls plain functions in other threads.
+
+
+async def after_recall(state: State) -> str:
+    if state.get("outcome"):
+        return "finish"
+    return "execute" if state.get("recalled") else "specify"
+
+
+async def after_specify(state: State) -> str:
+    return "attack" if "base_id" in state else "generate"
+
+
+async def after_execute(state: State, runtime: Runtime[Context]) -> str:
+    report = runtime.context.store.get(state["report_id"], Report)
+    return "critique" if report.passed else "diagnose"
+
+
+async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """Fans out over the strategies, those that ask a model once the others have found nothing,
+    unless no edit could help or no iteration is left."""
+    settings = runtime.context.settings
+    if state.get("outcome") or state["iteration"] >= settings.max_iterations:
+        return "finish"
+    return [
+        Send(
+            "repair",
+            Branch(
+                strategy=name,
+                suite_id=state["suite_id"],
+                solution_id=state["base_id"],
+                report_id=state["report_id"],
+                diagnosis_id=state["diagnosis_id"],
+                iteration=state["iteration"],
+            ),
+        )
+        for name in (PAID if state.get("paid") else FREE)
+    ]
+
+
+async def after_select(state: State) -> str:
+    if state.get("outcome"):
+        return "finish"
+    return "diagnose" if state.get("escalated") else "ask"
+
+
+async def after_ask(state: State) -> str:
+    return "ask" if state["asking"] else "execute"
+
+
+async def after_critique(state: State) -> str:
+    return "finish" if state.get("outcome") else "prove"
+
+
+async def after_gate(state: State) -> str:
+    return "finish" if state.get("outcome") else "learn"
+
+
+def build_graph() -> StateGraph[State, Context]:
+    """The graph, not yet compiled."""
+    graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
+    for step, node in STEPS.items():
+        wrapped = bare(node) if step in BARE else logged(step, node)
+        graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
+    graph.add_edge(START, "recall")
+    graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
+    graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
+    graph.add_edge("generate", "attack")
+    graph.add_edge("attack", "execute")
+    graph.add_conditional_edges("execute", after_execute, ["critique", "diagnose"])
+    graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "finish"])
+    graph.add_edge("repair", "select")
+    graph.add_conditional_edges("select", after_select, ["finish", "diagnose", "ask"])
+    graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
+    graph.add_conditional_edges("critique", after_critique, ["finish", "prove"])
+    graph.add_edge("prove", "gate")
+    graph.add_conditional_edges("gate", after_gate, ["finish", "learn"])
+    graph.add_edge("learn", "finish")
+    graph.add_edge("finish", END)
+    return graph
+
+
+class Engine:
+    """The graph at work over a file of checkpoints; use from the event loop that opened it."""
+
+    def __init__(self, saver: AsyncSqliteSaver) -> None:
+        self._graph = build_graph().compile(checkpointer=saver)
+
+    async def run(
+        self, run: str, context: Context, answer: ForStep | None
+    ) -> AsyncIterator[Waiting]:
+        """Runs a run's steps from where they stand until the last one, or until one asks; what is
+        asked is yielded."""
+        given: State | Command[Any] | None = None
+        if answer is not None:
+            given = Command(resume={answer.interrupt: dict(answer.value)})
+        elif not await self.state(run):
+            given = {"iteration": 0}
+        async for chunk in self._graph.astream(
+            cast(Any, given),  # the graph's input type is its state; resuming has others
+            _config(run),
+            context=context,
+            stream_mode="updates",
+            durability="sync",
+        ):
+            for asked in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
+                yield Waiting.model_validate({"interrupt": asked.id, **asked.value})
+
+    async def state(self, run: str) -> State:
+        """A run's state after its last step; empty where it did not begin."""
+        return cast(State, (await self._graph.aget_state(_config(run))).values)
+
+    async def next_steps(self, run: str) -> tuple[str, ...]:
+        """The steps that come next."""
+        return (await self._graph.aget_state(_config(run))).next
+
+
+def _config(run: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": run}, "recursion_limit": 200}
+
+
+@asynccontextmanager
+async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
+    """The graph over this file, which only LangGraph's saver writes."""
+    async with aiosqlite.connect(checkpoints) as connection:
+        await connection.execute("pragma journal_mode=wal")
+        await connection.execute("pragma synchronous=normal")
+        saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
+        await saver.setup()
+        yield Engine(saver)
+
+
+def diagram() -> str:
+    """The graph as a Mermaid flow chart, drawn from the wiring itself."""
+    drawn = build_graph().compile().get_graph()
+    edges = [
+        f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "
+        f"{edge.target.strip('_')}"
+        for edge in drawn.edges
+    ]
+    order = {step: place for place, step in enumerate(["start", *STEPS])}
+    edges.sort(key=lambda edge: order[edge.split()[0]])
+    return "\n".join(["flowchart TD", *edges]) + "\n"
+
+
+if __name__ == "__main__":
+    print(diagram(), end="")

@@ -1,0 +1,100 @@
+"""Ask: which of several behaviours is right, where the tests do not tell and a person can.
+
+Like the gate it does nothing before `interrupt`, since it is run again from its first line when
+the answer is there.
+"""
+
+from __future__ import annotations
+
+import json
+
+from langgraph.types import interrupt
+
+from agent.core.domain import Alternatives, Report, Rivals, Solution, TestCase
+from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed, TestsFrozen
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.searching import confirmed
+from agent.repair.ranking.question import (
+    MOST_ASKED,
+    BadAnswer,
+    answered_test,
+    fitting,
+    in_words,
+    question,
+)
+from agent.run.nodes.specify import info
+
+
+async def ask(state: State, ctx: Context) -> State:
+    """Passes, or waits for `{"answer": ...}`; see `answered_test` for what may stand there.
+
+    The answer joins the suite as a test, and the likeliest behaviour that fits it goes on.
+    """
+    if not ctx.settings.ask or not state.get("rivals_id") or state.get("asked", 0) >= MOST_ASKED:
+        return {"asking": False}
+    alternatives = ctx.store.get(state["rivals_id"], Alternatives)
+    base = ctx.store.get(state["base_id"], Solution)
+    rivals = question(alternatives, base)
+    if rivals is None:
+        return {"asking": False}
+    given = interrupt(
+        {"question": asked_in_words(rivals), "diff": "", "rivals": json.loads(rivals.to_json())}
+    )
+    test = _test(rivals, given, ctx)
+    if test is None:
+        # Whoever skips one question is not asked the next; this one stays to be seen.
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
+        return {"asking": False, "asked": MOST_ASKED}
+    ctx.emit(TestsFrozen(tests=(info(test),)))
+    suite = ctx.store.get(state["suite_id"], Suite)
+    suite = suite.model_copy(update={"visible": (*suite.visible, test)})
+
+    async def verify(solution: Solution) -> Report:
+        return await ctx.judge(solution, suite.visible)
+
+    left = await confirmed(
+        fitting(alternatives, test), verify, lambda: ctx.seconds_left <= 0
+    )
+    return _chosen(state, ctx, base, left) | {
+        "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,
+    }
+
+
+def asked_in_words(rivals: Rivals) -> str:
+    """The question as a sentence."""
+    words = in_words(rivals)
+    return f"{words[0].upper()}{words[1:]}: which is right?"
+
+
+def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:
+    answer = given.get("answer") if isinstance(given, dict) else None
+    try:
+        return answered_test(rivals, answer if isinstance(answer, str) else "")
+    except BadAnswer as error:
+        ctx.emit(Notice(level="warning", text=f"The question was left open. {error}"))
+        return None
+
+
+def _chosen(state: State, ctx: Context, base: Solution, left: Alternatives) -> State:
+    """The state with the likeliest behaviour that is left; where none is, the program that does
+    not fit the answer stays, and fails the new test."""
+    if not left.behaviours:
+        return {"rivals_id": "", "asking": False}
+    first = left.behaviours[0]
+    update: State = {
+        "rivals_id": ctx.store.put(left) if len(left.behaviours) > 1 else "", "asking": False,
+    }
+    key = ctx.store.put(first.solution)
+    if key != state["solution_id"]:
+        ctx.emit(CodeWritten(iteration=state["iteration"], solution=first.solution))
+        ctx.emit(PatchProposed(
+            iteration=state["iteration"], strategy="search", note=first.note,
+            diff=first.solution.diff(base),
+        ))
+        update |= {"solution_id": key, "note": first.note}
+    further = question(left, base)
+    if further is not None:
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=further))
+        update["asking"] = state.get("asked", 0) + 1 < MOST_ASKED
+    return update

@@ -1,0 +1,41 @@
+"""Critique: a second look at a repair that passes; it fails closed."""
+
+from __future__ import annotations
+
+from agent.core.domain import Report, Solution
+from agent.core.events import Critiqued
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.thinking.roles import CRITIC, Critique, ask_if_it_answers
+from agent.thinking.wording import tests
+
+
+async def critique(state: State, ctx: Context) -> State:
+    """Asks the critic about a changed program; an unchanged one needs no review."""
+    if state["iteration"] == 0:
+        return {"rejected": ""}
+    before = ctx.store.get(state["base_id"], Solution)
+    after = ctx.store.get(state["solution_id"], Solution)
+    report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    answer = await ask_if_it_answers(
+        ctx,
+        CRITIC,
+        {
+            "task": ctx.task.text, "tests": tests(suite.oracle), "code": after.text,
+            "repair": after.diff(before),
+        },
+        {
+            "before_solution": before, "after_solution": after,
+            "crash_only": not report.oracle,
+        },
+        free=ctx.free(state),
+        without="A repair that nobody reviewed is not kept.",
+    ) or Critique(approve=False, note="it could not be reviewed: the critic gave no answer")
+    ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
+    if answer.approve:
+        return {"rejected": ""}
+    return {
+        "rejected": answer.note, "outcome": "unresolved",
+        "reason": f"the critic rejected the repair: {answer.note}",
+    }

@@ -1,0 +1,105 @@
+"""Diagnose: where and why it fails, from the real run; or why no edit could help."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution
+from agent.core.events import Diagnosed, Notice, Recalled
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.flakiness import RUNS
+from agent.intake import classify
+from agent.memory import Failure, MemoryFault, symptom_of
+from agent.repair.blame import blamed
+from agent.repair.screening.tracing import hanging, trace
+from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
+from agent.thinking.wording import failures, numbered, suspects, tests
+
+
+async def diagnose(state: State, ctx: Context) -> State:
+    """Classifies the failure, blames lines by coverage, and asks the debugger."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    report = suite.seen_of(ctx.store.get(state["report_id"], Report))
+    failing = {verdict.test for verdict in report.failing}
+    if state["iteration"] > 0 and failing and failing <= {*suite.flaky}:
+        names = [name for name in suite.flaky if name in failing]
+        return {
+            "outcome": "unresolved",
+            "reason": "the repair passes every steady test, but "
+            f"{', '.join(names)} still fails in some of {RUNS} runs",
+        }
+    found = await asyncio.to_thread(classify, report, ctx.task, solution)
+    if found.fixable and not found.blamed:
+        seen = await trace(
+            solution, suite.visible, ctx.task, ctx.sandbox,
+            hanging=hanging(suite.visible, report),
+        )
+        ctx.screenings.watched(solution, suite.visible, seen)
+        lines = await asyncio.to_thread(blamed, seen, solution.text)
+        found = found.model_copy(update={"blamed": lines})
+    if found.fixable:
+        answer = await ask_if_it_answers(
+            ctx,
+            DEBUGGER,
+            {
+                "code": numbered(solution.text), "task": ctx.task.text,
+                "tests": tests(test for test in suite.visible if test.name in failing),
+                "failures": failures(report), "suspects": suspects(found.blamed),
+            },
+            {"found": found},
+            free=not state.get("paid", False),
+            without="The run goes on with what was seen by running the program.",
+        )
+        if answer is not None:
+            found = combined(found, answer, solution.text)
+    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
+    if state["iteration"] == 0 and not state.get("paid"):
+        _remind(ctx, state, found, solution)
+    update: State = {"diagnosis_id": ctx.store.put(found)}
+    if not found.fixable:
+        update |= {"outcome": "not_fixable", "reason": found.cause}
+    return update
+
+
+def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
+    """What was found by rule, as the debugger sees it; unchanged where the debugger adds nothing.
+
+    Only what was seen ends a run: that no edit could help, said by a model, is evidence.
+    """
+    if answer == RootCause.of(found):
+        return found
+    lines = text.split("\n")
+    sure = answer.confidence / 100
+    known = {one.line: one for one in found.blamed}
+    named = [
+        known.get(line, BlamedLine(line=line, suspicion=sure, text=lines[line - 1].strip()))
+        for line in dict.fromkeys(answer.lines) if line <= len(lines)
+    ]
+    doubts = () if answer.fixable else ("the debugger thinks that no edit of it can help",)
+    return found.model_copy(update={
+        "category": answer.category, "cause": answer.cause, "confidence": sure,
+        "evidence": (*found.evidence, f"seen by rule: {found.cause}", *doubts),
+        "blamed": (*named, *(one for one in found.blamed if one not in named)),
+    })
+
+
+def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
+    """Shows the lessons of earlier failures like this one, where there are any."""
+    failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
+    symptom = symptom_of(diagnosis, failure, solution.text)
+    try:
+        lessons = ctx.memory.lessons_for(symptom)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+        return
+    if lessons:
+        one = len(lessons) == 1
+        words = "a lesson of earlier failures comes" if one else (
+            f"{len(lessons)} lessons of earlier failures come"
+        )
+        ctx.emit(Recalled(
+            hit=False, note=f"{words} to mind",
+            lessons=tuple(lesson.text for lesson in lessons),
+        ))

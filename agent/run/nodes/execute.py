@@ -1,0 +1,48 @@
+"""Execute: the whole suite on the current program, judged outside of it."""
+
+from __future__ import annotations
+
+from agent.core.domain import Report, Solution
+from agent.core.events import Judged, Notice
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.flakiness import steadied
+
+
+async def execute(state: State, ctx: Context) -> State:
+    """Judges the current program and keeps the best one by report, never by recency."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
+    report = await ctx.judge(solution, suite.all, known)
+    if suite.flaky and state["iteration"] > 0:
+        flaky = tuple(test for test in suite.all if test.name in suite.flaky)
+        report = await steadied(ctx, solution, flaky, report)
+    if report != known:
+        ctx.emit(Judged(iteration=state["iteration"], report=report))
+    report_id = ctx.store.put(report)
+    update: State = {"report_id": report_id, "rejected": ""}
+    if state["iteration"] == 0 or _better(state, ctx, report):
+        update |= {"best_id": state["solution_id"], "best_report_id": report_id}
+    return update | _shown(state, ctx, suite, report)
+
+
+def _better(state: State, ctx: Context, report: Report) -> bool:
+    best = ctx.store.get(state["best_report_id"], Report)
+    return (report.passed, report.score) > (best.passed, best.score)
+
+
+def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
+    """A held-out test that has refuted a repair is shown from now on, and proves no more: what
+    comes next would have been chosen by it."""
+    held = {test.name for test in suite.held_out}
+    failing = {verdict.test for verdict in report.failing}
+    if not failing & held or (state["iteration"] == 0 and failing - held):
+        return {}
+    ctx.emit(
+        Notice(
+            level="info",
+            text="The repair fails the test that was held out; it is shown to the repair now.",
+        )
+    )
+    return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}

@@ -1,0 +1,83 @@
+"""Finish: the outcome, computed from reports, and the run's last event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from agent.core.domain import Report, RunOutcome, Solution
+from agent.core.events import Event, ModelCalled, ModelFailed, PartialFound, RunFinished, Stamped
+from agent.core.state import State
+from agent.healing.context import Context
+from agent.log.store import Store
+
+
+async def finish(state: State, ctx: Context) -> State:
+    """Says how the run ended; a refused or failing program is never presented as healed."""
+    outcome = conclude(
+        state, ctx.store, ctx.log(), ctx.emit, state.get("outcome"), state.get("reason", "")
+    )
+    return {"outcome": outcome}
+
+
+def conclude(
+    state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped],
+    refused: RunOutcome | None, reason: str,
+) -> RunOutcome:
+    """Emits the last event; `refused` is the outcome of a run that did not get to its goal."""
+    base = store.get(state["base_id"], Solution) if "base_id" in state else None
+    report = store.get(state["report_id"], Report) if "report_id" in state else None
+    kept = base
+    outcome: RunOutcome = refused or "unresolved"
+    if refused is None and report is not None and report.passed:
+        kept = store.get(state["solution_id"], Solution)
+        if state["iteration"] == 0:
+            outcome, reason = "healthy", state["proof_why"]
+        elif report.oracle:
+            outcome, reason = "healed", f"{state['note']}; {state['proof_why']}"
+        else:
+            outcome = "crash_stopped"
+            reason = f"{state['note']}; nothing shows that the result is right: add a test"
+    if outcome in ("unresolved", "budget"):
+        _show_best(state, store, log, emit)
+    good = outcome in ("healthy", "healed", "crash_stopped")
+    calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
+    costs = [call.cost_usd for call in calls]
+    iterations = state.get("iteration", 0)
+    emit(
+        RunFinished(
+            outcome=outcome,
+            proof=state.get("proof") if good else None,
+            strategy=state.get("strategy") if good and iterations else None,
+            reason=reason or f"still failing after {iterations} iterations",
+            diff=kept.diff(base) if kept is not None and base is not None else "",
+            code=kept.text if kept is not None else "",
+            stdout=report.ending.stdout if report is not None and report.ending else "",
+            iterations=iterations,
+            candidates=state.get("candidates", 0),
+            tokens=sum(call.tokens for call in calls),
+            cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+            seconds=round(time.time() - log[0].at, 3) if log else 0.0,
+        )
+    )
+    return outcome
+
+
+def _show_best(
+    state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped]
+) -> None:
+    """Shows the best program that was judged, where no partial patch seen so far passes more."""
+    if "best_report_id" not in state or state["best_id"] == state["base_id"]:
+        return
+    report = store.get(state["best_report_id"], Report)
+    shown = [entry.event for entry in log if isinstance(entry.event, PartialFound)]
+    passed, _ = report.score
+    if report.passed or passed <= max((partial.passed for partial in shown), default=0):
+        return
+    best = store.get(state["best_id"], Solution)
+    emit(
+        PartialFound(
+            diff=best.diff(store.get(state["base_id"], Solution)),
+            passed=passed, total=len(report.oracle), note=f"not a fix: {best.note}",
+        )
+    )

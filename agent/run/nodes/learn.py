@@ -1,0 +1,89 @@
+"""Learn: what helped is written down after it is proven, with how it was proven."""
+
+from __future__ import annotations
+
+from agent.core.domain import Alternatives, Diagnosis, Lesson, Rivals, Solution
+from agent.core.events import LessonLearned, Notice
+from agent.core.state import State
+from agent.healing.context import Context
+from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
+from agent.memory.fixes import Standing
+from agent.repair.ranking.question import question
+from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
+from llm.errors import NeedsKey, OverBudget
+
+
+async def learn(state: State, ctx: Context) -> State:
+    """Stores the fix under the failure it healed, and a lesson in words.
+
+    Only what passed tests is worth remembering. A fix recalled is known already, unless it came
+    for another failure: then this one's is kept too.
+    """
+    if state["iteration"] == 0 or state["proof"] == "E0":
+        return {}
+    try:
+        if state["strategy"] != "memory":
+            await _write_lesson(state, ctx)
+        elif state.get("transferred"):
+            _store_fix(state, ctx, state["transferred"])
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
+    return {}
+
+
+async def _write_lesson(state: State, ctx: Context) -> None:
+    diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
+    summary = await _summary(state, ctx, diagnosis)
+    base = ctx.store.get(state["base_id"], Solution)
+    failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
+    stored = _store_fix(state, ctx, state["note"])
+    if summary is None:
+        return
+    lesson = Lesson(text=summary.text, category=summary.category)
+    ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
+
+
+async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary | None:
+    """The lesson in words; `None` where no model gave one. The repair is proven by now, so no cap
+    and no key that is gone holds its run up for that."""
+    without = "What helped is kept as an edit, not in words."
+    try:
+        return await ask_if_it_answers(
+            ctx,
+            MEMORY_SUMMARISER,
+            {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
+            free=ctx.free(state),
+            without=without,
+        )
+    except (OverBudget, NeedsKey) as error:
+        ctx.emit(Notice(level="warning", text=f"{error}. {without}"))
+        return None
+
+
+def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Rivals | None]:
+    """Whether other repairs are known to pass, and the question that tells them apart."""
+    if state.get("open_id"):
+        return "open", ctx.store.get(state["open_id"], Rivals)
+    if state["strategy"] != "search":
+        return "unknown", None  # nobody has looked for others
+    if not state.get("rivals_id"):
+        return "settled", None
+    others = ctx.store.get(state["rivals_id"], Alternatives)
+    return "open", question(others, base)
+
+
+def _store_fix(state: State, ctx: Context, note: str) -> bool:
+    """Keeps the fix where it is a small edit of one file; says whether it did."""
+    base = ctx.store.get(state["base_id"], Solution)
+    mended = ctx.store.get(state["solution_id"], Solution).text
+    if "failure_id" not in state or len(base.files) != 1 or not is_local(base.text, mended):
+        return False
+    fix = Fix.made(
+        ctx.store.get(state["failure_id"], Failure), base.text, mended,
+        state["proof"], note, *_standing(state, ctx, base),
+    )
+    if fix is None:
+        return False
+    ctx.memory.remember(fix)
+    return True

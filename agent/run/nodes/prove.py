@@ -1,0 +1,220 @@
+"""Prove: how far the current program is shown to be right, and by what."""
+
+from __future__ import annotations
+
+from agent.core.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
+from agent.core.events import Ambiguous, Proved
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.proving import (
+    ENOUGH_PROBES,
+    RERUNS,
+    holds_at_e1,
+    looked_into,
+    reaches_e3,
+)
+from agent.healing.rivalry import Case, Gathered
+from agent.intake import asks_anew
+from agent.intake.asked.held_out import stands_in as stands_within
+from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.widening import dropped_guards
+from agent.repair.ranking.question import question
+
+ENOUGH_KILLED = 0.8
+"""The share of mutants that tests must notice for E4."""
+
+CLOSING_S = 0.5
+"""What is left of a run's time for its end: a repair that is verified must not be lost to more
+proof."""
+
+
+def proof_of(
+    report: Report, suite: Suite, program: Solution, read: str = "",
+    failed: frozenset[str] = frozenset(),
+) -> Proof:
+    """The proof level a passing report carries; pure. `program` is the one that was repaired,
+    `read` the texts that a model had before it when it wrote the repair, `failed` the tests that
+    failed before it.
+
+    How far the passes are believed is told beside it (`Report.integrity`) and caps nothing. A pass
+    that is vacuous is no evidence. A value whose type differs from the expected one never lifts
+    proof above E1, nor does a held-out test that asks what the repair was told: an answer to a
+    question may have told it since the test was held out.
+    """
+    trusted = report.trusted
+    if not trusted and report.oracle:
+        return Proof(level="E0", why=(
+            f"{len(report.oracle)} examples that were derived from the words pass; none of the "
+            "tests is the user's"
+        ))
+    if not trusted:
+        return Proof(level="E0", why=f"there is no test; {_ended(report)}")
+    passed = tally(trusted, "tests")
+    showing = {verdict.test for verdict in trusted if verdict.shows}
+    if not showing or (failed and not failed & showing):
+        which = "a test that failed before" if showing else "any test"
+        return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
+    if not suite.held_out:
+        shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
+        return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
+    if any(verdict.type_differs for verdict in trusted):
+        return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
+    if not {test.name for test in suite.held_out} <= showing:
+        return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
+    known = [test for test in suite.visible if test.origin != "adversarial"]
+    if not any(asks_anew(test, known, program) for test in suite.held_out):
+        return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
+    if any(stands_in(test, read) for test in suite.held_out):
+        return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
+    unseen = f"{len(suite.held_out)} of them never seen by the repair"
+    before = ", though it passed before" if suite.held_passed else ""
+    return Proof(level="E2", why=f"{passed}, {unseen}{before}")
+
+
+def stands_in(test: TestCase, text: str) -> bool:
+    """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
+    the program's own file or from the task's words stand there."""
+    if test.kind == "script":
+        return stands_within(test.code, test.node, text)
+    return "".join(test.call.split()) in "".join(text.split())
+
+
+def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
+    """The proof of a repair; one whose text shows what no test can has no more than E1, and is
+    told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
+    an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
+    missing = _missing(base.text, repaired.text)
+    if not missing:
+        return proof
+    return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
+
+
+def _missing(before: str, after: str) -> str:
+    dropped = dropped_calls(before, after)
+    if dropped:
+        return f"`{dropped[0]}` is called no more, which no test looks at"
+    guards = dropped_guards(before, after)
+    if guards:
+        return f"`{guards[0]}` is asked no more"
+    undefined = undefined_exceptions(after)
+    if undefined:
+        return f"`{undefined[0]}` is defined nowhere, and no test comes to it"
+    unread = unread_names(before, after)
+    return f"nothing reads `{unread[0]}`, so no answer hangs on it" if unread else ""
+
+
+def _ended(report: Report) -> str:
+    ending = report.ending
+    if ending is None or ending.kind != "exited" or not ending.exit_code:
+        return "the program ends without a crash"
+    return f"the program ends itself with exit code {ending.exit_code}{ending.said}"
+
+
+def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
+    """A proof of level E2 with what the evidence adds to it or takes from it; pure."""
+    if holds_at_e1(seen):
+        return Proof(level="E1", why=f"{proof.why}; {_held(seen)}", evidence=seen)
+    if not reaches_e3(seen):
+        lacking = _lacking_for_e3(seen, budget_s)
+        return Proof(level="E2", why=f"{proof.why}; {lacking}", evidence=seen)
+    why = (
+        f"{proof.why}; {seen.probes} changed inputs raise nothing new; "
+        f"of {seen.siblings} siblings of the repair none fits the tests and behaves otherwise"
+    )
+    if seen.mutants:
+        lines = "of the repaired function" if seen.around else "of the repaired lines"
+        why += f"; the tests kill {seen.killed} of {seen.mutants} mutants {lines}"
+    lacking = _lacking_for_e4(seen, budget_s)
+    if lacking:
+        return Proof(level="E3", why=f"{why}; {lacking}", evidence=seen)
+    return Proof(level="E4", why=f"{why}; {seen.reruns} re-runs agree", evidence=seen)
+
+
+def _held(seen: Evidence) -> str:
+    """What holds a repair at E1."""
+    if seen.others:
+        return (
+            f"one of {seen.others + 1} repairs that fit your tests: "
+            f"{'another behaves' if seen.others == 1 else 'the others behave'} otherwise"
+        )
+    return f"no test takes both sides of `{seen.unwatched[0]}` and notices"
+
+
+def _lacking_for_e3(seen: Evidence, budget_s: float) -> str:
+    if seen.wavering:
+        return f"`{seen.wavering[0]}` is answered otherwise among other calls"
+    if seen.new_failures:
+        return f"`{seen.new_failures[0]}` gave a value before and fails now"
+    if seen.doubts:
+        return f"doubtful: {seen.doubts[0]}"
+    if seen.unsettled:
+        return f"{seen.unsettled} within {budget_s:.3g} s"
+    return f"only {seen.probes} changed inputs could be tried, of {ENOUGH_PROBES} it takes"
+
+
+def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
+    """What keeps a repair of level E3 from E4; empty where nothing does."""
+    if seen.cut:
+        return f"{seen.cut} within {budget_s:.3g} s"
+    if seen.disagreeing:
+        return f"flaky: {seen.disagreeing[0]} went otherwise in a re-run"
+    if not seen.mutants:
+        return "no mutant of the repaired lines tells anything"
+    if seen.killed < ENOUGH_KILLED * seen.mutants:
+        return f"nothing would notice: {seen.survivors[0]}"
+    return "" if seen.reruns == len(RERUNS) else "the tests were not run again"
+
+
+async def prove(state: State, ctx: Context) -> State:
+    """Computes the proof of the current program from its newest report, and what more there is
+    to be seen where that report allows for more."""
+    report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    base = ctx.store.get(state["base_id"], Solution)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
+    first = ctx.first_report if state["iteration"] > 0 else None
+    failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
+    proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
+    budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
+    rivals: Alternatives | None = None
+    if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
+        found = await _evidence(state, ctx, report, suite, budget_s)
+        proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
+    elif proof.level == "E2" and state.get("rivals_id"):
+        proof = Proof(level="E1", why=f"{proof.why}; there was no time to judge its rivals")
+    if state.get("caveat"):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
+    proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
+    ctx.emit(proved)
+    update: State = {"proof": proof.level, "proof_why": proof.why}
+    if proved.settles_rivals:
+        update["rivals_id"] = ""
+    if rivals is not None:
+        update["rivals_id"] = ctx.store.put(rivals)
+        asked = question(rivals, base)
+        if asked is not None:
+            ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
+    return update
+
+
+async def _evidence(
+    state: State, ctx: Context, report: Report, suite: Suite, budget_s: float
+) -> Gathered:
+    trusted = {verdict.test for verdict in report.trusted}
+    tests = tuple(test for test in suite.all if test.name in trusted)
+    others = state.get("rivals_id")
+
+    async def judge(solution: Solution) -> Report:
+        return await ctx.judge(solution, tests)
+
+    return await looked_into(
+        Case(
+            base=ctx.store.get(state["base_id"], Solution),
+            repaired=ctx.store.get(state["solution_id"], Solution),
+            report=report, tests=tests,
+            others=ctx.store.get(others, Alternatives) if others else None,
+            task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
+        ),
+        judge, budget_s, ctx.seconds_left - CLOSING_S,
+    )

@@ -1,0 +1,186 @@
+"""Recall: has this failure, or one like it, been healed before? A hit is replayed before use."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from agent.core.domain import REST, Category, Diagnosis, Report, Script, Solution, TestCase
+from agent.core.events import (
+    CodeWritten,
+    Diagnosed,
+    Judged,
+    Notice,
+    Recalled,
+    TestsFrozen,
+)
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
+from agent.healing.recollection import recollected, taken
+from agent.intake import apart, aside_words, remaining
+from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
+from agent.repair.ranking.blindness import blindness
+from agent.run.nodes.specify import info
+
+REPLAY_S = 2.0
+"""Wall seconds after which no further remembered fix is replayed."""
+
+
+async def recall(state: State, ctx: Context) -> State:
+    """Judges the program under the user's own tests and replays known fixes of its failure."""
+    tests = ctx.task.tests
+    suite = Suite(visible=tests)
+    update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
+    _announce(ctx, [test for test in tests if not _is_rest(test)])
+    base = ctx.task.solution
+    if base is None:
+        return update
+    ctx.emit(CodeWritten(iteration=0, solution=base))
+    base_id = ctx.store.put(base)
+    report = apart(await (ctx.begun or ctx.judge_brought(base)), ctx.task)
+    report_id = ctx.store.put(report)
+    found = {verdict.test for verdict in report.verdicts}
+    _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
+    tests = remaining(tests, report)
+    suite = Suite(visible=tests)
+    update |= {
+        "suite_id": ctx.store.put(suite),
+        "base_id": base_id, "solution_id": base_id, "report_id": report_id,
+        "best_id": base_id, "best_report_id": report_id,
+    }
+    ctx.emit(Judged(iteration=0, report=report))
+    if report.astray:
+        return update | _ended(ctx, "invalid_tests", report.astray)
+    aside = aside_words(report)
+    if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
+        why = aside or "every test sets itself aside"
+        return update | _ended(
+            ctx, "environment", f"Nothing of the program was seen to be wrong: {why}."
+        )
+    if aside:
+        ctx.emit(Notice(level="warning", text=f"{aside}."))
+    if report.passed:
+        return update
+    if not tests and await crash_is_flaky(ctx, base, report):
+        return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
+    unsteady = await flaky(ctx, base, tests, report)
+    if unsteady:
+        words = flaky_words(unsteady)
+        if {verdict.test for verdict in report.failing} <= {*unsteady}:
+            return update | _refused(ctx, words)
+        ctx.emit(Notice(level="warning", text=f"{words}. No search goes by such a test; a repair "
+                        "must pass it in every run."))
+        update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": unsteady}))
+        report = _without(report, unsteady)
+        tests = tuple(test for test in tests if test.name not in unsteady)
+    if not tests:
+        ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
+        return update
+    failure = await asyncio.to_thread(failure_of, base, *_unanswered(ctx, tests, report))
+    update["failure_id"] = ctx.store.put(failure)
+    skipped = ctx.memory.skipped
+    try:
+        update |= await _looked_back(ctx, base, tests, failure)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+    senseless = ctx.memory.skipped - skipped
+    if senseless:
+        ctx.emit(Notice(
+            level="warning", text=f"Rows of the fix memory that make no sense were skipped: "
+            f"{senseless}.",
+        ))
+    return update
+
+
+def _unanswered(
+    ctx: Context, tests: Sequence[TestCase], report: Report
+) -> tuple[Sequence[TestCase], Report]:
+    """The tests and the report of the run that has asked: what is answered is its failure."""
+    left = _without(report, tuple(ctx.answered))
+    if not left.failing:
+        return tests, report
+    return tuple(test for test in tests if test.name not in ctx.answered), left
+
+
+def _refused(ctx: Context, flaky: str) -> State:
+    """The state of a run that ends here: there is no failure to go by."""
+    reason = (
+        f"{flaky}. No edit is searched for that: what differs between runs (chance, the time, the "
+        "order of a set, threads) must be fixed first."
+    )
+    return _ended(ctx, "flaky_tests", reason)
+
+
+def _ended(ctx: Context, category: Category, reason: str) -> State:
+    """The state of a run that ends before anything is searched."""
+    ctx.emit(Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category=category, fixable=False, cause=reason, confidence=1.0
+    )))
+    return {"outcome": "not_fixable", "reason": reason}
+
+
+def _is_rest(test: TestCase) -> bool:
+    return isinstance(test, Script) and test.node == REST
+
+
+def _announce(ctx: Context, tests: Sequence[TestCase]) -> None:
+    """Tells of tests; of the rest of a file only where there is any."""
+    if tests:
+        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in tests)))
+
+
+def _without(report: Report, names: Sequence[str]) -> Report:
+    kept = tuple(verdict for verdict in report.verdicts if verdict.test not in names)
+    return report.model_copy(update={"verdicts": kept})
+
+
+async def _looked_back(
+    ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
+) -> State:
+    """The state of a healed program, or nothing to add; raises `MemoryFault`."""
+    began = time.monotonic()
+    for offer in offers(ctx.memory, failure, base.text):
+        codes = [test.code for test in tests]
+        # Whoever wrote the memory's file may have written the answer into it.
+        texts = [one for one in offer.texts if blindness(base.text, one, codes) != "refused"]
+        if not texts:
+            ctx.emit(Recalled(
+                hit=False, note="a remembered fix only gives the expected value: it is not replayed"
+            ))
+            continue
+        for text in texts:
+            candidate = base.with_text(text, origin="memory", note=offer.note(text))
+            report = await ctx.judge(candidate, tests)
+            if report.passed:
+                _credit(ctx, offer, helped=True)
+                found = await recollected(ctx, base, tests, candidate, report, offer)
+                if ctx.asks and not offer.settled:
+                    ctx.emit(Recalled(hit=False, note=(
+                        "a remembered fix passes, but so may other repairs: the search goes on, "
+                        f"since there is someone to ask ({candidate.note})"
+                    )))
+                    return {"reserve_id": ctx.store.put(found)}
+                ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
+                return taken(ctx, base, found, iteration=1) | {"recalled": True}
+        _credit(ctx, offer, helped=False)
+        done = offer.note(offer.texts[0])
+        ctx.emit(Recalled(
+            hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
+        ))
+        if time.monotonic() - began > REPLAY_S:
+            ctx.emit(Recalled(
+                hit=False, note=f"no more fixes are replayed: {REPLAY_S:g} seconds are over"
+            ))
+            return {}
+    ctx.emit(Recalled(hit=False, note="no remembered fix heals this failure"))
+    return {}
+
+
+def _credit(ctx: Context, offer: Offer, *, helped: bool) -> None:
+    """Counts a replay; that it cannot be written down does not undo what was seen."""
+    try:
+        ctx.memory.credit(offer.known, helped=helped, elsewhere=offer.elsewhere)
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} How the replay went is not remembered."))

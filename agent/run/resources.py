@@ -1,0 +1,120 @@
+"""What all runs of a session share: settings, models, the jail, and the files on disk.
+
+LangGraph takes longer to import than all else together. It is loaded in a thread by the first run,
+while the jail is started and the program as it came is judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.core.settings import ANSWERS, Settings, data_folder
+from agent.healing.models import Models
+from agent.log.bus import EventBus
+from agent.log.store import Store
+from agent.memory import Memory, open_memory
+from agent.run.uploads import Uploads, uploads
+from agent.thinking.rules import rules
+from llm import Provider, rules_provider
+from llm.cache import Answers
+from sandbox import Sandbox, open_sandbox
+
+if TYPE_CHECKING:
+    from agent.run.graph import Engine
+
+
+class LazyEngine:
+    """The graph over its file of checkpoints, opened once by the first who needs it."""
+
+    def __init__(self, checkpoints: Path, files: AsyncExitStack) -> None:
+        """What is opened is closed with `files`."""
+        self._checkpoints = checkpoints
+        self._files = files
+        self._opening: asyncio.Task[Engine] | None = None
+
+    def begin(self) -> asyncio.Task[Engine]:
+        """Begins to load it, where nobody did yet."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._opened(), name="load the engine")
+        return self._opening
+
+    async def get(self) -> Engine:
+        """The engine, once it is there."""
+        # Whoever is cancelled while waiting takes it from nobody else.
+        return await asyncio.shield(self.begin())
+
+    async def close(self) -> None:
+        """Waits for what was begun, so that `files` closes it."""
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+
+    async def _opened(self) -> Engine:
+        opener = await asyncio.to_thread(_open_engine)
+        return await self._files.enter_async_context(opener(self._checkpoints))
+
+
+def _open_engine() -> Callable[[Path], AbstractAsyncContextManager[Engine]]:
+    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    from agent.run.graph import open_engine
+
+    return open_engine
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What all runs of a session share."""
+
+    settings: Settings
+    models: Models
+    sandbox: Sandbox
+    store: Store
+    memory: Memory
+    bus: EventBus
+    rules: Provider
+    """Answers in place of models where none is asked."""
+    uploads: Uploads
+    engine: LazyEngine
+    notices: tuple[str, ...]
+    """What opening them found worth telling."""
+
+
+@asynccontextmanager
+async def open_resources(
+    settings: Settings, sandbox: Callable[[], Sandbox] | None
+) -> AsyncIterator[Resources]:
+    """Opens them in the running event loop, and closes its files at the end.
+
+    Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
+    """
+    jail = sandbox() if sandbox else open_sandbox(settings.sandbox, settings.environment or None)
+    folder, warning = data_folder(settings)
+    async with AsyncExitStack() as files:
+        answers = None
+        if settings.cache != "off":
+            answers = Answers(folder / ANSWERS)
+            files.callback(answers.close)
+        models = Models(settings, answers=answers)
+        steps = uploads(
+            settings.environment, content=settings.trace_content,
+            redactor=lambda: models.logs.redactor,
+        )
+        files.callback(steps.close)
+        store = Store(folder / "runs.db")
+        files.callback(store.close)
+        memory = open_memory(folder / "memory.db")
+        files.callback(memory.close)
+        engine = LazyEngine(folder / "checkpoints.db", files)
+        try:
+            yield Resources(
+                settings, models, jail, store, memory, EventBus(store),
+                rules_provider(rules(settings.drafts)), steps, engine,
+                tuple(filter(None, (warning, memory.notice))),
+            )
+        finally:
+            await engine.close()

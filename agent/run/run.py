@@ -1,0 +1,355 @@
+"""One run: its options, task, plan, clock and log, and how it is driven to an end.
+
+The session makes a `Run` from what it starts, or from a row of the store, and keeps it while it
+goes on. What it has spent and how long it has worked is read from its log, so that a run taken up
+by another process gets no fresh budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agent.core.domain import Jail, Report, RunOutcome, Task, Value
+from agent.core.events import (
+    Extended,
+    Notice,
+    Resumed,
+    RoleChoice,
+    RunFailed,
+    RunStarted,
+    Stamped,
+    Waiting,
+    seconds_spent,
+)
+from agent.core.settings import Settings
+from agent.healing.context import Context
+from agent.healing.models import OWNER, WITHOUT_MODEL
+from agent.judge.jail_level import witnessed
+from agent.log.result import fold
+from agent.log.spending import Said, ledger, lost, told, unfinished
+from agent.log.store import RunOver, RunRow
+from agent.log.waiting import ForStep, pending
+from agent.repair.ranking.question import BadAnswer, answered_test
+from agent.run.nodes.finish import conclude
+from agent.run.resources import Resources
+from llm import LlmError, Plan, Reply, Usage
+from llm.budget import Caps
+from llm.errors import NeedsKey, OverBudget
+from llm.router import Router
+from sandbox import OwnedSandbox, SandboxError
+
+log = logging.getLogger("agent")
+
+
+class Options(Value):
+    """What one run may set differently from the session."""
+
+    max_iterations: int
+    budget_s: float
+    plan: Plan = Field(default_factory=lambda: Plan("mock", WITHOUT_MODEL))
+    """Who answers; runs from before there were models name nobody."""
+    ask: bool = False
+    answered: tuple[str, ...] = ()
+    """Names of tests that are answers to the question an earlier run has left open."""
+    visitor: str = OWNER
+    """Whose keys it uses."""
+    pauses: bool = False
+    """Wait for a person where a cap is reached, instead of ending."""
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+
+    @classmethod
+    def of(
+        cls, settings: Settings, plan: Plan, *, max_iterations: int | None, budget_s: float | None,
+        ask: bool | None, visitor: str, pauses: bool,
+    ) -> Options:
+        """The settings, but for what is given; a plan with a model gets the time for one."""
+        model_s = settings.model_s if plan.has_model else 0.0
+        return cls(
+            max_iterations=max_iterations or settings.max_iterations,
+            budget_s=budget_s or settings.budget_s + model_s,
+            ask=settings.ask if ask is None else ask,
+            visitor=visitor, pauses=pauses, plan=plan,
+            budget_usd=settings.budget_usd, budget_tokens=settings.budget_tokens,
+            budget_calls=settings.budget_calls,
+        )
+
+    @property
+    def again(self) -> Extended:
+        """As much again as the run was started with."""
+        return Extended(
+            usd=self.budget_usd or 0.0, tokens=self.budget_tokens or 0,
+            calls=self.budget_calls or 0, seconds=self.budget_s,
+        )
+
+
+class Run:
+    """A run of this session; use from its event loop."""
+
+    def __init__(
+        self, id_: str, title: str, options: Options, task: Task | str, shared: Resources
+    ) -> None:
+        """`task` is the task itself, or its address in the store."""
+        self.id = id_
+        self.title = title
+        self.options = options
+        self.emit = shared.bus.writer(id_, f"session-{uuid.uuid4().hex}")
+        """Writes the session's own words, which no later attempt of a step replaces."""
+        self._task = task
+        self._shared = shared
+        self._first: asyncio.Task[Report] | None = None
+        self._driver: asyncio.Task[None] | None = None
+
+    @classmethod
+    def stored(cls, row: RunRow, shared: Resources) -> Run:
+        """The run that a row of the store tells of."""
+        return cls(row.id, row.title, Options.from_json(row.options), row.task, shared)
+
+    @property
+    def task(self) -> Task:
+        """What the run is to do."""
+        if isinstance(self._task, str):
+            self._task = self._shared.store.get(self._task, Task)
+        return self._task
+
+    @property
+    def log(self) -> tuple[Stamped, ...]:
+        """All events so far."""
+        return self._shared.bus.log(self.id)
+
+    @property
+    def question(self) -> Waiting | None:
+        """What the run waits for, if it does."""
+        return pending(self.log)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this process drives it now."""
+        return self._driver is not None and not self._driver.done()
+
+    @property
+    def seconds(self) -> float:
+        """The budget in wall seconds, with what was added to it."""
+        added = sum(one.event.seconds for one in self.log if isinstance(one.event, Extended))
+        return self.options.budget_s + added
+
+    @property
+    def seconds_left(self) -> float:
+        """What is left of that budget."""
+        return max(0.0, self.seconds - seconds_spent(self.log))
+
+    # How it begins, goes on and ends.
+
+    async def begin(self, notices: Sequence[str]) -> None:
+        """Puts the run into the store and opens its log: with which program, who answers, and what
+        holds it back. While the jail is looked at, the engine is loaded and the program as it came
+        is judged.
+
+        Raises `ValueError` when its id is known already.
+        """
+        shared, program, plan = self._shared, self.task.solution, self.options.plan
+        shared.engine.begin()
+        if program is not None:
+            self._first = asyncio.create_task(self._context().judge_brought(program))
+        try:
+            try:
+                jail = await witnessed(shared.sandbox, self.task.sites)
+            except SandboxError as error:
+                # Told here and met again by the run's first job, which ends the run with it.
+                jail = Jail(words=f"{shared.sandbox.name}: {error}")
+            address = shared.store.put(self.task)
+            shared.store.add_run(self.id, self.title, address, self.options.to_json())
+        except BaseException:
+            await self.stop()
+            raise
+        self.emit(
+            RunStarted(
+                title=self.title,
+                code=program.text if program else "",
+                entry=program.entry if program else "",
+                provider=plan.provider,
+                provider_why=plan.why,
+                sandbox=jail.words,
+                level=jail.level,
+                layers=jail.layers,
+                roles=tuple(
+                    RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
+                    for one in plan.choices if one.provider != "mock"
+                ),
+            )
+        )
+        for text in notices:
+            self.emit(Notice(level="warning", text=text))
+
+    def drive(self, answer: ForStep | None = None) -> asyncio.Task[None]:
+        """Drives the run in the background until it ends or asks; `answer` is for the step that
+        has asked."""
+        self._driver = asyncio.create_task(self._driven(answer), name=f"run {self.id}")
+        self._driver.add_done_callback(_logged)
+        return self._driver
+
+    async def settled(self) -> None:
+        """Waits until the run is driven no more."""
+        if self._driver is not None:
+            await asyncio.wait({self._driver})
+
+    async def stop(self) -> None:
+        """Stops driving, at once; the run stays as far as it came."""
+        for work in (self._driver, self._first):
+            await _ended(work)
+
+    async def take_up(self) -> None:
+        """Notes what was lost with the process that drove the run, and what it goes on with."""
+        engine = await self._shared.engine.get()
+        steps = await engine.next_steps(self.id)
+        for call in lost(self.log):
+            self.emit(call)
+        step = ", ".join(steps) or "the start"
+        self.emit(Resumed(note=f"its process was gone; it goes on with {step}"))
+
+    def settled_by(self, answer: str) -> tuple[Task, Options]:
+        """The task and the options of a run like this one with an answer to the question that it
+        has left open; raises `BadAnswer`."""
+        rivals = fold(self.log).rivals
+        if rivals is None:
+            raise BadAnswer("That run has left no question open.")
+        test = answered_test(rivals, answer)
+        if test is None:
+            raise BadAnswer("A question that is skipped needs no other run.")
+        tests = self.task.tests
+        task = self.task.model_copy(update={
+            "tests": (*tests, test),
+            # Where they stood alone they counted, and go on to.
+            "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
+        })
+        names = (*self.options.answered, test.name)
+        return task, self.options.model_copy(update={"answered": names})
+
+    async def conclude(self, outcome: RunOutcome, reason: str) -> None:
+        """Writes the last event of a run that did not reach its last step."""
+        engine = await self._shared.engine.get()
+        state = await engine.state(self.id)
+        with suppress(RunOver):  # it may have come to its end meanwhile
+            conclude(state, self._shared.store, self.log, self.emit, outcome, reason)
+
+    async def _driven(self, answer: ForStep | None) -> None:
+        context, clock = self._context(), asyncio.timeout(None)
+        try:
+            engine = await self._shared.engine.get()
+            with self._shared.uploads.around():
+                async with clock:
+                    clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
+                    async for question in engine.run(self.id, context, answer):
+                        self.emit(question)
+        except TimeoutError as error:
+            if not clock.expired():
+                self.emit(RunFailed(error=f"TimeoutError: {error}"))
+                raise
+            await self._pause(f"the run's {self.seconds:g} seconds are over")
+        except OverBudget as error:
+            await self._pause(str(error))
+        except NeedsKey as error:
+            self._wait_for("key", str(error))
+        except LlmError as error:
+            await self.conclude("not_fixable", str(error))
+        except SandboxError as error:
+            await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
+        except RunOver:
+            log.info("the run %s was ended from elsewhere", self.id)
+        except Exception as error:
+            self.emit(RunFailed(error=f"{type(error).__name__}: {error}"))
+            raise
+        finally:
+            await _ended(self._first)
+            self._first = None
+            await context.router.close()
+
+    async def _pause(self, words: str) -> None:
+        """A cap is reached: the run waits to have it raised, or ends."""
+        if self.options.pauses:
+            self._wait_for("budget", words)
+        else:
+            await self.conclude("budget", words)
+
+    def _wait_for(self, needs: Literal["budget", "key"], words: str) -> None:
+        """Leaves the run with a question, unless it was ended from elsewhere meanwhile."""
+        with suppress(RunOver):
+            self.emit(
+                Waiting(interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs)
+            )
+
+    # What its steps may touch.
+
+    def _context(self) -> Context:
+        shared, options = self._shared, self.options
+        return Context(
+            task=self.task,
+            plan=options.plan,
+            router=self._router(),
+            rules=shared.rules,
+            sandbox=OwnedSandbox(shared.sandbox, self.id),
+            memory=shared.memory,
+            store=shared.store,
+            settings=shared.settings.model_copy(update={
+                "max_iterations": options.max_iterations, "budget_s": self.seconds,
+                "ask": options.ask,
+            }),
+            writer=lambda step: shared.bus.writer(self.id, step),
+            emit=self.emit,
+            log=lambda: self.log,
+            deadline=time.monotonic() + self.seconds_left,
+            answered=frozenset(options.answered),
+            pauses=options.pauses,
+            begun=self._first,
+        )
+
+    def _router(self) -> Router:
+        """Asks the models of the plan, with the keys of the run's visitor, and writes what is spent
+        into the log."""
+        shared, options, entries = self._shared, self.options, self.log
+        caps = Caps(options.budget_usd, options.budget_tokens, options.budget_calls)
+        kept = ledger(caps, shared.settings.role_budgets, entries)
+        first = len(kept.charges)
+        redactor = shared.models.redactor()
+        return Router(
+            plan=options.plan,
+            open=lambda choice: shared.models.provider(choice, options.visitor),
+            ledger=kept,
+            prices=shared.models.prices,
+            tell=lambda occurrence: self.emit(
+                told(occurrence, first, redactor.text, shared.store.put)
+            ),
+            breaker=lambda choice: shared.models.breaker(choice, options.visitor),
+            before={
+                call.question: Reply(
+                    shared.store.get(call.said, Said).text, call.finish, call.provider, call.model,
+                    Usage(),
+                )
+                for call in unfinished(entries)
+            },
+            clean=redactor.text,
+        )
+
+
+def _logged(driver: asyncio.Task[None]) -> None:
+    if not driver.cancelled() and driver.exception() is not None:
+        # Recorded as `run_failed` already; the traceback belongs into the process's log.
+        log.error("a run failed", exc_info=driver.exception())
+
+
+async def _ended(work: asyncio.Task[Any] | None) -> None:
+    """Ends a task; whoever waits for it has heard what became of it."""
+    if work is not None:
+        work.cancel()
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()

@@ -1,0 +1,242 @@
+"""The only door into `agent/` for the page, the terminal and the library: it starts runs, follows
+them, answers what they ask, and ends them.
+
+A run is one background task; whoever looks at it follows its events. What a killed process leaves
+is taken up by `recover`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from agent.core.domain import Jail, Report, Solution, Task
+from agent.core.events import Answered, Stamped
+from agent.core.latency import low_latency
+from agent.core.settings import BadSettings, Settings
+from agent.healing.context import PROMPTS
+from agent.healing.models import OWNER
+from agent.judge import check
+from agent.judge.jail_level import witnessed
+from agent.log.spending import Foreseen, preview
+from agent.log.store import RunRow, UnknownRun
+from agent.log.waiting import End, ForStep, GoOn, read_answer
+from agent.run.resources import Resources, open_resources
+from agent.run.run import Options, Run
+from llm import NoProvider, Plan
+from llm.redaction import redacted_logs
+from sandbox import Sandbox
+
+
+class Session:
+    """Starts, follows, answers and ends runs; use from the event loop that opened it."""
+
+    def __init__(self, shared: Resources) -> None:
+        self.settings = shared.settings
+        self.models = shared.models
+        self.sandbox = shared.sandbox
+        self._shared = shared
+        self._store = shared.store
+        self._driven: dict[str, Run] = {}
+        self._notices = shared.notices
+
+    async def start(
+        self, task: Task, *, title: str = "", run_id: str | None = None,
+        max_iterations: int | None = None, budget_s: float | None = None, ask: bool | None = None,
+        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
+    ) -> str:
+        """Starts a run in the background and returns its id at once.
+
+        `plan` is who answers, that of the settings by default; `visitor` is whose keys are used.
+        A run that `pauses` waits for `answer` where a cap is reached; others end there.
+
+        Raises `ValueError` when `run_id` is known already, and `NoProvider` or `NeedsKey` where
+        the settings ask for what is not to be had.
+        """
+        plan = plan or self.plan(visitor)
+        options = Options.of(
+            self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
+            visitor=visitor, pauses=pauses,
+        )
+        return await self._begin(run_id, title, task, options)
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+        """Batches of the run's events behind place `after`; ends after the final event, or when
+        the run waits for an answer. Raises `UnknownRun`."""
+        followed = self._run(run)
+        async for batch in self._shared.bus.follow(run, after):
+            yield batch
+            if batch[-1].event.kind == "waiting" and followed.question is not None:
+                return
+
+    async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
+        """Answers the question a run waits with; a stale or repeated answer changes nothing.
+
+        The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
+        `answered_test` explains. A run that has reached a cap takes what to add, as
+        `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
+        one that needs a key goes on once `models` has it. Returns whether the answer was taken;
+        raises `BadExtension` for caps that cannot be.
+        """
+        asking = self._run(run)
+        asked = asking.question
+        if asked is None or asked.interrupt != interrupt:
+            return False
+        answer = read_answer(asked, value, asking.options.again)
+        await asking.settled()  # the question is out, and who asked it is at its last line
+        if not self._store.take_answer(run, interrupt):
+            return False  # another caller, maybe in another process, was first
+        asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
+        match answer:
+            case End(outcome):
+                await asking.conclude(outcome, f"ended by the user: {asked.question}")
+            case GoOn(more):
+                if more is not None:
+                    asking.emit(more)
+                self._drive(asking)
+            case ForStep():
+                self._drive(asking, answer)
+        return True
+
+    async def settle(
+        self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str:
+        """Starts a run like this one, with the answer to the question it has left open among the
+        tests, and returns its id.
+
+        An answer is a behaviour's label or the right value; see `answered_test`. Another `visitor`
+        than the run's own gets their own plan, and spends by their own keys. Raises `UnknownRun`,
+        and `ValueError` for an answer that answers nothing.
+        """
+        asking = self._run(run)
+        task, options = asking.settled_by(answer)
+        if visitor is not None and visitor != options.visitor:
+            options = options.model_copy(
+                update={"visitor": visitor, "plan": self.plan(visitor)}
+            )
+        return await self._begin(run_id, asking.title, task, options)
+
+    async def cancel(self, run: str) -> None:
+        """Ends the run within its current step; a finished run stays as it is."""
+        ended = self._run(run)
+        await ended.stop()
+        if not self._store.run(run).final:
+            await ended.conclude("cancelled", "stopped by the user")
+
+    async def recover(self, run: str | None = None) -> tuple[str, ...]:
+        """Takes up the unfinished runs of processes that are gone; returns their ids."""
+        self._shared.engine.begin()
+        adopted = self._store.adopt_orphans(run)
+        for row in adopted:
+            left = Run.stored(row, self._shared)
+            question = left.question
+            if question is not None:
+                # An answer that its process took and did not live to write was none.
+                self._store.forget_answer(row.id, question.interrupt)
+                continue
+            await left.take_up()
+            self._drive(left)
+        return tuple(row.id for row in adopted)
+
+    async def judge(self, task: Task, program: Solution) -> Report:
+        """The verdict on a program under a task's tests, with no run and no repair."""
+        return await check(
+            program, task.tests, task, self.sandbox, wall_s=self.settings.test_wall_s
+        )
+
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan:
+        """Who would answer a visitor, where wanted with another provider, model or role than the
+        settings have; raises `NoProvider` and `NeedsKey`."""
+        return self.models.plan(visitor, provider, roles, model)
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+        """What one call of each role may come to, for a program and tests that were typed."""
+        return preview(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
+
+    def visitor(self, run: str) -> str:
+        """Whose keys a run uses; raises `UnknownRun`."""
+        return self._run(run).options.visitor
+
+    async def jail(self, task: Task | None = None) -> Jail:
+        """What is seen to hold code back here, for a task where its judge will run.
+
+        Raises `SandboxError`.
+        """
+        return await witnessed(self.sandbox, task.sites if task is not None else ())
+
+    def log(self, run: str) -> tuple[Stamped, ...]:
+        """All events of a run so far; raises `UnknownRun`."""
+        return self._run(run).log
+
+    def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
+        """The newest runs first."""
+        return self._store.runs(limit)
+
+    def can_go_on(self, run: str) -> bool:
+        """Whether every key that the run needs is at hand."""
+        options = self._run(run).options
+        return not self.models.lacks(options.plan, options.visitor)
+
+    def waiting(self, run: str) -> str | None:
+        """The id of the question the run waits with, if it does."""
+        asked = self._run(run).question
+        return None if asked is None else asked.interrupt
+
+    async def close(self) -> None:
+        """Stops driving; runs still going are left to be taken up by `recover`."""
+        going = [run for run in self._driven.values() if run.is_running]
+        # One whose question is out is at its last line: cut short, it would ask again.
+        await asyncio.gather(*(
+            run.stop() if run.question is None else run.settled() for run in going
+        ))
+        for run in going:
+            self._store.release(run.id)
+
+    async def _begin(
+        self, run_id: str | None, title: str, task: Task, options: Options
+    ) -> str:
+        run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
+        own, self._notices = self._notices, ()  # told once, by the first run
+        await run.begin((*own, *options.plan.notes))
+        self._drive(run)
+        return run.id
+
+    def _run(self, run: str) -> Run:
+        """A run by its id: the one that is driven, else as the store tells of it."""
+        return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)
+
+    def _drive(self, run: Run, answer: ForStep | None = None) -> None:
+        self._driven[run.id] = run
+        run.drive(answer).add_done_callback(lambda _: self._forget(run))
+
+    def _forget(self, run: Run) -> None:
+        if self._driven.get(run.id) is run and not run.is_running:
+            del self._driven[run.id]
+
+
+@asynccontextmanager
+async def open_session(
+    settings: Settings, sandbox: Callable[[], Sandbox] | None = None
+) -> AsyncIterator[Session]:
+    """A session in the running event loop; closes its files at the end.
+
+    Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
+    """
+    async with open_resources(settings, sandbox) as shared:
+        session = Session(shared)
+        with low_latency(), redacted_logs(shared.models.logs):
+            try:
+                yield session
+            finally:
+                await session.close()
+
+
+__all__ = [
+    "BadSettings", "NoProvider", "Options", "Session", "Settings", "UnknownRun", "open_session",
+]

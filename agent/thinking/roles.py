@@ -1,0 +1,294 @@
+"""The roles that think, the type of each one's answer, and how to ask them.
+
+The type says all of an answer's form, and the prompt shows it. It is small and bounded in every
+place: a model held to a grammar stops there, and the answer fits the role's `max_tokens`.
+
+Without a model a role is answered by a rule of `rules.py`, through the same prompt, schema and
+checks, so that the plan without a model walks the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Generic, Literal, Self, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from agent.core.domain import Category, Diagnosis, Value
+from agent.core.events import Notice
+from agent.core.settings import GENERATOR
+from agent.healing.context import Context
+from llm import BadReply, LlmError, Message, Provider, Request
+from llm.ask import ask_code, ask_edits, ask_typed
+from llm.errors import NeedsKey, NotRecorded, OverBudget
+from llm.prompts import Prompt, load
+from llm.room import REASON, answer_tokens, question_tokens
+from llm.schemas import in_words, inlined
+from llm.trimming import fit
+
+T = TypeVar("T", bound=Value)
+
+ANSWER_SHARE = 2
+"""The part of a window that an answer takes is one of so many at most: the rest is the question's,
+also where a small window would not hold the role's longest answer."""
+MOST_CALLS, MOST_STEPS, MOST_LINES = 12, 8, 5
+
+Expression = Annotated[str, Field(max_length=200)]
+Aside = Annotated[str, Field(max_length=100)]
+Sentence = Annotated[str, Field(max_length=300)]
+LineNumber = Annotated[int, Field(ge=1, le=1_000_000)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+
+
+class SpecTest(Value):
+    """An example derived from the task's words alone."""
+
+    call: Expression
+    expected: Expression
+
+
+class SpecTests(Value):
+    examples: Annotated[tuple[SpecTest, ...], Field(max_length=MOST_CALLS)]
+
+
+class AdversarialCall(Value):
+    """A call that might break the program, and the thought behind it."""
+
+    why: Aside
+    call: Expression
+
+
+class AdversarialCalls(Value):
+    calls: Annotated[tuple[AdversarialCall, ...], Field(max_length=MOST_CALLS)]
+
+
+class RootCause(Value):
+    """What the debugger makes of a failure."""
+
+    cause: Sentence
+    category: Category
+    lines: Annotated[tuple[LineNumber, ...], Field(max_length=MOST_LINES)]
+    fixable: bool
+    confidence: Percent
+
+    @classmethod
+    def of(cls, found: Diagnosis) -> Self:
+        """What was found by rule, in the debugger's form."""
+        return cls(
+            cause=brief(found.cause, 300), category=found.category,
+            lines=tuple(one.line for one in found.blamed[:MOST_LINES]),
+            fixable=found.fixable, confidence=round(found.confidence * 100),
+        )
+
+
+class Critique(Value):
+    """A review of a passing program; anything but approval sends it back."""
+
+    note: Sentence
+    approve: bool
+
+
+class Summary(Value):
+    """What helped, for the next program that fails like this one."""
+
+    text: Annotated[str, Field(max_length=600)]
+    category: Category
+
+
+class Ruling(Value):
+    """Which of a test and a program is wrong, by a sentence of the specification."""
+
+    quote: Sentence
+    reason: Sentence
+    verdict: Literal["test_wrong", "code_wrong", "spec_ambiguous"]
+
+    @model_validator(mode="after")
+    def _by_a_sentence(self) -> Self:
+        if self.verdict != "spec_ambiguous" and not self.quote.strip():
+            raise ValueError(f"{self.verdict} needs the sentence that settles it")
+        return self
+
+
+class PlannedStep(Value):
+    """A part of a program, and the numbers of the steps before it that it builds upon."""
+
+    what: Annotated[str, Field(max_length=200)]
+    needs: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=MOST_STEPS)], ...], Field(max_length=MOST_STEPS - 1)
+    ]
+
+
+class Steps(Value):
+    """The steps to a program, each after all that it needs."""
+
+    steps: Annotated[tuple[PlannedStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        for number, step in enumerate(self.steps, 1):
+            if any(need >= number for need in step.needs):
+                raise ValueError(f"step {number} may need only steps before it")
+        return self
+
+
+def brief(text: str, most: int) -> str:
+    """At most that many characters of a text that any encoding carries."""
+    sayable = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return sayable if len(sayable) <= most else f"{sayable[: most - 1]}…"
+
+
+@dataclass(frozen=True)
+class Role(Generic[T]):
+    """A prompt's name, its template, and the type of the answer."""
+
+    name: str
+    template: str
+    answer: type[T]
+
+
+SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
+QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
+DEBUGGER = Role("debugger", "diagnose", RootCause)
+CRITIC = Role("critic", "review", Critique)
+MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
+ARBITER = Role("arbiter", "judge", Ruling)
+PLANNER = Role("planner", "plan", Steps)
+ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
+             | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
+    SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
+)
+"""Those that answer in a form; the generator answers with programs, by its templates `draft`,
+`repair` and `edit`."""
+
+
+async def ask(
+    ctx: Context,
+    role: Role[T],
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
+) -> T:
+    """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
+    answer is given by the role's rule, whoever the plan names."""
+
+    def accept(value: object) -> T:
+        try:
+            return role.answer.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "/".join(str(part) for part in first["loc"]) or "the answer"
+            raise BadReply(f"{place}: {first['msg']}") from error
+
+    schema = schema_of(role.answer)
+    mind = await ctx.mind(role.name, free=free)
+    request = _request(
+        ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
+    )
+    return await ask_typed(mind, request, schema, accept)
+
+
+async def ask_if_it_answers(
+    ctx: Context,
+    role: Role[T],
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    *,
+    free: bool = False,
+    without: str,
+) -> T | None:
+    """The role's typed answer, or `None` and a notice where its model gives none: `without` says
+    how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
+    the question are raised."""
+    try:
+        return await ask(ctx, role, variables, known, free=free)
+    except (OverBudget, NeedsKey, NotRecorded):
+        raise
+    except LlmError as error:
+        ctx.emit(Notice(level="warning", text=(
+            f"The {role.name.replace('_', ' ')} gave no answer: {error} {without}"
+        )))
+        return None
+
+
+async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
+    """A whole program from the generator, by its template `draft` or `repair`; raises an
+    `LlmError`."""
+    mind = await ctx.mind(GENERATOR)
+    return await ask_code(mind, _request(ctx, mind, GENERATOR, template, variables))
+
+
+async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
+    """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
+    mind = await ctx.mind(GENERATOR)
+    request = _request(ctx, mind, GENERATOR, "edit", variables)
+    return await ask_edits(mind, request, variables["code"])
+
+
+async def share_of_an_answer(ctx: Context, program: str) -> float:
+    """How much of the generator's longest answer a whole program takes, by its model's count; above
+    1 it does not fit. Raises an `LlmError`."""
+    mind = await ctx.mind(GENERATOR)
+    return mind.count(program) / _most_said(load(ctx.prompts, GENERATOR), mind)
+
+
+@cache
+def schema_of(answer: type[Value]) -> dict[str, object]:
+    """The JSON Schema of an answer's type, in one piece."""
+    return inlined(answer.model_json_schema())
+
+
+def _request(
+    ctx: Context,
+    mind: Provider,
+    role: str,
+    template: str,
+    variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None,
+    form: str = "",
+) -> Request:
+    """The question, cut to the window of the model that answers it."""
+    prompt = load(ctx.prompts, role)
+    system = prompt.instructions(form)
+    text = _fitted(ctx, prompt, template, system, variables, mind)
+    return Request(
+        role, system, (Message("user", text),),
+        variables={**(known or {}), **variables},
+        max_tokens=_most_said(prompt, mind), deadline_s=prompt.deadline_s,
+        temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
+    )
+
+
+def _most_said(prompt: Prompt, provider: Provider) -> int:
+    """Tokens that an answer may have."""
+    if provider.window is None:
+        return prompt.max_tokens
+    return min(prompt.max_tokens, provider.window // ANSWER_SHARE)
+
+
+def _fitted(
+    ctx: Context, prompt: Prompt, template: str, system: str, variables: Mapping[str, str],
+    provider: Provider,
+) -> str:
+    """The rendered template; what had to be cut for the window is told."""
+    whole = prompt.render(template, variables)
+    if provider.window is None:
+        return whole
+    answer = answer_tokens(_most_said(prompt, provider), provider.thinks, prompt.effort)
+    room = provider.window - answer - REASON
+
+    def tokens(texts: Mapping[str, str]) -> int:
+        return question_tokens(provider.count, (system, prompt.render(template, texts)))
+
+    fitted = fit(prompt.laid_out(template, variables), room, tokens)
+    if not fitted.cuts:
+        return whole
+    counted = "" if provider.exact else ", by an estimate"
+    ctx.emit(Notice(
+        level="info",
+        text=f"The question to the {prompt.role} is longer than the window of "
+        f"{provider.window:,} tokens allows{counted}: {fitted.words}.",
+    ))
+    return prompt.render(template, fitted.texts)

@@ -1,0 +1,55 @@
+"""The process's manners while a session is open."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+from agent.core.domain import unified
+from agent.core.latency import TURN_S, YOUNG_BETWEEN_FULL, low_latency
+from agent.run.session import Settings, open_session
+
+
+def manners() -> tuple[float, int]:
+    return round(sys.getswitchinterval(), 9), gc.get_threshold()[2]
+
+
+async def test_an_open_session_keeps_its_process_prompt_and_leaves_it_as_it_was(
+    tmp_path: Path,
+) -> None:
+    before = manners()
+    async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)):
+        assert manners() == (TURN_S, YOUNG_BETWEEN_FULL)
+    assert manners() == before
+
+
+def test_what_somebody_else_has_made_prompter_stays_so() -> None:
+    turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(TURN_S / 2)
+    gc.set_threshold(*thresholds[:2], YOUNG_BETWEEN_FULL * 5)
+    try:
+        with low_latency():
+            assert manners() == (TURN_S / 2, YOUNG_BETWEEN_FULL * 5)
+    finally:
+        sys.setswitchinterval(turn_s)
+        gc.set_threshold(*thresholds)
+
+
+def test_a_long_text_that_is_as_it_was_is_not_looked_through() -> None:
+    class Text(str):
+        def split(self, *_: object) -> list[str]:  # type: ignore[override]
+            raise AssertionError("it was read line by line")
+
+    assert unified("long.py", Text("x = 1\n"), Text("x = 1\n")) == ""
+
+
+def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_behind() -> None:
+    before = manners()
+    first, second = low_latency(), low_latency()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert manners() == (TURN_S, YOUNG_BETWEEN_FULL)
+    second.__exit__(None, None, None)
+    assert manners() == before

@@ -1,0 +1,603 @@
+"""Commands over a replayed session: what is parsed, shown, written, and exited with."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agent.core.domain import (
+    Behaviour,
+    BlamedLine,
+    Diagnosis,
+    Evidence,
+    File,
+    Report,
+    Rivals,
+    Solution,
+    Verdict,
+)
+from agent.core.events import (
+    Ambiguous,
+    CodeWritten,
+    Diagnosed,
+    Event,
+    Judged,
+    PartialFound,
+    Proved,
+    RunFailed,
+    Waiting,
+    to_jsonl,
+)
+from agent.doors import commands
+from agent.doors.cli import app
+from agent.doors.exits import NEXT_PROOF
+from agent.doors.terminal import Terminal
+from agent.intake.errors import NotFixable
+from llm import NoProvider
+from sandbox import SandboxUnavailable
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+MENDED = "def add(a, b):\n    return a + b\n"
+TEST = ("--tests", "assert add(2, 3) == 5")
+
+KEYS = {
+    "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff", "files", "tests",
+    "strategy", "provider", "iterations",
+    "candidates", "cut_after", "rivals", "calls", "tokens", "cost_usd", "seconds", "reason",
+    "error", "not_a_fix", "sandbox", "level", "refused", "evidence",
+}
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    path = tmp_path / "sum.py"
+    path.write_text(BROKEN)
+    return path
+
+
+def invoke(session: Any, *arguments: object, **fields: Any) -> Result:
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments],
+        obj=None if session is None else session.open, **fields,
+    )
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
+    program: Path, healing: Any
+) -> None:
+    result = invoke(healing, "run", program, *TEST)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == healing.events[-1].diff
+    assert "HEALED · proof E1 · outside · your tests pass" in result.stderr
+    assert "No model: memory and search only" in result.stderr
+    assert program.read_text() == BROKEN
+    assert files(program.parent) == {"sum.py"}
+
+
+def test_apply_writes_the_file_and_keeps_a_backup(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, *TEST, "--apply")
+
+    assert result.exit_code == 0, result.output
+    assert program.read_text() == MENDED
+    assert (program.parent / "sum.py.heal-backup").read_text() == BROKEN
+
+
+def test_apply_keeps_windows_line_ends(program: Path, healing: Any) -> None:
+    program.write_bytes(BROKEN.replace("\n", "\r\n").encode())
+
+    assert invoke(healing, "run", program, *TEST, "--apply").exit_code == 0
+    assert program.read_bytes() == MENDED.replace("\n", "\r\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "proof", "code"),
+    [
+        ("healthy", "E1", 0),
+        ("unresolved", None, 1),
+        ("not_fixable", None, 4),
+        ("budget", None, 5),
+        ("crash_stopped", "E0", 6),
+        ("cancelled", None, 130),
+    ],
+)
+def test_each_outcome_has_its_exit_code_and_only_a_heal_is_written(
+    program: Path, ending: Callable[..., Any], outcome: str, proof: str | None, code: int
+) -> None:
+    session = ending(outcome, proof=proof, diff="" if outcome == "healthy" else "--- a\n+++ b\n")
+
+    result = invoke(session, "run", program, *TEST, "--apply", "--json")
+
+    assert result.exit_code == code, result.output
+    assert json.loads(result.stdout)["outcome"] == outcome
+    assert program.read_text() == BROKEN
+    assert files(program.parent) == {"sum.py"}
+
+
+def test_a_heal_below_the_proof_asked_for_is_shown_but_not_written(
+    program: Path, healing: Any
+) -> None:
+    result = invoke(healing, "run", program, *TEST, "--apply", "--require-proof", "E2")
+
+    assert result.exit_code == 6
+    assert result.stdout == healing.events[-1].diff
+    assert "Nothing was written" in result.stderr
+    assert program.read_text() == BROKEN
+
+
+def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: Any) -> None:
+    told = "Proof E3 was required and E1 was reached."
+
+    shown = invoke(healing, "run", program, *TEST, "--require-proof", "E3")
+    written = invoke(healing, "run", program, *TEST, "--require-proof", "E3", "--json")
+    reached = invoke(healing, "run", program, *TEST, "--require-proof", "E1")
+
+    assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
+    assert told in shown.stderr
+    assert json.loads(written.stdout)["reason"] == (
+        f"{told} the operator changed. Next: {NEXT_PROOF['E1']}."
+    )
+    assert "was required" not in reached.stderr
+
+
+def in_one_process() -> tuple[Event, ...]:
+    """What a run tells of a repair whose only pass is believed as `in-process`."""
+    solution = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+    verdict = Verdict(
+        name="t", test="t", origin="user", status="passed", integrity="in-process",
+        reason="the test uses caplog",
+    )
+    report = Report(solution=solution.id, verdicts=(verdict,))
+    return CodeWritten(iteration=1, solution=solution), Judged(iteration=1, report=report)
+
+
+@pytest.mark.parametrize(("asked", "code"), [
+    ([], 0), (["in-process"], 0), (["observed"], 6), (["outside"], 6),
+])
+def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
+    program: Path, ending: Callable[..., Any], asked: list[str], code: int
+) -> None:
+    session = ending("healed", *in_one_process())
+    options = ["--require-integrity", *asked] if asked else []
+
+    result = invoke(session, "run", program, *TEST, "--apply", "--json", *options)
+
+    found = json.loads(result.stdout)
+    assert result.exit_code == code
+    assert (found["proof"], found["integrity"], found["integrity_reason"]) == (
+        "E1", "in-process", "the test uses caplog"
+    )
+    assert ("was required" in found["reason"]) == (code == 6)
+    assert program.read_text() == (BROKEN if code else MENDED)
+
+
+def test_what_keeps_a_heal_from_being_believed_further_is_told_with_the_next_step(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    session = ending("healed", *in_one_process())
+
+    result = invoke(session, "run", program, *TEST, "--require-integrity", "outside")
+
+    said = " ".join(result.stderr.split())
+    assert "HEALED · proof E1 · in-process: the test uses caplog · your tests pass" in said
+    assert "outside was required and in-process was reached: the test uses caplog." in said
+    assert "accept it with --require-integrity in-process." in said
+
+
+def test_a_crash_that_stops_is_never_called_healed(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    result = invoke(ending("crash_stopped", proof="E0"), "run", program)
+
+    assert "HEALED" not in result.stderr
+    assert "This stops the crash; nothing shows that the result is right: add a test" in (
+        result.stderr.replace("\n", " ")
+    )
+
+
+def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
+    program: Path, ending: Callable[..., Any], healing: Any
+) -> None:
+    blamed = BlamedLine(line=2, suspicion=1.0, text="    return a - b", values=(("a", "2"),))
+    diagnosis = Diagnosis(category="wrong_result", cause="the result is wrong", blamed=(blamed,))
+    session = ending(
+        "unresolved", healing.events[1], Diagnosed(iteration=1, diagnosis=diagnosis),
+        PartialFound(diff="-    return a - b\n", passed=1, total=2, note=""),
+        proof=None, diff="", code=BROKEN,
+    )
+
+    result = invoke(session, "run", program, *TEST)
+
+    assert result.stdout == ""
+    assert "NOT HEALED" in result.stderr
+    assert "add(2, 3)\n  expected  5\n  got       -1" in result.stderr
+    assert "line 2 (1.00): return a - b\n    with a = 2" in result.stderr
+    assert "not a fix: 1 of 2 tests pass" in result.stderr
+
+
+def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, *TEST, "--json")
+
+    document = json.loads(result.stdout)
+    assert document.keys() == KEYS
+    assert document["run_id"] == "r1"
+    assert document["files"] == {"sum.py": MENDED}
+    assert document["strategy"] == "search"
+    assert document["error"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "sum.py", "--task", "words"],
+        ["run"],
+        ["run", "--task", "  "],
+        ["run", "-", "--apply"],
+        ["run", "--task", "words", "--apply"],
+        ["run", "sum.py", "--apply", "--dry-run"],
+        ["run", "sum.py", "--out", "new.py", "--dry-run"],
+        ["run", "sum.py", "--out", "sum.py"],
+        ["run", "sum.py", "--log", "nowhere/log.jsonl"],
+        ["run", "missing.py"],
+        ["run", "."],
+        ["run", "sum.py", "--tests-file", "missing.py"],
+        ["run", "sum.py", "--with", "missing.py"],
+        ["run", "sum.py", "--stdin", "@missing.txt"],
+        ["check"],
+        ["check", "missing.py"],
+        ["replay", "missing.jsonl"],
+        ["resume", "unknown"],
+        ["example", "unknown"],
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_exit_2(
+    program: Path, healing: Any, arguments: list[str]
+) -> None:
+    result = invoke(healing, *arguments, "--json")
+
+    assert result.exit_code == 2, result.output
+    document = json.loads(result.stdout)
+    assert document["outcome"] is None
+    assert document["error"]
+    assert "Traceback" not in result.output
+    assert healing.started == []
+    assert program.read_text() == BROKEN
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "--nonsense"], ["run", "sum.py", "--max-iterations", "0"], ["run", "sum.py",
+     "--require-proof", "E9"], ["nonsense"]],
+)
+def test_arguments_that_do_not_parse_exit_2(healing: Any, arguments: list[str]) -> None:
+    assert invoke(healing, *arguments).exit_code == 2
+
+
+def test_tests_that_test_nothing_exit_4(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, "--tests", "assert True", "--json")
+
+    assert result.exit_code == 4, result.output
+    assert json.loads(result.stdout)["outcome"] == "not_fixable"
+    assert healing.started == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "outcome"),
+    [
+        (NoProvider("set LLM_PROVIDER"), 2, None),
+        (NotFixable("missing_package", "install it"), 4, "not_fixable"),
+        (SandboxUnavailable("no jail on this system"), 4, "not_fixable"),
+        (ZeroDivisionError("ours"), 3, None),
+    ],
+)
+def test_every_early_end_is_a_sentence_with_its_exit_code(
+    program: Path, healing: Any, fault: Exception, code: int, outcome: str | None
+) -> None:
+    healing.fault = fault
+
+    result = invoke(healing, "run", program, *TEST, "--json")
+
+    assert result.exit_code == code
+    document = json.loads(result.stdout)
+    assert document.keys() == KEYS
+    assert document["outcome"] == outcome
+    assert str(fault) in document["error"]
+    assert "Traceback" not in result.output
+
+
+def test_a_fault_of_ours_leaves_its_traceback_in_a_file(program: Path, healing: Any) -> None:
+    healing.fault = ZeroDivisionError("ours")
+
+    quiet = invoke(healing, "run", program, *TEST)
+    loud = invoke(healing, "run", program, *TEST, "--verbose")
+
+    log = program.parent / "data" / "faults.log"
+    assert "Traceback" not in quiet.stderr
+    assert str(log) in quiet.stderr.replace("\n", "")
+    assert "Traceback" in log.read_text()
+    assert "Traceback" in loud.stderr
+
+
+def test_a_run_that_fails_by_our_fault_exits_3(program: Path, healing: Any) -> None:
+    healing.events = [healing.events[0], RunFailed(error="KeyError: 'x'")]
+
+    result = invoke(healing, "run", program, *TEST, "--json")
+
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["error"] == "KeyError: 'x'"
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(program: Path, healing: Any) -> None:
+    start = healing.start
+
+    async def start_late(*arguments: Any, **fields: Any) -> str:
+        program.write_text("mine = 1\n")
+        return await start(*arguments, **fields)
+
+    healing.start = start_late
+
+    result = invoke(healing, "run", program, *TEST, "--apply", "--json")
+
+    assert result.exit_code == 2
+    assert "changed on disk" in json.loads(result.stdout)["error"]
+    assert program.read_text() == "mine = 1\n"
+    assert files(program.parent) == {"sum.py"}
+
+
+def test_ctrl_c_ends_the_run_cleanly_and_reports_what_was_found(
+    program: Path, healing: Any
+) -> None:
+    healing.events = healing.events[:2]
+    healing.interrupted = True
+
+    result = invoke(healing, "run", program, *TEST, "--apply", "--json", "--log", "run.jsonl")
+
+    document = json.loads(result.stdout)
+    assert result.exit_code == 130
+    assert healing.cancelled == ["r1"]
+    assert (document["outcome"], document["tests"][0]["got"]) == ("cancelled", "-1")
+    assert program.read_text() == BROKEN
+    assert (program.parent / "run.jsonl").read_text() == to_jsonl(healing.log("r1"))
+
+
+def test_ctrl_c_stops_the_runs_that_resume_has_yet_to_show(program: Path, healing: Any) -> None:
+    healing.events = healing.events[:2]
+    healing.orphans = ("a", "b")
+    healing.interrupted = True
+
+    assert invoke(healing, "resume").exit_code == 130
+    assert healing.cancelled == ["a"]
+
+
+def test_without_a_person_a_question_stays_open(program: Path, healing: Any) -> None:
+    question = Waiting(interrupt="i", question="Keep this repair?", diff="the diff")
+    healing.events = [*healing.events[:2], question]
+
+    result = invoke(healing, "run", program, *TEST)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "WAITING · Keep this repair?" in result.stderr
+    assert "resume r1" in result.stderr
+
+
+def test_a_program_on_standard_input_is_healed_to_out(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", "-", *TEST, "--out", "new.py", input=BROKEN)
+
+    assert result.exit_code == 0, result.output
+    assert (program.parent / "new.py").read_text() == MENDED
+    assert healing.started[0][0].solution.text == BROKEN
+
+
+def test_out_and_log_overwrite_only_by_force(program: Path, healing: Any) -> None:
+    out = program.parent / "out.py"
+    out.write_text("mine")
+
+    refused = invoke(healing, "run", program, *TEST, "--out", out)
+    forced = invoke(healing, "run", program, *TEST, "--out", out, "--force")
+
+    assert (refused.exit_code, forced.exit_code) == (2, 0)
+    assert out.read_text() == MENDED
+
+
+def test_a_task_in_words_puts_the_program_on_stdout(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", "--task", "add(2, 3) returns 5")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == MENDED
+    assert healing.started[0][0].text == "add(2, 3) returns 5"
+    assert healing.started[0][0].solution is None
+
+
+def test_arguments_and_stdin_reach_the_program(program: Path, healing: Any) -> None:
+    (program.parent / "in.txt").write_text("from a file\n")
+
+    invoke(healing, "run", program, *TEST, "--stdin", "typed", "--", "-x", "1")
+    invoke(healing, "run", program, *TEST, "--stdin", "@in.txt")
+
+    first, second = (task for task, _ in healing.started)
+    assert (first.stdin, first.argv) == ("typed", ("-x", "1"))
+    assert second.stdin == "from a file\n"
+
+
+def test_options_become_settings(program: Path, healing: Any) -> None:
+    invoke(healing, "run", program, *TEST, "--provider", "mock", "--max-iterations", "3")
+
+    assert (healing.settings.provider, healing.settings.max_iterations) == ("mock", 3)
+
+
+def test_a_worked_task_is_run_with_its_draft(program: Path, healing: Any) -> None:
+    listed = json.loads(invoke(healing, "example", "--list", "--json").stdout)
+
+    result = invoke(healing, "example", listed[1]["id"])
+
+    assert result.exit_code == 0, result.output
+    assert healing.started[0][0].text == listed[1]["task"]
+    assert listed[1]["task"] in healing.settings.drafts
+
+
+def test_a_saved_log_is_shown_again_without_a_session(program: Path, healing: Any) -> None:
+    log = program.parent / "run.jsonl"
+    live = invoke(healing, "run", program, *TEST, "--log", log)
+
+    shown = invoke(None, "replay", log)
+    document = json.loads(invoke(None, "replay", log, "--json").stdout)
+
+    assert shown.exit_code == 0
+    assert shown.stdout == live.stdout
+    assert "HEALED · proof E1" in shown.stderr
+    assert (document["outcome"], document["files"]) == ("healed", {"sum.py": MENDED})
+    assert log.read_text() == to_jsonl(healing.log("r1"))
+
+
+def test_a_log_cut_in_the_middle_of_a_line_is_refused_with_its_line(
+    program: Path, healing: Any
+) -> None:
+    log = program.parent / "run.jsonl"
+    log.write_text(to_jsonl(healing.log("r1"))[:-40])
+
+    result = invoke(None, "replay", log)
+
+    assert result.exit_code == 2
+    assert "line 5" in result.stderr
+
+
+def test_resume_takes_up_every_interrupted_run(program: Path, healing: Any) -> None:
+    healing.orphans = ("a", "b")
+
+    result = invoke(healing, "resume", "--json")
+
+    assert result.exit_code == 0
+    assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
+
+
+def test_resume_of_a_finished_run_shows_it(program: Path, healing: Any) -> None:
+    result = invoke(healing, "resume", "r1")
+
+    assert result.exit_code == 0
+    assert result.stdout == healing.events[-1].diff
+
+
+def test_resume_without_any_says_so(program: Path, healing: Any) -> None:
+    result = invoke(healing, "resume")
+
+    assert result.exit_code == 0
+    assert "No run was interrupted" in result.stderr
+
+
+def test_the_plan_is_said(program: Path, healing: Any) -> None:
+    document = json.loads(invoke(healing, "plan", "--json").stdout)
+    shown = invoke(healing, "plan")
+
+    assert document["provider"] == "mock"
+    assert (document["sandbox"], document["level"]) == ("replayed sandbox", "L4")
+    assert "replayed sandbox" in shown.stdout
+    assert document["data_dir"] == str(program.parent / "data")
+    assert "mock: no model: memory and search only" in shown.stdout
+
+
+def test_what_a_program_printed_cannot_move_the_cursor(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    session = ending("unresolved", proof=None, reason="\x1b[2Jwiped\x07 \u202eback")
+
+    result = invoke(session, "run", program, *TEST)
+
+    assert "\x1b" not in result.stderr
+    assert "\\x1b[2Jwiped\\x07 \\u202eback" in result.stderr
+
+
+def test_the_exit_codes_stand_in_the_help() -> None:
+    from agent.doors.exits import EXIT_CODES
+
+    shown = invoke(None, "run", "--help").output
+
+    assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
+
+
+def test_the_readme_knows_every_exit_code() -> None:
+    from agent.doors.exits import EXIT_CODES
+
+    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE) == [
+        (str(code), words) for code, words in EXIT_CODES.items()
+    ]
+
+
+SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+RIVALS = Rivals(call="add(0, 1)", behaviours=(
+    Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
+    Behaviour(
+        label="B", gives="raises KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
+    ),
+))
+
+
+def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
+    program: Path, healing: Any
+) -> None:
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS),
+                      *healing.events[2:]]
+
+    result = invoke(healing, "run", program, *TEST)
+
+    assert "2 behaviours fit your tests: for `add(0, 1)` A gives 1, B raises KeyError" in (
+        result.stderr
+    )
+    assert result.stdout == healing.events[-1].diff
+    document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
+    assert document["rivals"]["call"] == "add(0, 1)"
+
+
+def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, *TEST, "--ask")
+
+    assert result.exit_code == 0
+    assert "nobody can be asked here; the likeliest repair is taken" in result.stderr
+    assert healing.settings.ask is False
+
+
+def test_a_person_is_asked_until_the_answer_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Z\nnone\n[\nnone\n7\n"))
+
+    answer = commands._chosen("Which is right?", RIVALS, commands.Face(Terminal()))
+
+    told = capsys.readouterr().err
+    assert answer == "7"
+    assert "A: plus" in told and "+c" in told
+    assert "'Z' is none of A, B" in told and "'[' is none of A, B" in told
+
+
+def test_whoever_knows_no_value_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("none\n\n"))
+    assert commands._chosen("Which?", RIVALS, commands.Face(Terminal())) == "skip"
+
+
+def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:
+    seen = Evidence(probes=128, mutants=3, killed=2, survivors=("changed `+` to `-`",),
+                    equivalent=1, reruns=5, disagreeing=("add(2, 3)",))
+    healing.events = [*healing.events[:2], Proved(level="E3", why="so far", evidence=seen),
+                      *healing.events[2:]]
+
+    told = invoke(healing, "run", program, *TEST, "-v").stderr
+
+    assert "proof E3; so far" in told
+    assert "no test notices: changed `+` to `-`" in told
+    assert "went otherwise in a re-run: add(2, 3)" in told
+    document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
+    assert document["evidence"]["survivors"] == ["changed `+` to `-`"]

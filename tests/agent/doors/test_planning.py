@@ -1,0 +1,38 @@
+"""The command `plan`, tried on a server that speaks the wire format."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.doors.cli import app
+from agent.doors.exits import HEALED, NOT_FIXABLE
+from tests.llm.fakes import ollama
+from tests.llm.fakes.server import FakeServer, says
+
+
+@pytest.mark.parametrize(("there", "code", "words"), [
+    ("qwen3:latest", HEALED, "reached; it lists 1 models"),
+    ("qwen3:4b", NOT_FIXABLE, "reached; it lists 1 models, and qwen3 is not among them"),
+])
+async def test_a_model_is_found_in_a_list_that_names_it_in_full(
+    there: str, code: int, words: str, tmp_path: Path
+) -> None:
+    def shown(url: str) -> Any:
+        ran = CliRunner(env={
+            "OLLAMA_BASE_URL": url, "OLLAMA_MODEL": "qwen3", "HEAL_DATA_DIR": str(tmp_path),
+        }).invoke(app, ["plan", "--test", "--json"])
+        return ran.exit_code, json.loads(ran.stdout)
+
+    async with FakeServer() as server:
+        server.on("GET", ollama.TAGS, says(ollama.tags(there)))
+        ended, document = await asyncio.to_thread(shown, server.url)
+
+    assert document["reached"] == {"ollama/qwen3": words}
+    assert ended == code
+    assert {row["most_usd"] for row in document["roles"]} == {0.0}

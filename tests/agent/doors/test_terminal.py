@@ -1,0 +1,143 @@
+"""What a person reads: honest headlines, plain text, and nothing that steers the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from agent.core.domain import BlamedLine, Diagnosis, Evidence, Report, RunOutcome, Status, Verdict
+from agent.core.events import (
+    Critiqued,
+    Diagnosed,
+    Event,
+    Proved,
+    Searched,
+    StepFinished,
+    StepStarted,
+    Waiting,
+)
+from agent.doors.terminal import (
+    ADVICE,
+    DISBELIEVED,
+    STANDING_STYLES,
+    STYLES,
+    coloured,
+    next_step,
+    printable,
+    seen_words,
+    shown_lines,
+    status_line,
+    verdict_table,
+)
+from agent.log.result import Result
+from agent.log.words import STANDING_SIGNS
+
+
+def verdict(status: str = "failed", **fields: object) -> Verdict:
+    return Verdict(name="t", test="t", origin="user", status=status,
+                   **{"integrity": "outside", **fields})
+
+
+def shown(renderable: object) -> str:
+    console = Console(file=StringIO(), width=100)
+    console.print(renderable)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@given(st.text(st.characters()))
+def test_printed_text_never_holds_a_control_character(text: str) -> None:
+    assert all(
+        character in "\n\t" or character.isprintable() for character in printable(text)
+    )
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_a_diff_is_shown_line_by_line_as_it_is() -> None:
+    diff = "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"
+
+    assert coloured(diff).plain == diff
+
+
+def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
+    assert STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+    assert STANDING_STYLES.keys() == STANDING_SIGNS.keys()
+
+
+@pytest.mark.parametrize(("result", "line"), [
+    (Result(outcome="healed", proof="E1", strategy="memory"),
+     "HEALED · proof E1 · your tests pass · from memory, no model, $0.00 · 0 iterations · 0.0 s"),
+    (Result(run_id="r"), "NOT FINISHED"),
+    (Result(error="KeyError: \x1b[2J"), "FAULT OF OURS · KeyError: \\x1b[2J"),
+    (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), "WAITING · q?"),
+])
+def test_the_status_is_one_plain_line(result: Result, line: str) -> None:
+    assert status_line(result).plain == line
+
+
+def test_a_status_is_said_in_words_beside_its_glyph() -> None:
+    every = [
+        *(verdict(status) for status in get_args(Status)), verdict("passed", vacuous=True),
+        verdict("passed", integrity=None, doubt="it looks into frames"),
+        verdict("error", aside="no such fixture"),
+    ]
+    for one in every:
+        assert f"{STANDING_SIGNS[one.standing].glyph} {one.standing}" in shown(verdict_table([one]))
+        assert shown(verdict_table([one], ascii_only=True)).isascii()
+
+
+def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
+    assert seen_words(verdict(expected="3", got="4", message="m")) == "expected 3, got 4"
+    assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"
+    assert seen_words(verdict("error", got="KeyError: 'x'")) == "KeyError: 'x'"
+    assert seen_words(verdict("passed", expected="3", got="3")) == ""
+    assert seen_words(verdict("failed", integrity=None, got="3", type_differs=True)) == (
+        "3; equal, but of another type"
+    )
+    doubted = verdict("passed", integrity=None, doubt="it looks into frames", message="x")
+    assert seen_words(doubted) == "passes, not believed: it looks into frames"
+    assert seen_words(verdict(message="x" * 300)) == "x" * 200 + "…"
+
+
+SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
+BLAMED = BlamedLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
+
+
+@pytest.mark.parametrize(("event", "usual", "details"), [
+    (StepStarted(step="repair", iteration=1), [], ["  Search for a repair …"]),
+    (StepFinished(step="repair", iteration=1, wall_ms=12.4), [], ["  Search for a repair: 12 ms"]),
+    (SEARCHED, [], ["search: 1 candidate, 0 plausible, best passes 2 of 3"]),
+    (Critiqued(verdict="approve", note="n"), [], ["critic: approve: n"]),
+    (Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category="wrong_result", cause="why", blamed=(BLAMED,)
+    )), ["diagnosis: why"],
+     ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
+    (Proved(level="E1", why="w", evidence=Evidence(
+        siblings=3, equivalent=1, survivors=("a became b",),
+    )), [], ["proof E1; w", "  no test notices: a became b",
+             "  siblings of the repair tried: 3", "  equivalent mutants left out: 1"]),
+])
+def test_details_are_for_those_who_want_them(
+    event: Event, usual: list[str], details: list[str]
+) -> None:
+    assert [line.text for line in shown_lines(event)] == usual
+    assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
+
+
+def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
+    cheat = verdict("passed", integrity=None, doubt="it looks into frames")
+    unresolved = Result(outcome="unresolved", report=Report(solution="s", verdicts=(cheat,)))
+    wrong = Report(solution="s", verdicts=(cheat, verdict()))
+
+    assert next_step(unresolved) == DISBELIEVED
+    assert next_step(replace(unresolved, report=wrong)) == ADVICE["unresolved"]

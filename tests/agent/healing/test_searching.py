@@ -1,0 +1,387 @@
+"""Real broken programs are healed in the real jail, and winners are judged by someone else."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent.core.domain import File, Report, Script, Solution, Task, Verdict
+from agent.core.events import Searched
+from agent.healing import searching
+from agent.healing.screenings import Screenings
+from agent.healing.searching import SearchResult, heal_by_search
+from agent.repair.screening.batches import Work
+from agent.repair.screening.tracing import trace
+from sandbox.sandbox import Sandbox, open_sandbox
+from sandbox.types import Job
+
+
+def program(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+def verdict(passed: bool) -> Verdict:
+    return Verdict(name="t", test="t", origin="user", status="passed" if passed else "failed",
+                   integrity="outside")
+
+
+async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -> SearchResult:
+    """Heals with a judge that confirms every winner but the first `rejects`."""
+    cases = tuple(
+        Script(name=f"t{n}", origin="user", code=code, uses_output=output)
+        for n, code in enumerate(tests)
+    )
+    base = program(text)
+    judged: list[Solution] = []
+
+    async def verify(solution: Solution) -> Report:
+        judged.append(solution)
+        return Report(solution=solution.id, verdicts=(verdict(len(judged) > rejects),))
+
+    seen: list[Searched] = []
+    result = await heal_by_search(
+        Task(solution=base, tests=cases), base, cases,
+        Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=30, max_candidates=6000, progress=seen.append, verify=verify,
+    )
+    assert seen[-1].candidates == result.candidates
+    return result
+
+
+@pytest.mark.parametrize(
+    ("broken", "healed", "tests"),
+    [
+        ("def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x < best:  # larger?\n"
+         "            best = x\n    return best\n",
+         "def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x > best:  # larger?\n"
+         "            best = x\n    return best\n",
+         ["assert top([1, 3, 2]) == 3", "assert top([5]) == 5"]),
+        ("def area(r):\n    return math.pi * r ** 2\n",
+         "import math\ndef area(r):\n    return math.pi * r ** 2\n",
+         ["assert round(area(1), 2) == 3.14"]),
+        ("class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
+         "        self.sum =+ n\n",
+         "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
+         "        self.sum += n\n",
+         ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
+        ("def grown(xs, x):\n    xs.push(x)\n    return xs\n",
+         "def grown(xs, x):\n    xs.append(x)\n    return xs\n",
+         ["assert grown([1], 2) == [1, 2]"]),
+        ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
+         ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
+        ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
+         "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
+         ["assert down(3) == 0", "assert down(0) == 0"]),
+        # Two names that do not exist, one of them a function inside the other.
+        ("def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(nod[0]), depth(node[1]))\n    return dept(tree)\n",
+         "def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
+         "        return 1 + max(depth(node[0]), depth(node[1]))\n    return depth(tree)\n",
+         ["assert depth_of(((None, None), (None, ()))) == 2", "assert depth_of(()) == 0"]),
+        # Two forgotten imports and a wrong answer behind them.
+        ("def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return min(sizes.values())\n",
+         "from collections import defaultdict\nfrom typing import List\n"
+         "def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
+         "    for word in words:\n        sizes[word] = len(word)\n"
+         "    return max(sizes.values())\n",
+         ["assert longest(['a', 'bcd', 'e']) == 3", "assert longest(['ab']) == 2"]),
+        ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
+         "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
+         ["assert sign(2) == 1", "assert sign(-2) == -1"]),
+    ],
+)
+async def test_a_broken_program_is_healed(broken: str, healed: str, tests: list[str]) -> None:
+    result = await heal(broken, *tests)
+
+    assert result.solution is not None
+    assert result.solution.text == healed
+    assert result.solution.origin == "search"
+    assert result.solution.parent == program(broken).id
+    assert result.note
+
+
+async def test_a_program_is_healed_by_a_test_on_its_output() -> None:
+    result = await heal(
+        "total = 0\nfor n in [1, 2, 3]:\n    total = n\nprint(total)\n",
+        "assert output.strip() == '6'", output=True,
+    )
+
+    assert result.solution is not None
+    assert "total += n" in result.solution.text
+
+
+async def test_a_crash_without_tests_is_stopped_at_its_cause() -> None:
+    result = await heal("xs = ['a', 'b']\nfor i in range(len(xs) + 1):\n    print(xs[i])\n")
+
+    assert result.solution is not None
+    assert "range(len(xs)):" in result.solution.text
+
+
+async def test_a_deliberate_raise_is_not_silenced() -> None:
+    result = await heal("def f(x):\n    if x < 0:\n        raise ValueError(x)\n\nf(-1)\n")
+
+    assert (result.solution, result.candidates) == (None, 0)
+
+
+async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    first = await heal(source, "assert plus(2, 2) == 4")
+    second = await heal(source, "assert plus(2, 2) == 4", rejects=1)
+
+    assert first.solution is not None and second.solution is not None
+    assert first.solution.text != second.solution.text
+
+
+async def test_an_unhealed_program_shows_its_best_partial_fix() -> None:
+    result = await heal(
+        "def f(x):\n    return x - 1\n",
+        "assert f(1) == 2", "assert f(5) == 91", "assert f(7) == -40", "assert f(8) == 'no'",
+    )
+
+    assert result.solution is None
+    assert result.partial is not None
+    assert result.partial_passed >= 1
+
+
+async def test_a_search_can_be_cancelled_while_it_runs() -> None:
+    begun = asyncio.Event()
+
+    async def never(solution: Solution) -> Report:
+        raise AssertionError("nothing passes, so nothing is judged")
+
+    base = program("def f(x):\n    return x\n")
+    test = Script(name="t", origin="user", code="assert f(1) == 'never'")
+    running = asyncio.ensure_future(
+        heal_by_search(
+            Task(solution=base), base, [test],
+            Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
+            budget_s=30, max_candidates=6000, progress=lambda seen: begun.set(), verify=never,
+        )
+    )
+    await begun.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_before() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    first = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
+    more = [*first, Script(name="u", origin="user", code="assert plus(2, 3) == 5")]
+    sandbox = Counting(open_sandbox())
+    known = Screenings()
+
+    async def search(tests: list[Script], known: Screenings) -> tuple[Solution | None, int]:
+        before = sandbox.texts
+        found = await heal_by_search(
+            Task(solution=program(source)), program(source), tests,
+            Report(solution="", verdicts=(verdict(False),)), sandbox,
+            budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+            known=known,
+        )
+        return found.solution, sandbox.texts - before
+
+    _, of_the_first = await search(first, known)
+    again, of_the_second = await search(more, known)
+    afresh, of_a_fresh_one = await search(more, Screenings())
+
+    assert again is not None and afresh is not None
+    assert again.text == afresh.text == source.replace("a - b", "a + b")
+    assert of_the_second < min(of_the_first, of_a_fresh_one)
+
+
+async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+    shown: list[Searched] = []
+    work = Work()
+    monkeypatch.setattr(searching, "Work", lambda: work)
+    monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
+
+    def tell(seen: Searched) -> None:
+        shown.append(seen)
+        work.spent_s = 100.0 if seen.plausible else 0.0
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=60, max_candidates=6000, progress=tell, verify=confirmed,
+    )
+
+    assert found.cut_after is not None and found.cut_after > 60
+    assert shown[-1].cut_after == found.cut_after
+    assert found.solution is not None
+    assert found.solution.text == source.replace("a - b", "a + b")
+    assert found.note == "changed `-` to `+` in line 2"
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), silent=True),
+        budget_s=30, wall_s=0.4, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+    )
+
+    assert (found.solution, found.candidates) == (None, 0)
+    assert found.cut_after is not None and found.cut_after < 30
+
+
+async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
+    began = time.monotonic()
+    # A machine on which an hour passes in a second: a wall clock would have cut the search.
+    slow = SimpleNamespace(
+        monotonic=lambda: began + 3600 * (time.monotonic() - began), thread_time=time.thread_time
+    )
+    monkeypatch.setattr(searching, "time", slow)
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
+        budget_s=30, wall_s=1e6, max_candidates=6000, progress=lambda seen: None,
+        verify=confirmed,
+    )
+
+    assert found.solution is not None and found.cut_after is None
+
+
+async def test_what_the_jailed_processes_work_is_counted() -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 'never'")]
+
+    found = await heal_by_search(
+        Task(solution=program(source)), program(source), tests,
+        Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), claims_s=3.0),
+        budget_s=0.1, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
+    )
+
+    assert found.solution is None
+    assert found.cut_after is not None and 0.1 <= found.cut_after < 3
+
+
+async def confirmed(solution: Solution) -> Report:
+    return Report(solution=solution.id, verdicts=(verdict(True),))
+
+
+class Counting:
+    """A sandbox whose batches count the candidates they are sent, or never answer, or claim to
+    have worked for so many seconds."""
+
+    def __init__(self, inner: Sandbox, silent: bool = False, claims_s: float = 0.0) -> None:
+        self.inner = inner
+        self.silent = silent
+        self.claims_s = claims_s
+        self.texts = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @asynccontextmanager
+    async def batch(self, job: Job) -> AsyncIterator[Any]:
+        async with self.inner.batch(job) as batch:
+            yield SimpleNamespace(replies=partial(self._replies, batch))
+
+    async def _replies(
+        self, batch: Any, items: Sequence[Any], wall_s: float
+    ) -> AsyncIterator[tuple[int, Any]]:
+        if self.silent:
+            await asyncio.sleep(60)
+        for item in items:
+            if isinstance(item, dict) and item["kind"] == "candidates":
+                self.texts += len(item["changes"])
+        async for number, reply in batch.replies(items, wall_s):
+            if self.claims_s and isinstance(reply, list):
+                reply[0] = self.claims_s
+            yield number, reply
+
+
+async def test_a_search_begins_with_what_the_diagnosis_has_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "def plus(a, b):\n    return a - b\n"
+    tests = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
+    sandbox = open_sandbox()
+    task = Task(solution=program(source))
+    known = Screenings()
+    known.watched(program(source), tests, await trace(program(source), tests, task, sandbox))
+
+    async def never(*watched: object, **how: object) -> None:
+        raise AssertionError("the program was watched again")
+
+    monkeypatch.setattr(searching, "trace", never)
+    found = await heal_by_search(
+        task, program(source), tests, Report(solution="", verdicts=(verdict(False),)), sandbox,
+        budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed, known=known,
+    )
+    assert found.solution is not None and "a + b" in found.solution.text
+    assert known.trace_of(program(source), [*tests, *tests]) is None
+    assert known.trace_of(program(source + "\n"), tests) is None
+
+
+async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
+    base = program("def double(n):\n    return n + n + 1\n")
+    starts = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'pass'], check=True)\nassert double"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=code)
+        for name, code in {"fails": "assert double(4) == 8", "starts": starts}.items()
+    )
+    failed, passed = verdict(False), verdict(True)
+
+    async def verify(solution: Solution) -> Report:
+        return Report(solution=solution.id, verdicts=(passed,))
+
+    result = await heal_by_search(
+        Task(solution=base, tests=tests), base, tests,
+        Report(solution=base.id, verdicts=(
+            failed.model_copy(update={"name": "fails", "test": "fails"}),
+            passed.model_copy(update={"name": "starts", "test": "starts"}),
+        )),
+        open_sandbox(), budget_s=30, max_candidates=6000, progress=lambda told: None, verify=verify,
+    )
+
+    assert result.solution is not None
+    assert "return n + n\n" in result.solution.text
+
+
+async def test_the_report_of_a_refuted_repair_leaves_out_no_test() -> None:
+    base = program("def double(n):\n    return n + 1\n")
+    tests = tuple(
+        Script(name=code, origin="user", code=code)
+        for code in ("assert double(0) == 0", "assert double(4) == 8")
+    )
+    passed = verdict(True)
+    judged: list[str] = []
+
+    async def verify(solution: Solution) -> Report:
+        judged.append(solution.text)
+        return Report(solution=solution.id, verdicts=(passed,))
+
+    await heal_by_search(
+        Task(solution=base, tests=tests), base, tests,
+        Report(solution="refuted", verdicts=(
+            passed.model_copy(update={"name": tests[1].name, "test": tests[1].name}),
+            verdict(False),
+        )),
+        open_sandbox(), budget_s=30, max_candidates=6000, progress=lambda told: None, verify=verify,
+    )
+
+    assert "return n + n\n" in judged[0] or "return n * 2\n" in judged[0]

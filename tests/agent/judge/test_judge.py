@@ -1,0 +1,445 @@
+"""What a report says beside passed and failed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from agent.core.domain import (
+    Example,
+    File,
+    Property,
+    Raises,
+    Script,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+)
+from agent.judge import check
+from agent.judge.judge import _unique
+from agent.judge.witnesses import UNASKED
+from sandbox import REFUSALS, SandboxUnavailable
+from sandbox.jail import JailSandbox
+
+ADD = "def add(a, b):\n    return a + b\n"
+
+
+def _one(text: str, path: str = "program.py") -> Solution:
+    return Solution(files=(File(path=path, text=text),), entry=path)
+
+
+async def test_a_failing_comparison_is_shown_as_call_expected_and_got(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "for n in (1, 5):\n    assert 6 == add(n, 1) + 0")).verdicts
+    assert (verdict.call, verdict.expected, verdict.got) == ("add(n, 1) + 0", "6", "2")
+    (verdict,) = (await judge(ADD, "for n in (4, 9):\n    assert add(n, 1) == 5")).verdicts
+    assert (verdict.call, verdict.expected, verdict.got) == ("add(9, 1)", "5", "10")
+    assert verdict.message == "add(9, 1) gave 10, expected 5"
+
+
+async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "assert add(1, 1) > 2, 'too small'")).verdicts
+    assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
+
+
+@pytest.mark.parametrize(("code", "expected"), [
+    ("assert 'x' in add('a', 'b')", "a value with 'x' in it"),
+    ("assert 'a' not in add('a', 'b')", "a value without 'a' in it"),
+    ("assert add('a', 'b') in ('x', 'y')", "a value in ('x', 'y')"),
+    ("assert add('a', 'b') not in ('ab', 'y')", "a value not in ('ab', 'y')"),
+    ("assert 'b' < add('a', 'b')", "> 'b'"),
+    ("assert add('a', 'b') > 'b'", "> 'b'"),
+    ("assert 'ab' != add('a', 'b')", "!= 'ab'"),
+])
+async def test_what_is_expected_reads_from_the_side_of_the_program(
+    code: str, expected: str, judge: Any
+) -> None:
+    (verdict,) = (await judge(ADD, code)).verdicts
+    assert (verdict.expected, verdict.got) == (expected, "'ab'")
+    assert verdict.message == f"add('a', 'b') gave 'ab', expected {expected}"
+
+
+@pytest.mark.parametrize(("code", "differs"), [
+    ("assert add(1, 2) == 3", False),
+    ("assert add(1, 2) == 3.0", True),
+    ("assert [add(1, 2), 'a'] == [3.0, 'a']", True),
+    ("assert {'k': (add(0, 1),)} == {'k': (True,)}", True),
+    ("assert {add(1, 0)} == {1}", False),
+])
+async def test_equal_values_of_other_types_pass_and_are_marked(
+    code: str, differs: bool, judge: Any
+) -> None:
+    (verdict,) = (await judge(ADD, code)).verdicts
+    assert (verdict.status, verdict.type_differs) == ("passed", differs)
+
+
+async def test_long_values_are_capped(judge: Any) -> None:
+    (verdict,) = (await judge("def f(): return 'x' * 10**6\n", "assert f() == 'y'")).verdicts
+    assert len(verdict.got) == 2000
+    assert len(verdict.message) < 600
+
+
+async def test_all_kinds_of_test_are_judged(jail: Any) -> None:
+    text = "def parse(s):\n    import json\n    return json.loads(s)\n"
+    tests = [
+        Example(name="e", origin="user", call="parse('[1]')", expected="[1]"),
+        Raises(name="r", origin="doctest", call="parse('{')", exception="json.JSONDecodeError"),
+        Raises(name="w", origin="user", call="parse('1')", exception="ValueError"),
+        Property(name="p", origin="spec", call="parse('[3, 1]')", predicate="len(result) == 2"),
+    ]
+    report = await check(_one(text), tests, Task(), jail)
+    assert [(v.name, v.origin, v.status) for v in report.verdicts] == [
+        ("e", "user", "passed"), ("r", "doctest", "passed"), ("w", "user", "failed"),
+        ("p", "spec", "passed"),
+    ]
+    assert "did not raise ValueError" in report.verdicts[2].message
+
+
+async def test_each_snippet_meets_a_fresh_program(judge: Any) -> None:
+    text = "seen = []\ndef note(x):\n    seen.append(x)\n    return seen\n"
+    report = await judge(text, {"a": "assert note(1) == [1]", "b": "assert note(2) == [2]"})
+    assert report.passed
+
+
+async def test_a_name_the_program_rebinds_is_seen_rebound(judge: Any) -> None:
+    text = "count = 0\ndef step():\n    global count\n    count += 1\n"
+    assert (await judge(text, "step()\nstep()\nassert count == 2")).passed
+
+
+async def test_a_program_may_define_what_python_has_built_in(judge: Any) -> None:
+    text = "def sum(xs):\n    return 'mine'\n"
+    assert (await judge(text, "assert sum([1]) == 'mine'")).passed
+
+
+async def test_the_users_own_asserts_do_not_run_in_the_solution(judge: Any) -> None:
+    assert (await judge(ADD + "assert add(1, 1) == 3\n", "assert add(1, 1) == 2")).passed
+
+
+async def test_the_main_block_does_not_run_on_import(judge: Any) -> None:
+    text = ADD + "if __name__ == '__main__':\n    raise SystemExit(5)\n"
+    assert (await judge(text, "assert add(1, 1) == 2")).passed
+
+
+@pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit(0)"])
+async def test_a_program_that_ends_itself_well_is_tested_by_what_it_defined(
+    end: str, judge: Any, jail: Any
+) -> None:
+    text = f"import sys\n\ndef add(a, b):\n    return a + b\n\ndef main():\n    pass\n\n{end}\n"
+    example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
+    reports = [
+        await judge(text, "from program import add\nassert add(1, 2) + 0 == 3"),
+        await check(_one(text), [example], Task(), jail),
+    ]
+    assert [report.passed for report in reports] == [True, True]
+
+
+async def test_a_program_that_gives_up_is_an_error_in_its_words(jail: Any) -> None:
+    example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
+    report = await check(_one(f"import sys\n{ADD}sys.exit('no')\n"), [example], Task(), jail)
+    assert report.verdicts[0].message == "SystemExit: no at line 4 (program.py)"
+
+
+@pytest.mark.parametrize(("text", "code", "message"), [
+    ("import sys\nsys.exit()", 0, ""),
+    ("import sys\nsys.exit(3)", 3, ""),
+    ("import sys\nsys.exit('usage: N')", 1, "usage: N"),
+    (
+        "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n')\np.parse_args()",
+        2, "sum: error: the following arguments are required: n",
+    ),
+])
+async def test_what_a_program_says_before_it_gives_up_is_told(
+    text: str, code: int, message: str, jail: Any
+) -> None:
+    ending = (await check(_one(text), [], Task(), jail)).ending
+    assert (ending.kind, ending.exit_code, ending.message) == ("exited", code, message)
+
+
+async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
+    text = "import os\ndef f(x):\n    if x == 1: os._exit(7)\n    return x\n"
+    report = await judge(text, {str(n): f"assert f({n}) == {n}" for n in range(3)})
+    assert [v.status for v in report.verdicts] == ["passed", "error", "passed"]
+    assert report.verdicts[1].message == "the solution ended its process (exit code 7)"
+
+
+async def test_a_test_that_is_broken_itself_is_an_error_with_its_line(judge: Any) -> None:
+    (verdict,) = (await judge(ADD, "x = 1\nassert add(x, 1) == nowhere")).verdicts
+    assert verdict.status == "error"
+    assert verdict.message == "NameError: name 'nowhere' is not defined at line 2 of the test"
+
+
+async def test_a_syntax_error_of_the_program_is_told_with_its_line(judge: Any) -> None:
+    (verdict,) = (await judge("x = 1\ndef f(:\n", "assert f() == 1")).verdicts
+    assert verdict.status == "error"
+    assert verdict.message.startswith("SyntaxError: invalid syntax")
+    assert "at line 2 (program.py)" in verdict.message
+
+
+async def test_two_tests_of_one_name_have_two_verdicts(jail: Any) -> None:
+    tests = [Example(name="x", origin="user", call=f"add({n}, 1)", expected="2") for n in (1, 2)]
+    report = await check(_one(ADD), tests, Task(), jail)
+    assert [(v.name, v.status) for v in report.verdicts] == [("x", "passed"), ("x (2)", "failed")]
+
+
+async def test_a_program_of_several_files_and_packages_is_importable(judge: Any) -> None:
+    files = (
+        File(path="shop/__init__.py", text=""),
+        File(path="shop/prices.py", text="RATE = 2\n"),
+    )
+    text = (
+        "from .prices import RATE\nfrom helper import up\n\n"
+        "def price(x):\n    return up(x) * RATE\n"
+    )
+    task = Task(support=(File(path="helper.py", text="def up(x):\n    return x + 1\n"),))
+    code = "import shop.prices\nfrom shop.cart import price as p\nassert p(1) == 4 == price(1)\n" \
+        "assert shop.prices.RATE == 2"
+    report = await judge(text, code, entry="shop/cart.py", files=files, task=task)
+    assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
+
+
+async def test_what_nobody_can_follow_is_believed_in_one_process_and_says_why(judge: Any) -> None:
+    text = "import json\ndef f(x):\n    return json.dumps(x)\n"
+    code = (
+        "from unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
+        "    assert f(1) == '!'"
+    )
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.passed, verdict.integrity) == (True, "in-process")
+    assert "json.dumps" in verdict.reason
+
+
+RARE = """
+from collections import namedtuple
+class Shape:
+    sides = 0
+Pair = namedtuple("Pair", "a b")
+async def later(n): return n
+def mark(callback): callback.marked = True
+def make(): return Shape()
+def hash(n): return n
+"""
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    ("class Square(Shape):\n    sides = 4\nassert Square().sides == 4", "derives a class from"),
+    ("assert Pair(1, 2).b == 2", "derives from Python's tuple"),
+    ("import asyncio\nassert asyncio.run(later(3)) == 3", "a coroutine cannot cross"),
+    ("import copy\nassert copy.copy(make()).sides == 0", "copies or pickles a Shape"),
+    ("class Box: pass\nbox = Box()\nmark(box)\nassert box.marked", "does not give this away"),
+    ("from program import *\nassert make().sides == 0", "a name of its own for Python's hash"),
+])
+async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(
+    code: str, reason: str, judge: Any
+) -> None:
+    (verdict,) = (await judge(RARE, code)).verdicts
+    assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
+    assert reason in verdict.reason
+
+
+async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
+    text = "name = input()\nprint('hello', name)\n"
+    test = Script(
+        name="o", origin="user", code="assert output == 'hello ann\\n'", uses_output=True
+    )
+    report = await check(_one(text), [test], Task(stdin="ann\n"), jail)
+    assert report.verdicts[0].passed
+    assert report.ending is not None
+    assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
+
+
+@pytest.mark.parametrize(("text", "kind", "exception", "line", "code"), [
+    ("print('x')\n", "completed", "", None, 0),
+    ("def f():\n    return 1 / 0\nf()\n", "raised", "ZeroDivisionError", 2, 1),
+    ("x = 1\ninput()\n", "raised", "EOFError", 2, 1),
+    ("import sys\nsys.exit(4)\n", "exited", "", None, 4),
+    ("raise SystemExit('enough')\n", "exited", "", None, 1),
+    ("import os\nos._exit(6)\n", "exited", "", None, 6),
+    ("x = (1\n", "raised", "SyntaxError", 1, 1),
+    ("import sys, json\nassert __name__ == '__main__'\njson.loads('{')\n", "raised",
+     "JSONDecodeError", 3, 1),
+])
+async def test_a_program_without_tests_is_run_and_its_ending_told(
+    text: str, kind: str, exception: str, line: int | None, code: int, jail: Any
+) -> None:
+    ending = (await check(_one(text), [], Task(), jail)).ending
+    assert ending is not None
+    assert (ending.kind, ending.exception, ending.line, ending.exit_code) == (
+        kind, exception, line, code
+    )
+
+
+async def test_a_program_that_never_ends_is_told_so(jail: Any) -> None:
+    report = await check(_one("while True: pass\n"), [], Task(), jail, wall_s=0.3)
+    assert report.ending is not None
+    assert report.ending.kind == "timeout"
+    assert not report.passed
+
+
+async def test_arguments_and_files_reach_the_program(jail: Any) -> None:
+    text = "import sys\nimport helper\nprint(sys.argv[1:], helper.X)\n"
+    task = Task(argv=("a", "b"), support=(File(path="helper.py", text="X = 3\n"),))
+    ending = (await check(_one(text), [], task, jail)).ending
+    assert ending is not None
+    assert ending.stdout == "['a', 'b'] 3\n"
+
+
+async def test_with_a_trusted_test_the_program_is_not_run_as_a_script(judge: Any) -> None:
+    report = await judge("print(1)\n" + ADD, "assert add(1, 1) == 2")
+    assert report.ending is None
+    report = await judge("print(1)\n" + ADD, "assert add(1, 1) == 2", run_program=True)
+    assert report.ending is not None
+    assert report.ending.stdout == "1\n"
+
+
+async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> None:
+    text = (
+        "held = []\n"
+        "def keep(xs):\n    held.append(xs)\n    return xs\n"
+        "def put(i, x):\n    held[0][i] = x\n"
+        "def grow(x):\n    held[0].append(x)\n"
+        "def cut():\n    held[0].pop()\n"
+        "def seen():\n    return list(held[0])\n"
+        "def swap():\n    held[0].reverse()\n"
+    )
+    code = (
+        "a = list(range(50))\n"
+        "assert keep(a) is a\n"
+        "put(3, 'x')\nassert a[3] == 'x' and len(a) == 50\n"
+        "grow([1])\nassert a[-1] == [1] and len(a) == 51\n"
+        "a[-1].append(2)\nassert seen()[-1] == [1, 2]\n"
+        "cut()\nassert a == [0, 1, 2, 'x', *range(4, 50)]\n"
+        "a[0] = None\na.append(7)\nassert seen()[0] is None and seen()[-1] == 7\n"
+        "swap()\nassert a[0] == 7 and a[-1] is None\n"
+        "a.clear()\nassert seen() == []\n"
+    )
+    (verdict,) = (await judge(text, code)).verdicts
+    assert (verdict.status, verdict.message) == ("passed", "")
+
+
+@pytest.mark.parametrize(("code", "status", "integrity"), [
+    ("from program import f as g\nassert abs(g(5) - 8) < 1e-9", "failed", None),
+    ("import program as p\nassert abs(p.f(5) - 8) < 1e-9", "failed", None),
+    ("from program import *\nassert abs(f(5) - 8) < 1e-9", "passed", "in-process"),
+])
+async def test_a_builtin_is_pythons_unless_the_test_takes_all_names_of_the_program(
+    code: str, status: str, integrity: str | None, judge: Any
+) -> None:
+    (verdict,) = (await judge("def f(n): return 0\ndef abs(x): return 0\n", code)).verdicts
+    assert (verdict.status, verdict.integrity) == (status, integrity)
+
+
+@pytest.mark.parametrize(
+    "entry", ["json.py", "os.py", "sys.py", "random.py", ".hidden.py", "a.b.py"]
+)
+async def test_a_program_may_have_any_file_name(entry: str, judge: Any) -> None:
+    report = await judge("def f(n): return n + 1", "assert f(1) == 2", entry=entry)
+    assert [v.message for v in report.verdicts if not v.passed] == []
+    wrong = await judge("def f(n): return n", "assert f(1) == 2", entry=entry)
+    assert [v.status for v in wrong.verdicts] == ["failed"]
+
+
+async def test_a_star_import_still_tests_the_programs_own_builtin(judge: Any) -> None:
+    code = "from program import *\nassert sum([1, 2]) == 3"
+    right = (await judge("def sum(values): return values[0] + values[1]\n", code)).verdicts[0]
+    wrong = (await judge("def sum(values): return 0\n", code)).verdicts[0]
+    assert (right.status, wrong.status) == ("passed", "failed")
+
+
+async def test_a_program_finds_no_expected_value_in_its_own_docstrings(judge: Any) -> None:
+    text = (
+        "def f(n):\n"
+        '    """Adds three.\n\n    >>> f(5)\n    8\n    """\n'
+        "    return int((f.__doc__ or '').split('f(5)')[-1].split()[0])\n"
+    )
+    (verdict,) = (await judge(text, "assert f(5) == 8")).verdicts
+    assert not verdict.passed
+
+
+def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
+    verdicts = [
+        Verdict(name=name, test=name, origin="user", status="passed", integrity="outside")
+        for name in ("a", "a", "a (2)")
+    ]
+
+    assert [verdict.name for verdict in _unique(verdicts)] == ["a", "a (3)", "a (2)"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "rule"),
+    [
+        ("example", "linked()", "network"), ("example", "started()", "processes"),
+        ("example", "read()", "files"), ("example", "signalled()", "signals"),
+        # What runs beside its tests is granted processes and a network of its own.
+        ("script", "read()", "files"),
+    ],
+)
+async def test_a_failure_for_want_of_permission_names_the_rule(
+    kind: str, call: str, rule: str
+) -> None:
+    sandbox = JailSandbox()
+    try:
+        await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    text = """\
+def linked():
+    import socket
+    return socket.create_connection(("127.0.0.1", 9))
+
+def started():
+    import subprocess
+    return subprocess.run(["true"]).returncode
+
+def read():
+    return open("/etc/hostname").read()
+
+def signalled():
+    import os
+    return os.kill(1, 0)
+"""
+    test: TestCase = (
+        Example(name="it", origin="user", call=call, expected="0") if kind == "example"
+        else Script(name="it", origin="user", code=f"assert {call} == 0")
+    )
+    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+
+    report = await check(program, [test], Task(), sandbox)
+
+    (verdict,) = report.verdicts
+    assert verdict.status == "error"
+    assert verdict.message.endswith(REFUSALS[rule])
+
+
+@pytest.mark.parametrize("kind", ["example", "script"])
+async def test_a_program_that_imports_numpy_meets_it_loaded(kind: str) -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    sandbox = JailSandbox()
+    try:
+        await sandbox.witness()
+    except SandboxUnavailable as refusal:
+        pytest.skip(str(refusal))
+    text = "import sys\nLOADED = 'numpy' in sys.modules\nimport numpy\ndef seen(): return LOADED\n"
+    test: TestCase = (
+        Example(name="it", origin="user", call="seen()", expected="True") if kind == "example"
+        else Script(name="it", origin="user", code="assert seen() is True")
+    )
+    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+    sites = tuple(path for path in sys.path if path.endswith("site-packages"))
+
+    report = await check(program, [test], Task(sites=sites), sandbox)
+
+    assert [verdict.status for verdict in report.verdicts] == ["passed"], report.verdicts
+
+
+async def test_without_an_observer_a_pass_says_that_nobody_was_asked(judge: Any) -> None:
+    test = "made = add([1], [2])\nassert made == [1, 2]"
+
+    (asked,) = (await judge(ADD, test)).verdicts
+    (unasked,) = (await judge(ADD, test, observe=False)).verdicts
+
+    assert (asked.status, asked.integrity) == ("passed", "outside")
+    assert (unasked.status, unasked.integrity, unasked.reason) == (
+        "passed", "in-process", UNASKED
+    )

@@ -1,0 +1,457 @@
+"""A result is a pure fold of a run's events."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.core.domain import SET_ASIDE, Behaviour, File, Report, Rivals, Solution, Verdict, tally
+from agent.core.events import (
+    Ambiguous,
+    Answered,
+    CodeWritten,
+    Event,
+    Judged,
+    ModelCalled,
+    Notice,
+    PartialFound,
+    PatchProposed,
+    Proved,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Searched,
+    Stamped,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+    TestsFrozen,
+    Waiting,
+)
+from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Least, exit_code, shortfall
+from agent.log.result import Result, document, fold
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+MENDED = "def add(a, b):\n    return a + b\n"
+
+
+def solution(text: str, **fields: str) -> Solution:
+    return Solution(files=(File(path="sum.py", text=text),), entry="sum.py", **fields)
+
+
+def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
+    return Verdict(
+        name=name, test=name, status=status,
+        **{"origin": "user", "integrity": "outside", **fields},
+    )
+
+
+def log_of(*events: Event, task: str = "session", attempt: int = 1) -> tuple[Stamped, ...]:
+    return tuple(
+        Stamped(run="r1", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
+        for seq, event in enumerate(events, start=1)
+    )
+
+
+def judged(iteration: int, solution: str, *verdicts: Verdict) -> Judged:
+    return Judged(iteration=iteration, report=Report(solution=solution, verdicts=verdicts))
+
+
+STARTED = RunStarted(
+    title="sum.py", code=BROKEN, entry="sum.py", provider="mock", provider_why="no model",
+    sandbox="subprocess",
+)
+FINISHED = RunFinished(
+    outcome="healed", proof="E1", strategy="search", reason="- became +", diff="--- a\n+++ b\n",
+    code=MENDED, iterations=1, candidates=12, tokens=0, cost_usd=0.0, seconds=1.5,
+)
+
+
+def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
+    before, after = solution(BROKEN), solution(MENDED, origin="search")
+    failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
+    passing = Report(solution=after.id, verdicts=(verdict("add"),))
+    log = log_of(
+        STARTED,
+        Judged(iteration=0, report=failing),
+        CodeWritten(iteration=1, solution=after),
+        Judged(iteration=1, report=passing),
+        FINISHED,
+    )
+
+    result = fold(log)
+
+    assert result.report == passing
+    assert result.files == (("sum.py", MENDED),)
+    assert (result.outcome, result.proof, result.healed) == ("healed", "E1", True)
+
+
+def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() -> None:
+    failing = Report(solution=solution(BROKEN).id, verdicts=(verdict("add", "failed"),))
+
+    assert fold(log_of(STARTED, Judged(iteration=0, report=failing), FINISHED)).report is None
+
+
+def test_an_unfinished_run_adds_up_what_it_spent() -> None:
+    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    unpriced = call.model_copy(update={"cost_usd": None})
+
+    assert fold(log_of(STARTED, call, call)).tokens == 14
+    assert fold(log_of(STARTED, call, call)).cost_usd == 1.0
+    assert fold(log_of(STARTED, call, unpriced)).cost_usd is None
+    assert fold(log_of(STARTED, call)).seconds == 1.0
+
+
+def test_a_step_taken_again_counts_once() -> None:
+    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    log = (*log_of(call, task="t"), *log_of(call, task="t", attempt=2))
+
+    assert fold(log).tokens == 7
+
+
+def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
+    shown = TestInfo(name="a", origin="user", code="assert 1")
+    held = TestInfo(name="a", origin="held-out", code="assert 1")
+
+    assert fold(log_of(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
+
+
+def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
+    report = Report(
+        solution="s",
+        verdicts=(
+            verdict("a", "failed", call="add(1000, 2000)"),
+            verdict("b", "failed", call="add(1, 2)"),
+            verdict("c", call="add(0)"),
+            verdict("d", "failed", call="x()", origin="adversarial"),
+        ),
+    )
+
+    failure = Result(report=report).smallest_failure
+
+    assert failure is not None
+    assert failure.call == "add(1, 2)"
+
+
+def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
+    before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
+    finished = FINISHED.model_copy(
+        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
+    )
+    first = judged(0, before.id, verdict("add", "failed"))
+    log = log_of(
+        STARTED, first, CodeWritten(iteration=1, solution=tried),
+        judged(1, tried.id, verdict("add", "error")), finished,
+    )
+
+    result = fold(log)
+
+    assert (result.report, result.code) == (first.report, BROKEN)
+    assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
+
+
+def test_candidates_of_a_search_that_was_cut_short_count() -> None:
+    searched = Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
+
+    assert fold(log_of(STARTED, searched, FINISHED)).candidates == 700
+
+
+@pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
+    ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
+    ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
+    ("budget", None, "E1", 5), ("healed", "E1", "E2", 6), ("crash_stopped", "E0", "E1", 6),
+    ("crash_stopped", "E0", "E0", 0), ("cancelled", None, "E1", 130),
+])
+def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
+    outcome: str | None, proof: str | None, required: str, code: int
+) -> None:
+    assert exit_code(Result(outcome=outcome, proof=proof), Least(required)) == code
+    assert exit_code(Result(outcome=outcome, proof=proof, error="KeyError"), Least(required)) == 3
+
+
+def believed(*integrities: str, **fields: object) -> Report:
+    """A report whose passes are believed so far."""
+    return Report(solution="s", verdicts=tuple(
+        verdict(
+            str(number), integrity=one, reason="" if one == "outside" else f"by {one}", **fields
+        )
+        for number, one in enumerate(integrities)
+    ))
+
+
+@pytest.mark.parametrize(("report", "claim"), [
+    (believed("outside", "outside"), "E2 · outside"),
+    (believed("outside", "observed"), "E2 · observed: by observed"),
+    (believed("observed", "in-process", "outside"), "E2 · in-process: by in-process"),
+    (believed("in-process", vacuous=True), "E2"),
+    (believed(), "E2"),
+    (None, "E2"),
+])
+def test_proof_and_integrity_are_claimed_together(report: Report | None, claim: str) -> None:
+    assert Result(outcome="healed", proof="E2", report=report).claim == claim
+
+
+def test_of_several_reasons_the_shortest_is_told() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", integrity="in-process", reason="the test replaces sys.stdin for a while"),
+        verdict("b", integrity="in-process", reason="uses caplog"),
+        verdict("c", integrity="observed", reason="=="),
+    ))
+    assert (report.integrity, report.integrity_reason) == ("in-process", "uses caplog")
+
+
+def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", integrity="observed", reason="=="),
+        verdict("b", integrity="in-process", vacuous=True),
+        verdict("c", "skipped", integrity=None),
+        verdict("d", "passed", integrity=None, doubt="it looks into frames"),
+        verdict("e", "failed", integrity="in-process"),
+        verdict("f", integrity="in-process", origin="adversarial"),
+    ))
+    assert report.integrity == "observed"
+
+
+@pytest.mark.parametrize(("found", "required", "code"), [
+    ("outside", "outside", 0), ("observed", "outside", 6), ("observed", "observed", 0),
+    ("in-process", "observed", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
+])
+@pytest.mark.parametrize("outcome", ["healthy", "healed"])
+def test_exit_codes_follow_the_integrity_asked_for(
+    outcome: str, found: str, required: str | None, code: int
+) -> None:
+    result = Result(outcome=outcome, proof="E1", report=believed(found))
+    assert exit_code(result, Least(integrity=required)) == code
+
+
+def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached() -> None:
+    result = Result(outcome="healthy", proof="E0", report=believed("outside", vacuous=True))
+    asked = Least(integrity="in-process")
+    assert (exit_code(result), exit_code(result, asked)) == (0, 6)
+    assert shortfall(result, asked) == (
+        "Integrity in-process was required and no test passes that shows something.",
+        f"Next: {NEXT_PROOF['E0']}.",
+    )
+
+
+def test_a_pass_that_is_not_believed_heals_nothing() -> None:
+    report = Report(solution="s", verdicts=(verdict("a", integrity=None, doubt="it looks"),))
+    assert not report.passed
+    failure = Result(report=report).smallest_failure
+    assert failure is not None and failure.standing == "not believed"
+
+
+def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a"), *(verdict(one, one, integrity=None) for one in SET_ASIDE),
+    ))
+    assert report.passed
+    assert Result(report=report).smallest_failure is None
+    assert tally(report.verdicts, "tests") == (
+        "1 of 4 tests pass, 1 skipped, 1 xfailed, 1 xpassed"
+    )
+
+
+def test_the_document_has_the_same_keys_for_every_outcome() -> None:
+    healed = document(fold(log_of(STARTED, FINISHED)))
+    refused = document(Result(outcome="not_fixable", reason="no", error="no"))
+    partial = PartialFound(diff="d", passed=1, total=2, note="n")
+
+    assert healed.keys() == refused.keys()
+    assert healed.keys() >= {
+        "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff",
+        "files", "tests", "strategy", "provider",
+        "iterations", "candidates", "calls", "tokens", "cost_usd", "seconds", "reason",
+    }
+    assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
+    assert document(fold(log_of(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
+
+
+def test_the_document_lists_each_verdict() -> None:
+    report = Report(solution="s", verdicts=(
+        verdict("a", "failed", integrity=None, expected="3", got="'\ud800'", message="m"),
+    ))
+
+    shown = json.loads(json.dumps(document(Result(report=report))))
+
+    assert shown["tests"] == [{
+        "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
+        "doubt": "", "vacuous": False, "aside": "",
+        "expected": "3", "got": "'\ud800'", "message": "m",
+    }]
+
+
+@pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
+def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
+    rivals = Rivals(
+        call="add(1, 1)",
+        behaviours=(
+            Behaviour(label="A", gives="2", solution=solution(MENDED), note="n", diff="d"),
+        ),
+    )
+    events = (
+        STARTED, Ambiguous(iteration=1, rivals=rivals),
+        FINISHED.model_copy(update={"outcome": outcome}),
+    )
+    assert (fold(log_of(*events)).rivals is not None) is are_shown
+
+
+def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
+    before, after = solution(BROKEN), solution(MENDED)
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    log = log_of(
+        STARTED,
+        Judged(iteration=0, report=Report(
+            solution=before.id, verdicts=(verdict("add", "failed"), aside),
+        )),
+        CodeWritten(iteration=1, solution=after),
+        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))),
+        FINISHED,
+    )
+
+    report = fold(log).report
+
+    assert report is not None and report.passed
+    assert [(one.name, one.standing) for one in report.verdicts] == [
+        ("add", "passed"), ("remote", "set aside"),
+    ]
+
+
+def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
+    several = Result(outcome="healed", proof="E1", rivals=Rivals(call="add(1, 1)", behaviours=tuple(
+        Behaviour(label=label, gives=gives, solution=solution(MENDED), note="n", diff="d")
+        for label, gives in (("A", "2"), ("B", "3"))
+    )))
+
+    assert shortfall(several, Least(proof="E2"))[1] == f"Next: {SAY_WHICH}."
+
+
+@given(st.data())
+def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
+    events: list[Event] = [
+        StepStarted(step="execute", iteration=0),
+        StepFinished(step="execute", iteration=0, wall_ms=1.0),
+        StepFinished(step="repair", iteration=3, wall_ms=1.0),
+        TestsFrozen(tests=(TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
+        judged(0, "a", verdict("t", "failed", origin="spec")),
+        judged(1, "b", verdict("u", "timeout"), verdict("t", origin="spec")),
+        Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
+        Notice(level="warning", text="slow"),
+        Waiting(interrupt="i", question="keep it?"),
+        FINISHED,
+        RunFailed(error="lost"),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
+    tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
+    log = tuple(
+        Stamped(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(chosen)
+    )
+    view = fold(log)
+    assert fold(log) == view
+    assert all(len(row.cells) == len(view.columns) for row in view.rows)
+
+
+def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
+    first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
+    again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
+    view = fold((*first, *again))
+    assert [step.events for step in view.timeline] == [()]
+    assert view.notices == ()
+
+
+def test_events_go_to_the_step_whose_task_they_name() -> None:
+    left = log_of(StepStarted(step="repair", iteration=1), task="left")
+    right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
+    late = log_of(Notice(level="info", text="from the left"), task="left")
+    view = fold((*left, *right, *late))
+    assert [[one.kind for one in step.events] for step in view.timeline] == [["notice"], []]
+
+
+def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed")),
+        judged(0, "a", verdict("t", "failed"), verdict("u")),
+        judged(1, "b", verdict("t"), verdict("u")),
+    ))
+    assert [column.label for column in view.columns] == ["before", "try 1"]
+    assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
+        ["failed", "passed"], ["passed", "passed"],
+    ]
+
+
+def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "failed")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
+
+
+def test_rows_are_grouped_by_origin_with_the_users_own_first() -> None:
+    view = fold(log_of(
+        TestsFrozen(tests=(
+            TestInfo(name="edge", origin="adversarial", code=""),
+            TestInfo(name="mine", origin="user", code=""),
+        )),
+        judged(0, "a", verdict("edge", "error", origin="adversarial"), verdict("mine")),
+    ))
+    assert [row.name for row in view.rows] == ["mine", "edge"]
+
+
+def test_a_frozen_test_is_a_row_before_it_is_judged() -> None:
+    view = fold(log_of(TestsFrozen(tests=(TestInfo(name="t", origin="user", code="x"),))))
+    assert [(row.name, row.latest) for row in view.rows] == [("t", None)]
+
+
+def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+    view = fold(log_of(
+        judged(0, "a", verdict("t")),
+        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+
+
+def test_of_a_searchs_progress_the_last_is_kept() -> None:
+    first, last = (
+        Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
+    )
+    view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
+    assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
+    assert view.current is not None and view.current.search == last
+
+
+def test_what_was_set_aside_stays_in_its_column_when_the_rest_is_judged_again() -> None:
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed"), aside), judged(0, "a", verdict("t", "failed")),
+    ))
+    assert [(row.name, row.latest and row.latest.standing) for row in view.rows] == [
+        ("t", "failed"), ("remote", "set aside"),
+    ]
+
+
+def test_a_run_waits_until_it_is_answered_or_ends() -> None:
+    asked = Waiting(interrupt="i", question="keep?")
+    log = log_of(STARTED, asked, Answered(interrupt="i", answer="yes"), FINISHED)
+    assert [fold(log[:length]).phase for length in range(5)] == [
+        "empty", "running", "waiting", "running", "finished",
+    ]
+    assert fold(log_of(STARTED, asked, RunFailed(error="x"))).phase == "failed"
+
+
+def test_while_a_run_goes_on_its_proof_is_of_the_program_judged_last() -> None:
+    weak = verdict("t", integrity="in-process", reason="uses caplog")
+    log = log_of(STARTED, judged(0, "a", verdict("t", "failed")), judged(1, "b", weak),
+                 Proved(level="E1", why="w"))
+    assert fold(log).claim == "E1 · in-process: uses caplog"
+
+
+def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
+    tried = PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
+    assert fold(log_of(STARTED, tried)).last_diff == "tried"
+    assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff

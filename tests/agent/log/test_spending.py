@@ -1,0 +1,140 @@
+"""The log is the ledger: what a run tells of its calls gives its spending back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.core.events import Event, Extended, ModelFailed, Stamped
+from agent.log.spending import Said, ledger, lost, told
+from llm.budget import Caps, Charge, Ledger, Spent
+from llm.calls import CallBroke, CallEnded, CallStarted
+from llm.errors import OverBudget
+from llm.types import Reply, Usage
+
+ROLES = ("generator", "critic")
+CAPS = st.builds(
+    Caps, usd=st.none() | st.integers(0, 40).map(lambda n: n / 8),
+    tokens=st.none() | st.integers(0, 2_000), calls=st.none() | st.integers(0, 6),
+    seconds=st.none() | st.integers(0, 80).map(lambda n: n / 8),
+)
+ORDERS = st.lists(st.tuples(
+    st.sampled_from(["ask", "ask", "end", "break", "extend"]), st.sampled_from(ROLES),
+    st.integers(0, 300), st.integers(0, 300), st.booleans(), st.integers(0, 5),
+), max_size=25)
+
+
+def stamped(events: list[Event]) -> list[Stamped]:
+    return [
+        Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=0.0, event=event)
+        for seq, event in enumerate(events, 1)
+    ]
+
+
+def kept(said: Said) -> str:
+    return f"the address of {said.text!r}"
+
+
+class Played:
+    """A live ledger and the log of what was done to it; the providers count as they should."""
+
+    def __init__(self, run: Caps, roles: dict[str, Caps]) -> None:
+        self.run, self.roles = run, roles
+        self.live = Ledger(run, roles)
+        self.log: list[Event] = []
+        self.open: list[tuple[Charge, int, int, bool]] = []
+
+    def ask(self, role: str, question: int, answer: int, priced: bool) -> None:
+        usd = (question + answer) / 1_024 if priced else None
+        try:
+            charge = self.live.reserve(
+                role, question=question, answer=answer, usd=usd, what="a model"
+            )
+        except OverBudget:
+            return
+        self.open.append((charge, question, answer, priced))
+        self.log.append(told(
+            CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str, kept
+        ))
+
+    def end(self, at: int, broke: bool) -> None:
+        if not self.open:
+            return
+        charge, question, answer, priced = self.open.pop(at % len(self.open))
+        usage = Usage(question, 0 if broke else answer)
+        usd = usage.total / 1_024 if priced else None
+        self.live.settle(charge, usage, usd, 0.125)
+        self.log.append(told(
+            CallBroke(charge.id, charge.role, "p", "m", "E", "why", usage, usd, 0.125) if broke
+            else CallEnded(charge.id, charge.role, "h", "q", Reply(
+                "", "stop", "p", "m", usage, cost_usd=usd, wall_s=0.125
+            )), 0, str, kept,
+        ))
+
+    def extend(self, more: int) -> None:
+        added = Caps(more / 8, more * 100, more, more / 4)
+        self.live.run = self.live.run.more(added)
+        self.live.roles = {role: caps.more(added) for role, caps in self.live.roles.items()}
+        self.log.append(Extended(usd=more / 8, tokens=more * 100, calls=more, seconds=more / 4))
+
+
+def played(run: Caps, roles: dict[str, Caps], orders: list[tuple[str, str, int, int, bool, int]]
+           ) -> Played:
+    one = Played(run, roles)
+    for order, role, question, answer, priced, number in orders:
+        match order:
+            case "ask":
+                one.ask(role, question, answer, priced)
+            case "extend":
+                one.extend(number)
+            case _:
+                one.end(number, order == "break")
+        _within(one.live)
+    return one
+
+
+def _within(ledger: Ledger) -> None:
+    """No cap is passed, the most that open calls can come to among what is spent."""
+    for caps, spent in (
+        (ledger.run, ledger.spent()),
+        *((caps, ledger.spent(role)) for role, caps in ledger.roles.items()),
+    ):
+        assert caps.usd is None or spent.usd <= caps.usd + 1e-9
+        assert caps.tokens is None or spent.tokens <= caps.tokens
+        assert caps.calls is None or spent.calls <= caps.calls
+
+
+@given(CAPS, st.dictionaries(st.sampled_from(ROLES), CAPS), ORDERS)
+def test_after_whatever_happens_the_log_gives_the_ledger_and_no_cap_is_passed(
+    run: Caps, roles: dict[str, Caps], orders: list[tuple[str, str, int, int, bool, int]]
+) -> None:
+    one = played(run, roles, orders)
+    assert ledger(run, roles, stamped(one.log)) == one.live
+
+
+@given(ORDERS)
+def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
+    orders: list[tuple[str, str, int, int, bool, int]]
+) -> None:
+    one = played(Caps(), {}, orders)
+    ends = lost(stamped(one.log))
+    assert [end.call for end in ends] == sorted(charge.id for charge, *_ in one.open)
+    whole = stamped([*one.log, *ends])
+    assert lost(whole) == ()
+    again = ledger(Caps(), {}, whole)
+    assert again.spent() == one.live.spent()
+    assert not any(charge.open for charge in again.charges)
+
+
+def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
+    broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
+    event = told(broke, 3, str, kept)
+    assert isinstance(event, ModelFailed)
+    assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
+
+
+def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:
+    started = told(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
+    assert ledger(Caps(), {}, stamped([started])).charges == [
+        Charge(0, "critic", Spent(0.5, 700, 1))
+    ]

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.core.domain import Lesson, Script, Task
+from agent.core.events import (
+    Answered,
+    Event,
+    Notice,
+    Resumed,
+    RunFailed,
+    Stamped,
+    Waiting,
+    fold_attempts,
+    from_jsonl,
+    seconds_spent,
+    to_jsonl,
+)
+from agent.log.bus import EventBus
+from agent.log.store import Store, is_alive, this_process
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "runs.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def bus(store: Store) -> EventBus:
+    store.add_run("r", "title", "task", "{}")
+    return EventBus(store)
+
+
+def notice(text: str) -> Event:
+    return Notice(level="info", text=text)
+
+
+def test_a_value_comes_back_equal_from_its_address(store: Store) -> None:
+    task = Task(tests=(Script(name="t", origin="user", code="assert f('\ud800')"),))
+    key = store.put(task)
+    assert (store.get(key, Task), store.put(task)) == (task, key)
+
+
+def test_an_unknown_address_is_an_error(store: Store) -> None:
+    with pytest.raises(KeyError, match="no value is stored"):
+        store.get("nothing", Lesson)
+
+
+def test_a_run_id_is_taken_once(store: Store) -> None:
+    store.add_run("r", "", "t", "{}")
+    with pytest.raises(ValueError, match="exists already"):
+        store.add_run("r", "", "t", "{}")
+
+
+def test_only_runs_of_dead_processes_are_adopted_and_only_once(store: Store) -> None:
+    store.add_run("mine", "", "t", "{}")
+    store.add_run("theirs", "", "t", "{}")
+    dead = subprocess.run(
+        [
+            sys.executable, "-c",
+            "from agent.log.store import this_process; print(this_process())",
+        ],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3],
+    ).stdout.strip()
+    store._db.execute("update runs set owner = ? where id = 'theirs'", (dead,))
+    assert not is_alive(dead)
+    assert is_alive(this_process())
+    assert [row.id for row in store.adopt_orphans()] == ["theirs"]
+    assert store.adopt_orphans() == ()
+
+
+def test_a_released_run_can_be_adopted(store: Store) -> None:
+    store.add_run("r", "", "t", "{}")
+    store.release("r")
+    assert [row.id for row in store.adopt_orphans("r")] == ["r"]
+
+
+def test_a_finished_run_is_never_adopted(store: Store) -> None:
+    store.add_run("r", "", "t", "{}")
+    store.append("r", "x", 0, 0, RunFailed(error="e"))
+    store.release("r")
+    assert store.adopt_orphans() == ()
+
+
+def test_places_count_up_whoever_writes(bus: EventBus) -> None:
+    first, second = bus.writer("r", "a"), bus.writer("r", "b")
+    first(notice("1"))
+    second(notice("2"))
+    first(notice("3"))
+    log = bus.log("r")
+    assert [(e.seq, e.task, e.ordinal) for e in log] == [(1, "a", 0), (2, "b", 0), (3, "a", 1)]
+
+
+def test_a_step_entered_again_replaces_its_first_attempt_in_the_fold(bus: EventBus) -> None:
+    bus.writer("r", "a")(notice("lost"))
+    again = bus.writer("r", "a")
+    again(notice("kept"))
+    again(notice("kept too"))
+    bus.writer("r", "b")(notice("other"))
+    texts = [e.event.text for e in fold_attempts(bus.log("r")) if e.event.kind == "notice"]
+    assert texts == ["kept", "kept too", "other"]
+
+
+def test_a_log_survives_json_lines(bus: EventBus) -> None:
+    write = bus.writer("r", "a")
+    write(notice("one\ntwo \ud800 \u2028"))
+    write(RunFailed(error="e"))
+    assert from_jsonl(to_jsonl(bus.log("r"))) == bus.log("r")
+
+
+def test_a_broken_log_names_its_line(bus: EventBus) -> None:
+    bus.writer("r", "a")(notice("one"))
+    with pytest.raises(ValueError, match="line 2 is not an event"):
+        from_jsonl(to_jsonl(bus.log("r")) + '{"kind": "other"}\n')
+
+
+def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "runs.db")
+    assert [store.take_answer("r", "q"), other.take_answer("r", "q")] == [True, False]
+    assert other.take_answer("r", "next")
+    other.close()
+
+
+def test_time_is_spent_only_while_a_run_is_driven() -> None:
+    def at(second: float, event: Event) -> Stamped:
+        return Stamped(
+            run="r", seq=int(second * 10) + 1, task="t", attempt=0, ordinal=0, at=second,
+            event=event,
+        )
+
+    log = [
+        at(0, notice("start")), at(2, Waiting(interrupt="q", question="?")),
+        at(60, Answered(interrupt="q", answer="yes")), at(63, notice("work")),
+        at(90, Resumed(note="killed at 63")), at(94, notice("end")),
+    ]
+    assert seconds_spent(log) == 2 + 3 + 4
+
+
+async def test_every_follower_sees_every_event_in_order_from_where_it_began(
+    bus: EventBus,
+) -> None:
+    write = bus.writer("r", "a")
+
+    async def read(after: int) -> list[int]:
+        return [entry.seq async for batch in bus.follow("r", after) for entry in batch]
+
+    early = [asyncio.create_task(read(0)) for _ in range(5)]
+    for number in range(1200):
+        write(notice(str(number)))
+        if number % 100 == 0:
+            await asyncio.sleep(0)
+    late = asyncio.create_task(read(1000))
+    await asyncio.sleep(0)
+    write(RunFailed(error="e"))
+    assert await asyncio.gather(*early) == [list(range(1, 1202))] * 5
+    assert await late == list(range(1001, 1202))
+    assert not bus._sleepers
+
+
+async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
+    async def read() -> None:
+        async for _ in bus.follow("r"):
+            raise AssertionError("there is nothing to read")
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert not bus._sleepers
+
+
+async def test_a_follower_sees_what_another_process_writes(bus: EventBus, tmp_path: Path) -> None:
+    async def read() -> list[str]:
+        return [entry.event.kind async for batch in bus.follow("r") for entry in batch]
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    elsewhere = Store(tmp_path / "runs.db")
+    EventBus(elsewhere).writer("r", "a")(RunFailed(error="e"))
+    elsewhere.close()
+    assert await asyncio.wait_for(reading, 10) == ["run_failed"]

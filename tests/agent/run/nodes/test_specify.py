@@ -1,0 +1,527 @@
+from __future__ import annotations
+
+import pytest
+
+from agent import intake
+from agent.core.domain import (
+    Ending,
+    Example,
+    File,
+    Integrity,
+    Proof,
+    ProofLevel,
+    Raises,
+    Report,
+    Script,
+    Solution,
+    TestCase,
+    Verdict,
+)
+from agent.core.state import Suite
+from agent.intake.asked.held_out import without
+from agent.run.nodes.prove import proof_of, seen_through, stands_in
+from agent.run.nodes.specify import hold_out, is_stated
+from agent.thinking.roles import SpecTest
+
+
+def example(name: str) -> Example:
+    return Example(name=name, origin="user", call=f"f({name})", expected="0")
+
+
+def verdict(name: str, passed: bool, **changes: object) -> Verdict:
+    values: dict[str, object] = {
+        "name": name, "test": name, "origin": "user", "integrity": "outside",
+        "status": "passed" if passed else "failed",
+    }
+    return Verdict.model_validate(values | changes)
+
+
+def report(**passed: bool) -> Report:
+    verdicts = tuple(verdict(name, value) for name, value in passed.items())
+    return Report(solution="s", verdicts=verdicts)
+
+
+def program(text: str) -> Solution:
+    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
+
+
+ADD = program("def f(a, b=3):\n    return a - b\n")
+
+
+def held_of(suite: Suite) -> tuple[list[str], list[str], str]:
+    return names(suite.visible), names(suite.held_out), suite.unheld
+
+
+FOUR = tuple(example(name) for name in "abcd")
+
+
+def names(tests: tuple[TestCase, ...]) -> list[str]:
+    return [test.name for test in tests]
+
+
+def test_a_failing_test_is_held_out_where_another_failing_one_stays() -> None:
+    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=False, d=True), ADD)
+    assert held_of(suite) == (["a", "b", "d"], ["c"], "")
+    assert suite.held_out[0].origin == "held-out"
+
+
+def test_the_only_failing_test_stays_visible() -> None:
+    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=True, d=True), ADD)
+    assert held_of(suite) == (["a", "b", "c"], ["d"], "")
+
+
+@pytest.mark.parametrize("aside", [
+    {"status": "skipped", "integrity": None}, {"vacuous": True},
+])
+def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str, object]) -> None:
+    five = (*FOUR, example("e"))
+    seen = report(a=True, b=False, c=True, d=True, e=True)
+    weak = seen.model_copy(update={"verdicts": (
+        *seen.verdicts[:4], verdict("e", True, **aside),
+    )})
+    assert held_of(hold_out(Suite(visible=five), seen, ADD))[1] == ["e"]
+    assert held_of(hold_out(Suite(visible=five), weak, ADD))[1] == ["d"]
+    fewer = weak.model_copy(update={"verdicts": (*weak.verdicts[:2], *weak.verdicts[3:])})
+    suite = Suite(visible=(*FOUR[:2], *five[3:]))
+    assert hold_out(suite, fewer, ADD) == suite
+
+
+def test_three_tests_are_all_shown() -> None:
+    suite = Suite(visible=FOUR[:3])
+    assert hold_out(suite, report(a=False, b=False, c=False), ADD) == suite
+
+
+def test_a_passing_program_holds_nothing_out() -> None:
+    suite = Suite(visible=FOUR)
+    assert hold_out(suite, report(a=True, b=True, c=True, d=True), ADD) == suite
+
+
+def of_a_file(code: str) -> Suite:
+    return Suite(visible=tuple(
+        Script(name=name, origin="user", code=code, node=f"test_{name}") for name in "abcd"
+    ))
+
+
+def a_file(wanted: str = "57") -> str:
+    return f"from shop import f\nFAR = [(55, {wanted})]\n" + "".join(
+        f"def test_{name}():\n    assert f({number}) == {number + 3}\n"
+        for number, name in enumerate("abc")
+    ) + "def test_d():\n    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
+
+
+def test_a_test_of_a_file_is_held_out_with_its_text_and_its_tables() -> None:
+    code = a_file()
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    (held,) = suite.held_out
+    assert held == of_a_file(code).visible[3].model_copy(update={"origin": "held-out"})
+    assert names(suite.visible) == ["a", "b", "c"]
+    assert {test.code for test in suite.visible} == {without(code, "test_d")}
+    assert not any(told in suite.model_copy(update={"held_out": ()}).to_json()
+                   for told in ("57", "FAR", "test_d"))
+
+
+def test_a_test_of_a_file_whose_table_others_read_is_not_held_out() -> None:
+    code = a_file().replace("assert f(2) == 5", "assert f(2) == 5 and FAR")
+    suite = hold_out(of_a_file(code), report(a=False, b=True, c=True, d=True), ADD)
+    assert held_of(suite)[1] == ["b"]  # what it asks stands in no table
+
+
+def test_a_test_that_stands_in_the_programs_own_file_is_not_held_out() -> None:
+    code = a_file()
+    own = program(ADD.text + code.partition("\n")[2])
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), own)
+    assert held_of(suite)[1] == []
+
+
+def test_rows_that_others_ask_too_hold_no_test_of_a_file_out() -> None:
+    code = (
+        "from shop import f\nimport pytest\n" + "".join(
+            f"@pytest.mark.parametrize(('a', 'wanted'), [(1, 4), (2, 5)])\n"
+            f"def test_{name}(a, wanted):\n    assert f(a) == wanted\n" for name in "abcd"
+        )
+    )
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    assert held_of(suite) == (
+        list("abcd"), [], "each test asks what another asks, or shares its file's tables"
+    )
+
+
+def test_a_held_out_test_of_a_file_that_its_model_has_read_proves_no_more() -> None:
+    code = a_file()
+    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    seen = report(a=True, b=True, c=True, d=True)
+    read = "from shop import f\nFAR = [(55, 57)]\ndef test_d():\n" \
+        "    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
+    assert proof_of(seen, suite, ADD, "def f(): pass").level == "E2"
+    assert stands_in(suite.held_out[0], f"{read}    # and more")
+    assert not stands_in(suite.held_out[0], "def f(): pass")
+
+
+def brought(*codes: str) -> tuple[TestCase, ...]:
+    """Tests named by their letters, in order."""
+    found = [
+        test for code in codes
+        for test in (
+            [Script(name="", origin="user", code=code, node="T::test_f")] if "class T" in code
+            else intake.tests_from_snippet(code, program=ADD.text)
+        )
+    ]
+    return tuple(
+        test.model_copy(update={"name": name})
+        for name, test in zip("abcdefg", found, strict=False)
+    )
+
+
+SAME = (
+    "assert 3 == f(1, b=2)",
+    "assert f(b=2, a=1) == 3",
+    "x = 1\nassert f(x, 2) == 3",
+    "import shop\nassert shop.f(1, 2) == 3",
+    "for a, b in [(1, 2)]:\n    assert f(a, b) == 3",
+    "assert str(f(1, 2)) == '3'",
+    "assert 0 < f(1, 2) < 4 and f(1, 2) == 3",
+    "from shop import f as g\nassert g(1, 2) == 3",
+    "for a in range(1, 2):\n    assert f(a, 2) == 3",
+    "for row in [(1, 2, 3)]:\n    a, b, c = row\n    assert f(a, b) == c",
+    "def check():\n    cases = ((1, 2, 3),)\n    for a, b, c in cases:\n"
+    "        assert f(a, b) == c\ncheck()",
+)
+
+
+@pytest.mark.parametrize("again", SAME)
+def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
+    tests = brought("assert f(5) == 8", "assert f(7) == 10", "assert f(1, 2) == 3", again)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert held_of(suite) == (["a", "c", "d"], ["b"], "")
+
+
+@pytest.mark.parametrize("check", [
+    "self.assertRaises(TypeError, f, 1, b=2)", "pytest.raises(TypeError, f, 1, b=2)",
+    "self.assertWarns(Warning, f, 1, b=2)", "pytest.warns(Warning, f, 1, 2)",
+])
+def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    checking = Script(name="", origin="user", code=check)
+    assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
+
+
+@pytest.mark.parametrize("code", [
+    "CASES = [(1, 2, 3)]\nfor a, b, c in CASES:\n    assert f(a, b) == c",
+    "CASES = [(1, 2, 3)]\n\ndef test_f():\n    for a, b, c in CASES:\n        assert f(a, b) == c",
+    "import pytest\nCASES = [(1, 2, 3)]\n\n@pytest.mark.parametrize('a, b, c', CASES)\n"
+    "def test_f(a, b, c):\n    assert f(a, b) == c",
+])
+def test_a_table_by_name_asks_what_stands_in_it(code: str) -> None:
+    (test,) = brought("assert f(1, 2) == 3")
+    again = Script(name="", origin="user", code=code)
+    assert intake.calls_made(again, ADD) == intake.calls_made(test, ADD)
+
+
+def test_a_method_of_a_file_asks_too() -> None:
+    file = (
+        "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
+        "    def test_f(self):\n        self.assertEqual(f(1, b=2), 3)\n"
+        "        self.assertRaises(TypeError, f, None)\n"
+    )
+    tests = brought(
+        "assert f(5) == 8", "assert f(7) == 10", file, "assert f(1, 2) == 3",
+        "import pytest\nwith pytest.raises(TypeError):\n    f(None)",
+    )
+    suite = hold_out(
+        Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD
+    )
+    assert held_of(suite)[1:] == (["b"], "")
+
+
+def test_where_all_ask_the_same_none_is_held_out() -> None:
+    tests = brought("assert f(1, 2) == 3", *SAME[:3])
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert suite == Suite(visible=tests, unheld="each test asks what another asks")
+    proof = proof_of(report(a=True, b=True, c=True, d=True), suite, ADD)
+    assert (proof.level, proof.why) == (
+        "E1", "4 of 4 tests pass; each test asks what another asks"
+    )
+
+
+@pytest.mark.parametrize(("failing", "words"), [
+    ("c", "4 of 4 tests pass, 1 of them never seen by the repair, though it passed before"),
+    ("cd", "4 of 4 tests pass, 1 of them never seen by the repair"),
+])
+def test_a_held_out_test_that_passed_before_is_told_as_such(failing: str, words: str) -> None:
+    tests = brought(*(f"assert f({n}, 0) == {n}" for n in range(4)))
+    before = report(**{name: name not in failing for name in "abcd"})
+    suite = hold_out(Suite(visible=tests), before, ADD)
+    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).why == words
+
+
+def test_an_object_is_asked_by_all_that_was_done_to_it() -> None:
+    stack = program(
+        "class Stack:\n    def __init__(self):\n        self.all = []\n\n"
+        "    def push(self, one):\n        self.all.append(one)\n\n"
+        "    def pop(self):\n        return self.all.pop(0)\n"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=f"s = Stack()\n{code}")
+        for name, code in zip("abcd", (
+            "s.push(1)\nassert s.pop() == 1",
+            "s.push(1)\ns.push(2)\nassert s.pop() == 2",
+            "s.push(1)\ns.push(2)\ns.pop()\nassert s.pop() == 1",
+            "t = s\ns.push(1)\nassert s.pop() == 1",
+        ), strict=True)
+    )
+    suite = hold_out(Suite(visible=tests), report(a=True, b=False, c=False, d=True), stack)
+    assert names(suite.held_out) == ["c"]
+
+
+def test_another_attribute_of_an_object_is_another_question() -> None:
+    point = program(
+        "class Point:\n    def __init__(self, x, y=0):\n        self.x = x\n        self.y = x\n"
+    )
+    tests = tuple(
+        Script(name=name, origin="user", code=code)
+        for name, code in zip("abcd", (
+            "p = Point(1, 0)\nassert p.x == 1", "p = Point(2)\nassert p.x == 2",
+            "p = Point(1)\nassert p.y == 0", "p = Point(y=0, x=1)\nassert p.x == 1",
+        ), strict=True)
+    )
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), point)
+    assert names(suite.held_out) == ["c"]
+
+
+OTHERS = (
+    "for one in range(3):\n    assert f(one, 2) == one + 2",
+    "x = 1\nx += 1\nassert f(x, 2) == 4",
+    "import io\nwith io.StringIO('1') as file:\n    assert f(int(file.read()), 2) == 3",
+)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_test_that_asks_something_else_is_held_out(other: str) -> None:
+    same = "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)"
+    tests = brought("assert f(5) == 8", same, "assert f(1, 2) == 3", other)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["d"]
+
+
+def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
+    row = f"[{', '.join(map(str, range(200)))}]"
+    nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
+    tests = brought(*(f"assert f({number}) == 3" for number in range(3)))
+    deep = Script(name="d", origin="user", code=f"{nested}{' ' * 16}assert f(i0, i3) == 0")
+    suite = hold_out(
+        Suite(visible=(*tests, deep)), report(a=False, b=False, c=False, d=False), ADD
+    )
+    assert names(suite.held_out) == ["d"]
+
+
+def test_a_function_may_be_called_as_its_module_is() -> None:
+    tests = brought(*(f"assert solution({number}) == {number}" for number in range(4)))
+    suite = hold_out(
+        Suite(visible=tests), report(a=False, b=False, c=False, d=False),
+        program("def solution(n):\n    return 0\n"),
+    )
+    assert names(suite.held_out) == ["d"]
+
+
+LOOSE = (
+    "assert isinstance(f(1), int)",
+    "assert f(2) is not None",
+    "assert len(str(f(3))) == 1",
+    "assert type(f(4)) is int",
+    "assert f(5) != 0 and f(5) > -9",
+    "x = f(6)\nassert isinstance(x, int) or x == 9",
+    "assert not isinstance(f(7), str)",
+    "assert all(isinstance(one, int) for one in [f(8), f(9)])",
+    "assert f(1).__class__ == int",
+    "assert (f(1) > 5) == True",
+    "assert (f(1) > 5) is True",
+    "assert bool(f(1)) == True",
+    "assert bool(f(1))",
+    "assert [f(1) > 5] == [True]",
+    "assert {'big': f(1) > 5} == {'big': True}",
+    "assert [f(x) > 5 for x in (1, 2)] == [True, True]",
+    "assert all([f(1) > 5, f(2) > 5]) == True",
+    "assert all([f(1) > 5, f(2) > 5])",
+    "assert (1 if f(1) > 5 else 0) == 1",
+    "big = f(1) > 5\nassert big == True",
+    "assert abs(f(1) - 8) > 1",
+)
+FIXING = (
+    "assert f(1) == 4",
+    "assert f(2)",
+    "assert not f(-3)",
+    "assert f(4) is None",
+    "assert abs(f(5) - 8) < 1e-9",
+    "assert isinstance(f(6), int) and f(6) == 9",
+    "import math\nassert math.isclose(f(7), 10)",
+    "import pytest\nassert f(8) == pytest.approx(11)",
+    "import pytest\nwith pytest.raises(TypeError):\n    f('a')",
+    "assert f(1) in (4, 5)",
+    "assert (f(1) == 4) == True",
+    "assert [f(1), f(2) > 3] == [4, True]",
+    "assert sorted([f(1), f(2)]) == [4, 5]",
+    "assert abs(f(1)) == 4",
+    "assert abs(f(1) - 4) < 1",
+    "assert abs(f(1) - 40_000) < 100",
+    "assert 0 <= abs(f(5) - 8) <= 1e-9",
+    "assert f(1) in range(4, 6)",
+    "assert f(1) * 2 == 8",
+    "assert 2 < f(1) == 4",
+)
+
+
+@pytest.mark.parametrize("code", LOOSE)
+def test_a_test_that_fixes_no_value_is_not_held_out(code: str) -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["c"]
+
+
+@pytest.mark.parametrize("code", FIXING)
+def test_a_test_that_fixes_a_value_can_be_held_out(code: str) -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
+    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
+    assert names(suite.held_out) == ["d"]
+
+
+def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
+    tests = brought("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
+    suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
+    assert suite == Suite(visible=tests, unheld="no test that failed fixes a value")
+
+
+def test_any_exception_at_all_fixes_nothing() -> None:
+    tests = (*FOUR[:3], Raises(
+        name="d", origin="user", call="f('d')", exception="Exception"
+    ))
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
+    assert names(suite.held_out) == ["b"]
+
+
+HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
+
+
+def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
+    held = FOUR[3].model_copy(update={"origin": "held-out"})
+    suite = Suite(visible=FOUR[:3], held_out=(held,), held_passed=True, flaky=("b",))
+    assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
+
+
+@pytest.mark.parametrize(
+    ("suite", "level"),
+    [
+        (Suite(visible=FOUR), "E1"),
+        (HELD, "E2"),
+        (Suite(visible=FOUR, consulted=True), "E1"),
+    ],
+)
+def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
+    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == level
+
+
+@pytest.mark.parametrize(
+    ("integrity", "differs", "level"),
+    [("observed", False, "E2"), ("in-process", False, "E2"), ("outside", True, "E1")],
+)
+def test_a_value_of_another_type_caps_the_proof_and_a_believed_pass_does_not(
+    integrity: Integrity, differs: bool, level: ProofLevel
+) -> None:
+    seen = Report(
+        solution="s",
+        verdicts=(
+            verdict("a", True, integrity=integrity, type_differs=differs),
+            verdict("d", True, origin="held-out"),
+        ),
+    )
+    assert proof_of(seen, HELD, ADD).level == level
+
+
+def passing(*vacuous: str, skipped: str = "") -> Report:
+    """A report of the four tests after a repair, some of which pass whatever is answered."""
+    return Report(solution="s", verdicts=tuple(
+        verdict(name, True, vacuous=name in vacuous)
+        if name not in skipped else verdict(name, False, status="skipped", integrity=None)
+        for name in "abcd"
+    ))
+
+
+@pytest.mark.parametrize(("report", "level", "why"), [
+    (passing(*"abcd"), "E0", "0 of 4 tests pass, 4 vacuous; nothing is shown by any test"),
+    (passing("a", "b"), "E0",
+     "2 of 4 tests pass, 2 vacuous; nothing is shown by a test that failed before"),
+    (passing(skipped="ab"), "E0",
+     "2 of 4 tests pass, 2 skipped; nothing is shown by a test that failed before"),
+    (passing("d"), "E1", "3 of 4 tests pass, 1 vacuous; the held-out test shows nothing"),
+    (passing(skipped="d"), "E1", "3 of 4 tests pass, 1 skipped; the held-out test shows nothing"),
+    (passing("a"), "E2", "3 of 4 tests pass, 1 vacuous, 1 of them never seen by the repair"),
+])
+def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, why: str) -> None:
+    proof = proof_of(report, HELD, ADD, failed=frozenset("ab"))
+    assert (proof.level, proof.why) == (level, why)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"), [("usage: N", ": usage: N"), ("Missing:", ": Missing:"), ("", "")]
+)
+def test_a_program_that_gives_up_is_said_to(message: str, told: str) -> None:
+    ending = Ending(kind="exited", exit_code=1, message=message)
+    assert proof_of(Report(solution="s", ending=ending), Suite(), ADD).why == (
+        f"there is no test; the program ends itself with exit code 1{told}"
+    )
+
+
+def test_no_test_proves_nothing() -> None:
+    assert proof_of(Report(solution="s"), Suite(), ADD).level == "E0"
+
+
+def test_adversarial_verdicts_alone_prove_nothing() -> None:
+    seen = Report(solution="s", verdicts=(verdict("a", True, origin="adversarial"),))
+    assert proof_of(seen, Suite(), ADD).level == "E0"
+
+
+def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
+    answered = Example(name="e", origin="user", call="f(b=3, a=d)", expected="0")
+    suite = HELD.model_copy(update={"visible": (*HELD.visible, answered)})
+    proof = proof_of(report(a=True, b=True, c=True, d=True, e=True), suite, ADD)
+    assert (proof.level, proof.why) == (
+        "E1", "5 of 5 tests pass; the held-out test asks what another test asks"
+    )
+
+
+def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> None:
+    attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
+    suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
+    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == "E2"
+
+
+@pytest.mark.parametrize(("repaired", "level"), [
+    ("def f(a, b):\n    audit(a)\n    return a + b\n", "E2"),
+    ("def f(a, b):\n    return a + b\n", "E1"),
+])
+def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level: str) -> None:
+    base = program("def f(a, b):\n    audit(a)\n    return a - b\n")
+    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
+    assert proof.level == level
+    assert ("`audit` is called no more" in proof.why) == (level == "E1")
+    unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
+    assert unproven.level == "E0"
+    assert ("`audit` is called no more" in unproven.why) == (level == "E1")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected", "told"),
+    [
+        ("shout('a')", "'A'", True),
+        ("Crowd(['a']).shout()", "['A']", True),
+        ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
+        ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
+        ("shout_words('a')", "'A'", False),
+        ("shou('a')", "'A'", False),
+        ("shout(text)", "'A'", False),
+        ("shout('a')", "text", False),
+        ("shout(", "'A'", False),
+    ],
+)
+def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
+    words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
+    assert is_stated(SpecTest(call=call, expected=expected), words) is told

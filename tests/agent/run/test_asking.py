@@ -1,0 +1,228 @@
+"""Runs that ask which behaviour is right, in the real jail, and what an answer leads to."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from agent import SelfHealingAgent
+from agent.core.domain import Evidence, Rivals, Task
+from agent.core.events import fold_attempts
+from agent.doors.library import UnusableAnswer
+from agent.healing import proving
+from agent.intake import paste
+from agent.log.result import Result, document, fold
+from agent.run.session import Session, UnknownRun, open_session
+from tests.agent import runs
+from tests.agent.runs import settings
+
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
+FOUR_TESTS = TESTS + "\nassert price(0) == 0"
+
+
+def task(tests: str = TESTS) -> Task:
+    return paste(PRICE, tests, "").task
+
+
+async def followed(session: Session, run: str, after: int = 0) -> Result:
+    await runs.followed(session, run, after)
+    return fold(session.log(run))
+
+
+async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
+    """A run whose questions get these answers, one after another."""
+    run = await session.start(task(tests), ask=True)
+    result = await followed(session, run)
+    for answer in answers:
+        assert result.waiting is not None and result.waiting.rivals is not None
+        seen = session.log(run)[-1].seq
+        assert await session.answer(run, result.waiting.interrupt, {"answer": answer})
+        result = await followed(session, run, seen)
+    return result
+
+
+async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(
+    session: Session,
+) -> None:
+    result = await followed(session, await session.start(task()))
+    assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
+    assert result.rivals is not None and result.rivals.call == "price(11)"
+    assert [(one.label, one.gives) for one in result.rivals.behaviours] == [
+        ("A", "22"), ("B", "33")
+    ]
+
+
+async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Session) -> None:
+    waiting = await asked(session)
+    assert waiting.outcome is None and waiting.waiting is not None
+    assert waiting.waiting.question == (
+        "For `price(11)` A gives 22, B gives 33: which is right?"
+    )
+
+    result = await asked(session, "B")
+    assert (result.outcome, "n == 10" in result.code, result.rivals) == ("healed", True, None)
+    assert ("price(11) == 33", "user") in [(test.name, test.origin) for test in result.tests]
+    assert result.report is not None
+    assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
+
+
+async def test_an_answer_for_the_chosen_one_closes_the_question(session: Session) -> None:
+    result = await asked(session, "a")
+    assert ("n >= 10" in result.code, result.rivals) == (True, None)
+
+
+async def test_a_skipped_question_stays_open(session: Session) -> None:
+    result = await asked(session, "skip")
+    assert (result.outcome, result.rivals is not None) == ("healed", True)
+
+
+async def test_an_answer_that_makes_no_sense_is_told_and_leaves_the_question_open(
+    session: Session,
+) -> None:
+    result = await asked(session, "Q")
+    assert (result.outcome, result.rivals is not None) == ("healed", True)
+    assert any("The question was left open. 'Q' is none of A, B" in n.text for n in result.notices)
+
+
+async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session) -> None:
+    run = await session.start(task(), ask=True, max_iterations=1)
+    waiting = (await followed(session, run)).waiting
+    assert waiting is not None
+    await session.answer(run, waiting.interrupt, {"answer": "44"})
+    log = (await followed(session, run, session.log(run)[-1].seq), session.log(run))[1]
+    judged = [entry.event.report for entry in log if entry.event.kind == "judged"]
+    assert fold(log).outcome == "unresolved"
+    assert [verdict.name for verdict in judged[-1].failing] == ["price(11) == 44"]
+
+
+async def test_an_answer_lifts_what_an_open_question_kept_from_proof(session: Session) -> None:
+    open_ended = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
+    assert open_ended.strategy == "search"
+    assert open_ended.proof == "E1"
+    assert "one of 2 repairs that fit your tests" in open_ended.proof_why
+    assert open_ended.evidence is not None and open_ended.evidence.others == 1
+    assert open_ended.rivals is not None
+
+    healed = await followed(
+        session, await session.settle(open_ended.run_id, "B", run_id="again")
+    )
+    assert healed.run_id == "again"
+    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
+
+
+async def test_with_the_question_answered_a_repair_is_proven_further(session: Session) -> None:
+    result = await asked(session, "A", tests=FOUR_TESTS)
+    assert result.proof in ("E3", "E4")
+    assert result.evidence is not None
+    evidence = document(result)["evidence"]
+    assert isinstance(evidence, dict)
+    assert (evidence["probes"] >= 100, evidence["others"]) == (True, 0)
+
+
+async def test_a_question_outlives_its_process(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as first:
+        run = await first.start(task(), ask=True)
+        waiting = await followed(first, run)
+    async with open_session(settings(tmp_path)) as second:
+        await second.recover()
+        assert waiting.waiting is not None
+        seen = second.log(run)[-1].seq
+        assert await second.answer(run, waiting.waiting.interrupt, {"answer": "B"})
+        assert "n == 10" in (await followed(second, run, seen)).code
+        log = fold_attempts(second.log(run))
+    assert [entry.event.kind for entry in log].count("waiting") == 1
+
+
+async def test_only_an_open_question_can_be_settled(session: Session) -> None:
+    run = await session.start(task("assert price(11) == 22"))
+    await followed(session, run)
+    with pytest.raises(ValueError, match="no question open"):
+        await session.settle(run, "A")
+    with pytest.raises(UnknownRun):
+        await session.settle("unknown", "A")
+    open_ended = await followed(session, await session.start(task()))
+    with pytest.raises(ValueError, match="skipped"):
+        await session.settle(open_ended.run_id, "skip")
+
+
+async def test_a_repair_from_memory_proves_no_more_than_its_tests(session: Session) -> None:
+    first = await followed(session, await session.start(task(FOUR_TESTS)))
+    again = await followed(session, await session.start(task(FOUR_TESTS)))
+    assert (first.strategy, again.strategy, again.proof) == ("search", "memory", "E1")
+
+
+async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Session) -> None:
+    """The likeliest repair fails the last test, which then is shown."""
+    tests = (
+        "assert price(9) == 27\nassert price(1) == 3\nassert price(10) == 20\n"
+        "assert price(30) == 90"
+    )
+    result = await followed(session, await session.start(task(tests)))
+    assert (result.outcome, result.iterations, result.proof) == ("healed", 2, "E1")
+    assert "had to be shown" in result.proof_why
+
+
+async def test_rivals_that_there_was_no_time_to_judge_hold_a_repair_at_e1(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
+        result = await followed(session, await session.start(task(FOUR_TESTS)))
+    assert (result.proof, result.evidence) == ("E1", None)
+
+
+async def test_proof_that_does_not_come_to_an_end_does_not_cost_the_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(*_: object) -> Evidence:
+        await asyncio.sleep(60)
+        raise AssertionError("unreachable")
+
+    monkeypatch.setattr(proving, "_probed", endless)
+    async with open_session(settings(tmp_path, proof_s=0.05)) as session:
+        result = await followed(session, await session.start(task(FOUR_TESTS)))
+    assert (result.outcome, result.proof) == ("healed", "E1")
+    assert result.evidence is not None
+    assert "did not come to an end" in result.evidence.unsettled
+
+
+def test_the_library_asks_a_function(tmp_path: Path) -> None:
+    seen: list[Rivals] = []
+
+    def right(rivals: Rivals) -> str:
+        seen.append(rivals)
+        return "B"
+
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    result = agent.run.run(code=PRICE, tests=TESTS, ask=right)
+    assert [rivals.call for rivals in seen] == ["price(11)"]
+    assert ("n == 10" in result.code, result["rivals"]) == (True, None)
+    unasked = SelfHealingAgent("mock", data_dir=tmp_path / "other").run(code=PRICE, tests=TESTS)
+    assert unasked.rivals is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("Q", "'Q' is none of A, B"), ("", "'' is none of A, B"), (33, "such as a label or '33'")],
+)
+def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
+    tmp_path: Path, answer: str, told: str
+) -> None:
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    with pytest.raises(UnusableAnswer, match=re.escape(told)) as raised:
+        agent.run.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
+    result = raised.value.result
+    assert (result.success, result.rivals is not None) == (True, True)
+
+
+async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
+    examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
+    program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
+    run = await session.start(paste(program, "", "").task, ask=False)
+    open_ended = await followed(session, run)
+    assert open_ended.rivals is not None
+
+    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+
+    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")

@@ -1,0 +1,89 @@
+"""Several strategies side by side, and what becomes of their proposals."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.core.events import RunFinished
+from agent.healing.context import Context
+from agent.healing.strategies import Attempt, Proposal
+from agent.run.nodes.repair import STRATEGIES
+from tests.agent.runs import healed, last, of_kind
+
+CODE = "def area(width, height):\n    return width + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+
+
+async def end_of(folder: Path) -> RunFinished:
+    return last(await healed(folder, CODE, TESTS))
+
+
+async def empty(attempt: Attempt, ctx: Context) -> Proposal:
+    return Proposal(None, "nothing found", 3)
+
+
+def answering(code: str, meeting: asyncio.Barrier | None = None):  # type: ignore[no-untyped-def]
+    async def strategy(attempt: Attempt, ctx: Context) -> Proposal:
+        if meeting is not None:
+            await asyncio.wait_for(meeting.wait(), 10)
+        return Proposal(attempt.solution.with_text(code, note=code[-6:-1]), "", 1)
+
+    return strategy
+
+
+RIGHT = "def area(width, height):\n    return width * height\n"
+RIGHT_TOO = "def area(width, height):\n    return height * width\n"
+
+
+async def test_strategies_run_side_by_side_and_the_cheapest_with_a_program_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meeting = asyncio.Barrier(2)
+    monkeypatch.setattr("agent.run.graph.FREE", ("memory", "search", "model"))
+    monkeypatch.setitem(STRATEGIES, "memory", empty)
+    monkeypatch.setitem(STRATEGIES, "search", answering(RIGHT, meeting))
+    monkeypatch.setitem(STRATEGIES, "model", answering(RIGHT_TOO, meeting))
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.code, end.strategy, end.candidates) == ("healed", RIGHT, "search", 5)
+
+
+async def test_where_no_strategy_finds_a_program_the_run_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.run.graph.FREE", ("search", "model"))
+    monkeypatch.setitem(STRATEGIES, "search", empty)
+    monkeypatch.setitem(STRATEGIES, "model", empty)
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.reason, end.candidates) == ("unresolved", "nothing found", 6)
+
+
+async def test_a_strategys_word_is_not_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STRATEGIES, "search", answering(CODE.replace("+", "-")))
+    end = await end_of(tmp_path)
+    assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")
+
+
+async def test_the_best_program_judged_is_shown_and_called_no_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = "def area(width, height):\n    return width * height if width > 1 else 0\n"
+    turns = iter([half, CODE.replace("+", "-")])
+
+    async def worse_each_time(attempt: Attempt, ctx: Context) -> Proposal:
+        code = next(turns, None)
+        if code is None:
+            return Proposal(None, "nothing found")
+        return Proposal(attempt.solution.with_text(code, note="a try"), "")
+
+    monkeypatch.setitem(STRATEGIES, "search", worse_each_time)
+    log = await healed(tmp_path, CODE, TESTS)
+
+    (partial,) = of_kind(log, "partial_found")
+    assert (partial.passed, partial.total, partial.note) == (1, 2, "not a fix: a try")
+    assert "+    return width * height if width > 1 else 0" in partial.diff
+    assert last(log).diff == ""

@@ -1,0 +1,192 @@
+"""What a run does where a model gives no usable answer, or is left amid one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.doors.exits import NOT_FIXABLE, exit_code
+from agent.intake import paste
+from agent.log.result import Result
+from agent.run.session import open_session
+from llm import router
+from tests.agent.claude import Said, claude, fenced
+from tests.agent.model_runs import (
+    HARD,
+    HARD_TESTS,
+    SOLVED,
+    an_ollama,
+    events,
+    followed,
+    healed,
+    settings,
+)
+from tests.llm.fakes import ollama
+from tests.llm.fakes.anthropic import answers, delta, fails, opening, whole
+from tests.llm.fakes.server import refusing, stalls
+
+WORDS = "Write shout(words), which gives each word in capitals, with an exclamation mark."
+
+FAULTS: dict[str, tuple[Said, str]] = {
+    "overloaded": (fails(529, "overloaded_error"), "has no capacity now"),
+    "malformed": ("I would rather talk about the weather.", "twice in a wrong form"),
+    "truncated": (answers(whole("max_tokens", ["{"])), "was cut at its limit"),
+    "refused": (answers(whole("refusal", ["no"])), "declined to answer"),
+}
+WITHOUT = {
+    "qa_adversary": "No adversarial calls are added.",
+    "debugger": "The run goes on with what was seen by running the program.",
+    "critic": "A repair that nobody reviewed is not kept.",
+    "memory_summariser": "What helped is kept as an edit, not in words.",
+}
+"""What the run says of how it goes on."""
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "FIRST_WAIT_S", 0.01)
+
+
+async def with_fault(
+    role: str, said: Said, folder: Path, words: str = ""
+) -> tuple[Result, list[Any]]:
+    async with claude(**{"generator": fenced(SOLVED), role: said}) as model:
+        ours = model.settings(folder, max_candidates=50)
+        if words:
+            return await healed(ours, "", "", words)
+        return await healed(ours)
+
+
+def warnings(told: list[Any]) -> list[str]:
+    return [one.text for one in told if one.kind == "notice" and one.level == "warning"]
+
+
+@pytest.mark.parametrize(("role", "fault", "outcome"), [
+    ("debugger", "overloaded", "healed"),
+    ("debugger", "malformed", "healed"),
+    ("debugger", "truncated", "healed"),
+    ("debugger", "refused", "healed"),
+    ("critic", "overloaded", "unresolved"),
+    ("critic", "malformed", "unresolved"),
+    ("critic", "truncated", "unresolved"),
+    ("critic", "refused", "unresolved"),
+    ("memory_summariser", "overloaded", "healed"),
+    ("memory_summariser", "malformed", "healed"),
+])
+async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, role: str, fault: str, outcome: str
+) -> None:
+    said, words = FAULTS[fault]
+    result, told = await with_fault(role, said, tmp_path)
+    (warning,) = warnings(told)
+    assert warning.startswith(f"The {role.replace('_', ' ')} gave no answer: ")
+    assert words in warning
+    assert warning.endswith(WITHOUT[role])
+    assert result.outcome == outcome
+    assert (result.code == SOLVED) == (outcome == "healed")
+    if role == "critic":
+        assert "could not be reviewed" in result.reason
+    assert result.error == ""
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_generator_without_an_answer_leaves_the_program_and_says_why(
+    tmp_path: Path, fault: str
+) -> None:
+    said, words = FAULTS[fault]
+    result, told = await with_fault("generator", said, tmp_path)
+    assert (result.outcome, result.code) == ("unresolved", HARD)
+    assert result.reason.startswith("the generator brought no repair: ")
+    assert words in result.reason
+    asked = [one for one in told if one.kind == "model_asked" and one.role == "generator"]
+    assert len(asked) == (2 if fault == "malformed" else 1)
+    assert not [one for one in told if one.kind == "run_failed"]
+
+
+async def test_a_task_in_words_goes_on_without_its_adversary(tmp_path: Path) -> None:
+    result, told = await with_fault("qa_adversary", FAULTS["refused"][0], tmp_path, WORDS)
+    assert warnings(told)[0].endswith(WITHOUT["qa_adversary"])
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+
+
+@pytest.mark.parametrize("role", ["generator", "spec_tester"])
+async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
+    tmp_path: Path, role: str
+) -> None:
+    """There is no program that an edit could mend: as with a missing package, what is to be
+    mended is outside of it."""
+    result, told = await with_fault(role, fails(529, "overloaded_error", "all busy"), tmp_path,
+                                    WORDS)
+    assert (result.outcome, exit_code(result)) == ("not_fixable", NOT_FIXABLE)
+    assert "has no capacity now" in result.reason
+    assert "all busy" in result.reason
+    assert [one.kind for one in told][-2:] == ["model_failed", "run_finished"]
+
+
+async def test_a_fallback_that_was_allowed_heals_the_run_and_is_told(tmp_path: Path) -> None:
+    with refusing() as nowhere:
+        async with an_ollama() as local:
+            env = {
+                "ANTHROPIC_API_KEY": "sk-ant-some-key-0123456789", "ANTHROPIC_BASE_URL": nowhere,
+                "OLLAMA_MODEL": ollama.MODEL, "OLLAMA_BASE_URL": local.server.url,
+            }
+            ours = settings(tmp_path, env, provider="anthropic", fallbacks=("ollama",))
+            result, told = await healed(ours)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    fell = [one for one in told if one.kind == "fell_back"]
+    assert [one.role for one in fell] == local.asked
+    assert {one.to for one in fell} == {f"ollama/{ollama.MODEL}"}
+    assert [one.provider for one in told if one.kind == "model_called"] == ["ollama"] * 4
+    # What was refused a connection cost nothing, and what answered is free.
+    assert (result.tokens, result.cost_usd) == (4 * 120, 0.0)
+
+
+@pytest.mark.parametrize("how", ["cancel", "close"])
+async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path, how: str) -> None:
+    half = answers([*opening(["```python\n"]), delta(0, "def ")], then=stalls)
+    async with (
+        claude(generator=half) as model,
+        open_session(model.settings(tmp_path, max_candidates=50)) as session,
+    ):
+        run = await session.start(paste(HARD, HARD_TESTS).task)
+        while "generator" not in model.asked:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # it reads the pieces
+        began = time.monotonic()
+        if how == "cancel":
+            await session.cancel(run)
+        else:
+            await session.close()
+        assert time.monotonic() - began < 1
+        assert await model.server.seen[-1].was_dropped(within_s=1.0)
+        log = session.log(run)
+    (broken,) = events(log, "model_failed")
+    assert (broken.role, broken.error) == ("generator", "Cancelled")
+    assert broken.tokens > 0
+    assert broken.cost_usd is not None
+    assert [one.outcome for one in events(log, "run_finished")] == (
+        ["cancelled"] if how == "cancel" else []
+    )
+    assert not events(log, "run_failed")
+
+
+async def test_a_run_left_by_its_session_is_taken_up_and_ends_once(tmp_path: Path) -> None:
+    async with claude(generator=stalls) as model:
+        async with open_session(model.settings(tmp_path, max_candidates=50)) as session:
+            run = await session.start(paste(HARD, HARD_TESTS).task)
+            while "generator" not in model.asked:
+                await asyncio.sleep(0.01)
+        model.said["generator"] = fenced(SOLVED)
+        async with open_session(model.settings(tmp_path, max_candidates=50)) as session:
+            await session.recover()
+            result = await followed(session, run)
+            log = session.log(run)
+    assert (result.outcome, len([one for one in log if one.final])) == ("healed", 1)
+    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
+    assert result.calls == 5

@@ -1,0 +1,57 @@
+"""What the jail refused stands wherever a person reads how a program ended."""
+
+from __future__ import annotations
+
+from agent.core.domain import Ending, File, Report, Solution, Task
+from agent.doors.library import HealResult
+from agent.intake import classify
+from agent.log.result import Result
+from agent.log.words import ending_words
+
+NO_NETWORK = "the jail allows no network"
+ENDING = Ending(
+    kind="raised", exception="PermissionError", message="[Errno 13] Permission denied", line=2,
+    traceback="PermissionError: [Errno 13] Permission denied\n", refused=(NO_NETWORK,),
+)
+SOLUTION = Solution(
+    files=(File(path="a.py", text="import socket\nsocket.socket().connect(('h', 1))\n"),),
+    entry="a.py",
+)
+REPORT = Report(solution=SOLUTION.id, ending=ENDING)
+
+
+def test_page_and_terminal_name_it() -> None:
+    assert ending_words(ENDING) == (
+        "the program raised PermissionError at line 2: [Errno 13] Permission denied; "
+        f"{NO_NETWORK}"
+    )
+
+
+def test_the_library_names_it() -> None:
+    result = HealResult(Result(report=REPORT), Task(), 5)
+
+    assert result["execution_error"] == (
+        f"PermissionError: [Errno 13] Permission denied\n{NO_NETWORK}"
+    )
+
+
+def test_the_diagnosis_is_that_no_edit_can_help() -> None:
+    found = classify(REPORT, Task(solution=SOLUTION))
+
+    assert (found.category, found.fixable) == ("environment", False)
+    assert found.cause == f"The program needs what it cannot have here: {NO_NETWORK}."
+    assert found.evidence == (
+        f"PermissionError: [Errno 13] Permission denied at line 2; {NO_NETWORK}",
+    )
+
+
+def test_a_refused_program_that_then_fails_otherwise_is_still_repaired() -> None:
+    ending = ENDING.model_copy(update={"exception": "KeyError", "message": "'x'"})
+
+    found = classify(REPORT.model_copy(update={"ending": ending}), Task(solution=SOLUTION))
+
+    assert found.fixable
+
+
+def test_an_ending_from_before_there_were_refusals_can_be_read() -> None:
+    assert Ending.from_json('{"kind": "completed"}').refused == ()

@@ -1,0 +1,286 @@
+"""Whole runs with models, by the real SDKs against servers of our own."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.core.events import Notice, RunStarted, from_jsonl, to_jsonl
+from agent.core.settings import ROLES
+from agent.intake import paste
+from agent.log.result import document
+from agent.run.session import open_session
+from llm.providers.anthropic import AnthropicProvider
+from tests.agent.claude import KEY, claude, fenced
+from tests.agent.model_runs import (
+    HARD,
+    HARD_TESTS,
+    SOLVED,
+    WRONG,
+    an_ollama,
+    compatible,
+    events,
+    followed,
+    healed,
+    settings,
+)
+from tests.llm.fakes import ollama, openai
+
+ROOT = Path(__file__).parents[3]
+
+EASY = "def area(width, height):\n    return width + height\n"
+EASY_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+WORDS = "Write shout(words), which gives each word in capitals, with an exclamation mark."
+
+
+def roles(told: list[object]) -> dict[str, str]:
+    """Who answers each role, as the run says at its start."""
+    start = told[0]
+    assert isinstance(start, RunStarted)
+    return {one.role: f"{one.provider}/{one.model}" for one in start.roles}
+
+
+async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
+    tmp_path: Path,
+) -> None:
+    async with claude() as model:
+        result, _ = await healed(
+            model.settings(tmp_path, max_candidates=300), EASY, EASY_TESTS
+        )
+    assert (result.outcome, result.strategy, result.tokens) == ("healed", "search", 0)
+    assert model.asked == []
+
+
+async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_path: Path) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        result, told = await healed(model.settings(tmp_path, max_candidates=300))
+    assert (result.outcome, result.strategy, result.code) == ("healed", "model", SOLVED)
+    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
+    calls = [event for event in told if event.kind == "model_called"]
+    assert [call.role for call in calls] == model.asked
+    assert result.tokens == sum(call.tokens for call in calls) > 0
+    assert result.cost_usd is not None
+    assert result.cost_usd > 0
+    second = model.server.seen[2].json["messages"][0]["content"]
+    assert "passes 1 of 3 tests" in second
+
+
+FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
+
+
+async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Path) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS)
+    (held,) = [
+        test for event in told if event.kind == "tests_frozen"
+        for test in event.tests if test.origin == "held-out"
+    ]
+    asked, value = held.code.removeprefix("assert ").split(" == ")
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert "1 of them never seen by the repair" in result.proof_why
+    sent = "".join(str(seen.json) for seen in model.server.seen)
+    assert "def shout(words)" in sent
+    assert asked not in sent
+    assert value not in sent
+
+
+TEST_FILE = """from solution import shout
+
+RARE = [('held out', 'HELD! OUT!')]
+
+def test_two(): assert shout('a b') == 'A! B!'
+def test_one(): assert shout('x') == 'X!'
+def test_none(): assert shout('') == ''
+
+def rare(said, wanted):
+    assert shout(said) == wanted
+
+def test_rare():
+    for said, wanted in RARE:
+        rare(said, wanted)
+"""
+
+
+async def test_no_model_is_told_of_a_held_out_test_of_a_file_nor_of_its_tables(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=TEST_FILE)
+    (held,) = [
+        test for event in told if event.kind == "tests_frozen"
+        for test in event.tests if test.origin == "held-out"
+    ]
+    assert (held.name, held.code) == ("test_rare", TEST_FILE)
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert "1 of them never seen by the repair" in result.proof_why
+    sent = "".join(str(seen.json) for seen in model.server.seen)
+    assert "def test_two" in sent
+    assert not any(words in sent for words in ("RARE", "rare", "HELD", "held out"))
+
+
+async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        result, _ = await healed(
+            model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS,
+            words=f"Each word in capitals with a mark: {FOUR_TESTS}",
+        )
+    assert (result.outcome, result.proof) == ("healed", "E1")
+    assert "its model has read the held-out test" in result.reason
+
+
+async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_change(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        await healed(model.settings(tmp_path, max_candidates=50), HARD, HARD_TESTS, WORDS)
+    questions = dict(zip(model.asked, (
+        seen.json["messages"][0]["content"] for seen in model.server.seen
+    ), strict=True))
+    assert f"2 | {HARD.splitlines()[1]}" in questions["debugger"]
+    for role in ("debugger", "critic"):
+        assert WORDS in questions[role]
+        assert "assert shout('x') == 'X!'" in questions[role]
+    assert "-    return words\n+    return ' '.join" in questions["critic"]
+
+
+async def test_with_a_key_for_claude_alone_every_role_runs_there(tmp_path: Path) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        result, told = await healed(model.settings(tmp_path))
+    assert roles(told) == {
+        role: "anthropic/claude-haiku-5-5"
+        if role in ("spec_tester", "qa_adversary", "memory_summariser")
+        else "anthropic/claude-sonnet-5-5"
+        for role in ROLES
+    }
+    assert {seen.headers["authorization"] for seen in model.server.seen} == {f"Bearer {KEY}"}
+    shown = document(result)
+    assert (shown["outcome"], shown["provider"]) == ("healed", "anthropic")
+    assert shown["tokens"] == 4 * 276
+    assert shown["cost_usd"] == sum(
+        event.cost_usd for event in told if event.kind == "model_called"
+    )
+    assert shown["calls"] == 4
+
+
+async def test_with_ollama_alone_every_role_runs_there_for_nothing_and_says_so(
+    tmp_path: Path,
+) -> None:
+    async with an_ollama() as model:
+        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
+        result, told = await healed(settings(tmp_path, env))
+    assert roles(told) == dict.fromkeys(ROLES, f"ollama/{ollama.MODEL}")
+    assert any(
+        isinstance(event, Notice) and "no key for Claude" in event.text for event in told
+    )
+    assert model.asked == ["debugger", "generator", "critic", "memory_summariser"]
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert (result.tokens, result.cost_usd) == (4 * 120, 0.0)
+
+
+async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Path) -> None:
+    async with an_ollama() as local, claude() as far:
+        env = {
+            "OLLAMA_BASE_URL": local.server.url, "OLLAMA_MODEL": ollama.MODEL,
+            "ANTHROPIC_BASE_URL": far.server.url, "ANTHROPIC_API_KEY": KEY,
+        }
+        result, told = await healed(settings(tmp_path, env))
+    assert result.provider == "ollama + anthropic"
+    assert roles(told)["generator"] == f"ollama/{ollama.MODEL}"
+    assert roles(told)["debugger"] == "anthropic/claude-sonnet-5-5"
+    assert (local.asked, far.asked) == (
+        ["generator"], ["debugger", "critic", "memory_summariser"]
+    )
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert result.cost_usd is not None
+    assert result.cost_usd > 0
+    assert all("authorization" not in seen.headers for seen in local.server.seen)
+
+
+async def test_behind_a_server_of_unknown_price_tokens_are_known_and_dollars_are_not(
+    tmp_path: Path,
+) -> None:
+    async with compatible() as model:
+        env = {"OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL}
+        result, told = await healed(settings(tmp_path, env))
+    assert roles(told) == dict.fromkeys(ROLES, f"custom/{openai.MODEL}")
+    assert (result.outcome, result.provider, result.code) == ("healed", "custom", SOLVED)
+    assert (result.tokens, result.cost_usd) == (4 * 120, None)
+    assert document(result)["cost_usd"] is None
+    calls = [event for event in told if event.kind == "model_called"]
+    assert [call.cost_usd for call in calls] == [None] * 4
+
+
+async def test_with_nothing_configured_there_is_no_model_and_the_run_says_so(
+    tmp_path: Path,
+) -> None:
+    result, told = await healed(settings(tmp_path, {}))
+    assert (result.outcome, result.provider) == ("unresolved", "mock")
+    assert "no model: memory and search only" in result.provider_why
+    assert (roles(told), result.tokens, result.cost_usd) == ({}, 0, 0.0)
+    assert not [event for event in told if event.kind.startswith("model_")]
+
+
+async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path: Path) -> None:
+    async with claude(
+        generator=fenced(SOLVED),
+        spec_tester='{"examples": [{"call": "shout(\'a b\')", "expected": "\'A! B!\'"}]}',
+        qa_adversary='{"calls": [{"why": "nothing in it", "call": "shout(\'\')"}]}',
+    ) as model:
+        result, _ = await healed(model.settings(tmp_path), "", "", WORDS)
+    assert model.asked == ["spec_tester", "generator", "qa_adversary"]
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert {test.origin for test in result.tests} == {"spec", "adversarial"}
+    assert result.tokens == 3 * 276
+
+
+async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        # A run makes four calls; of one ledger, the second run could make none.
+        limited = model.settings(tmp_path, budget_calls=4)
+        async with open_session(limited) as session:
+            task = paste(HARD, HARD_TESTS).task
+            runs = [await session.start(task), await session.start(task)]
+            results = [await followed(session, run) for run in runs]
+            calls = [events(session.log(run), "model_asked") for run in runs]
+    assert [result.outcome for result in results] == ["healed", "healed"]
+    assert [[call.call for call in one] for one in calls] == [[0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+async def test_the_log_of_a_run_with_models_goes_to_lines_and_back(tmp_path: Path) -> None:
+    async with (
+        claude(generator=fenced(SOLVED)) as model,
+        open_session(model.settings(tmp_path)) as session,
+    ):
+        run = await session.start(paste(HARD, HARD_TESTS).task)
+        await followed(session, run)
+        log = session.log(run)
+    assert from_jsonl(to_jsonl(log)) == log
+
+
+async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    opened = AnthropicProvider.opened
+
+    async def watched(self: AnthropicProvider, *given: Any) -> Any:
+        ours = [Path(frame.filename).relative_to(ROOT).as_posix() for frame in inspect.stack(0)
+                if Path(frame.filename).is_relative_to(ROOT)]
+        seen.append(list(dict.fromkeys(ours[::-1])))
+        return await opened(self, *given)
+
+    monkeypatch.setattr(AnthropicProvider, "opened", watched)
+    async with claude(generator=fenced(SOLVED)) as model:
+        await healed(model.settings(tmp_path, max_candidates=50))
+
+    assert len(seen) > 2
+    for walk in seen:
+        below = walk[walk.index("agent/thinking/roles.py"):]
+        assert [name for name in below if not name.startswith("tests/")] == [
+            "agent/thinking/roles.py", "llm/ask.py", "llm/router.py", "llm/providers/wire.py",
+        ]  # and the provider's own

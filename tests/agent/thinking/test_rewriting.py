@@ -1,0 +1,138 @@
+"""Which form a repair is asked for in, by the room that an answer has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from agent.core.domain import Diagnosis, Example, File, Report, Solution, Task, TestCase, Verdict
+from agent.core.events import Event, Stamped
+from agent.healing.context import PROMPTS, Context
+from agent.healing.strategies import Attempt, Proposal
+from agent.thinking.rewriting import by_model
+from agent.thinking.roles import GENERATOR
+from llm.plan import Choice, Plan
+from llm.prompts import load
+from tests.llm.scripted import Answer, Scripted
+
+ROOM = load(PROMPTS, GENERATOR).max_tokens
+CASE = Example(name="f", origin="user", call="f()", expected="2")
+EDIT = "<<<<<<< SEARCH\n    return 1\n=======\n    return 1 + 1\n>>>>>>> REPLACE\n"
+BAD_EDIT = EDIT.replace("return 1\n=", "return 3\n=")
+
+
+def program(characters: int) -> str:
+    """A program of so many characters, each of which is a token to the scripted model."""
+    start = "def f():\n    return 1\n"
+    return start + "#" * (characters - len(start) - 1) + "\n"
+
+
+def whole(code: str) -> str:
+    return f"```python\n{code}```\n"
+
+
+def verdict(status: str) -> Verdict:
+    return Verdict.model_validate({
+        "name": "f", "test": "f", "origin": "user", "status": status, "integrity": "outside",
+        "message": "gives 1",
+    })
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a repair by a model needs of a context; a program passes that has no `return 1` left."""
+
+    model: Scripted
+    plan: Plan
+    prompts = PROMPTS
+    task = Task(text="f gives two")
+    seconds_left = 60.0
+    told: list[Event] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        self.told.append(event)
+
+    def log(self) -> tuple[Stamped, ...]:
+        return ()
+
+    async def mind(self, role: str, *, free: bool = False) -> Scripted:
+        return self.model
+
+    async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:
+        status = "failed" if "return 1\n" in solution.text else "passed"
+        return Report(solution=solution.id, verdicts=(verdict(status),))
+
+
+async def proposed(
+    provider: str, text: str, *answers: str
+) -> tuple[Proposal, list[str], list[Event]]:
+    """What comes of asking for a repair, the questions, and what the user is told."""
+    model = Scripted([Answer((said,)) for said in answers])
+    here = Surroundings(model, Plan(provider, "", (Choice(GENERATOR, provider, "m", ""),)))
+    solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
+    attempt = Attempt(
+        solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
+        Diagnosis(category="wrong_result", cause="f() gives 1"), 1,
+    )
+    proposal = await by_model(attempt, cast(Context, here))  # only these fields are read
+    return proposal, [request.messages[-1].text for request in model.asked], here.told
+
+
+def repaired(text: str) -> str:
+    return text.replace("return 1\n", "return 1 + 1\n")
+
+
+@pytest.mark.parametrize(
+    ("provider", "characters", "edits"),
+    [
+        ("anthropic", ROOM // 2, False),
+        ("anthropic", ROOM // 2 + 1, True),
+        ("anthropic", ROOM * 3, True),
+        ("ollama", ROOM // 2 + 1, False),
+        ("ollama", int(ROOM * 0.9), False),
+    ],
+)
+async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_its_edits(
+    provider: str, characters: int, edits: bool
+) -> None:
+    text = program(characters)
+    answer = EDIT if edits else whole(repaired(text))
+    proposal, (question,), _ = await proposed(provider, text, answer)
+    assert ("SEARCH" in question) is edits
+    assert proposal.solution is not None
+    assert proposal.solution.text == repaired(text)
+
+
+async def test_a_local_model_is_not_asked_for_what_its_answer_cannot_hold() -> None:
+    proposal, asked, _ = await proposed("ollama", program(ROOM), whole("x = 1\n"))
+    assert (proposal.solution, asked) == (None, [])
+    assert "takes 100% of the longest answer that ollama/m may give" in proposal.note
+    assert "bring a shorter program" in proposal.note
+
+
+async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() -> None:
+    text = program(ROOM // 2 + 1)
+    answers = (BAD_EDIT, BAD_EDIT, whole(repaired(text)))
+    proposal, asked, told = await proposed("anthropic", text, *answers)
+    assert ["SEARCH" in question for question in asked] == [True, False, False]
+    assert "refused" in asked[1]
+    assert proposal.solution is not None
+    assert "it is asked for the whole program" in str(told)
+
+
+async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() -> None:
+    proposal, asked, told = await proposed("anthropic", program(ROOM), BAD_EDIT)
+    assert (proposal.solution, len(asked), told) == (None, 2, [])
+    assert "twice in a wrong form" in proposal.note
+
+
+async def test_the_next_question_shows_the_repair_that_did_not_pass() -> None:
+    text = program(100)
+    answers = (whole(text + "# once\n"), whole(repaired(text)))
+    _, (first, second), _ = await proposed("ollama", text, *answers)
+    assert "# once" not in first
+    assert "+# once" in second
+    assert "passes 0 of 1 tests (f: gives 1)" in second

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    Example,
+    Report,
+    Script,
+    Verdict,
+)
+from agent.healing.context import PROMPTS
+from agent.run.nodes.diagnose import combined
+from agent.thinking import wording
+from agent.thinking.roles import RootCause
+from llm.prompts import load
+
+
+def verdict(name: str, **fields: object) -> Verdict:
+    known = {
+        "name": name, "test": name, "origin": "user", "status": "failed", "integrity": "outside",
+    }
+    return Verdict.model_validate({**known, **fields})
+
+
+def test_a_file_that_several_tests_come_from_is_shown_once() -> None:
+    cases = [Script(name=name, origin="user", code="def test(): ...", node=name) for name in "ab"]
+    example = Example(name="c", origin="user", call="f(1)", expected="2")
+    assert wording.tests([*cases, example]) == "def test(): ...\n\nassert f(1) == 2"
+
+
+def test_the_numbers_of_lines_are_those_of_the_blamed_lines() -> None:
+    code = "\n".join(f"x{number} = ' '" for number in range(1, 12)) + "\n"
+    told = wording.numbered(code).split("\n")
+    assert (told[0], told[10], len(told)) == (" 1 | x1 = ' '", "11 | x11 = ' '", 11)
+    found = Diagnosis(category="crash", cause="c")
+    answer = RootCause(cause="d", category="crash", lines=(11,), fixable=True, confidence=50)
+    (blamed,) = combined(found, answer, code).blamed
+    assert told[blamed.line - 1] == f"{blamed.line} | {blamed.text}"
+
+
+def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
+    report = Report(
+        solution="s",
+        verdicts=(
+            verdict("one", call="f(1)", got="1", expected="2"),
+            verdict("two", message="IndexError: too far"),
+            verdict("right", status="passed"),
+            verdict("guess", origin="adversarial", message="no veto"),
+        ),
+        ending=Ending(
+            kind="raised", exception="IndexError", message="too far", line=3, traceback="Trace\n"
+        ),
+    )
+    assert wording.failures(report) == (
+        "one: f(1) gives 1 where 2 is expected\ntwo: IndexError: too far\n"
+        "the program by itself: IndexError at line 3: too far\nTrace"
+    )
+
+
+def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
+    question = wording.repair_question(
+        "def f(a):\n    return a\n", task="f(1) is 2",
+        cases=[Example(name="c", origin="user", call="f(1)", expected="2")],
+        report=Report(solution="s", verdicts=(verdict("c", call="f(1)", got="1", expected="2"),)),
+        found=Diagnosis(
+            category="wrong_result", cause="f(1) gives 1", evidence=("always",),
+            blamed=(BlamedLine(line=2, suspicion=1, text="return a"),),
+        ),
+        known=["Look at the borders.", "Count again."],
+        attempts=["- return a\n+ return -a"],
+    )
+    prompt = load(PROMPTS, "generator")
+    for template in ("repair", "edit"):
+        told = prompt.render(template, question)
+        for words in (
+            "return a\n", "f(1) is 2", "assert f(1) == 2", "c: f(1) gives 1 where 2 is expected",
+            "wrong_result: f(1) gives 1\nalways", "line 2 (1.00): return a",
+            "- Look at the borders.\n- Count again.", "+ return -a",
+        ):
+            assert words in told
