@@ -134,8 +134,8 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
 
 
 def _is_idle(sign: str, right: ast.expr) -> bool:
-    """Whether nothing comes of an operation whatever stands on its left, as of `x * 1`."""
-    neutral = {"+": 0, "-": 0, "*": 1, "**": 1}
+    """Whether an operation leaves the number on its left as it is, as `x * 1` does."""
+    neutral = {"+": 0, "-": 0, "*": 1, "/": 1, "//": 1, "**": 1}
     return isinstance(right, ast.Constant) and neutral.get(sign) == right.value
 
 
