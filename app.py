@@ -13,12 +13,12 @@ from agent.core.settings import BadSettings, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
 from demo.host import Engine, Host
-from demo.strangers import Door, is_public
+from demo.strangers import Access, is_public
 
 
 def find_engine(settings: Settings) -> Engine:
     """The engine with these settings; the import takes about a second."""
-    from agent.intake import BadInput, NotFixable, paste
+    from agent.intake import BadInput, NotFixable, from_page
     from agent.run.session import NoProvider, Session, open_session
     from llm import LlmError
     from sandbox import SandboxError
@@ -32,7 +32,7 @@ def find_engine(settings: Settings) -> Engine:
 
     return Engine(
         open=opened,
-        paste=paste,
+        from_page=from_page,
         refusals=(BadInput, NotFixable),
         faults=(BadSettings, LlmError, SandboxError),
     )
@@ -68,7 +68,7 @@ def main() -> int:
         return 2
     from demo.web import build, serve
 
-    door = Door(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    door = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
     settings = served(settings, public=door.public)
     host = Host(lambda: find_engine(settings), door)
     if "SPACES_ZERO_GPU" in os.environ:

@@ -20,11 +20,11 @@ from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo import render
 from demo.host import Host, Session, Unavailable
-from demo.kept import NOBODY, NOTHING, Kept, Typed, Visit, wishing
-from demo.pace import paced
+from demo.kept import NEW_VISIT, NO_RUN, BrowserRun, Typed, Visit, with_choices
+from demo.pace import throttled
 from demo.panel import Panel
 from demo.place import banner
-from demo.wanted import BadWish
+from demo.wanted import BadModelChoice
 from llm import NoProvider
 
 LONGEST_KEPT = 200_000
@@ -47,7 +47,7 @@ class Page:
         """Runs that were stopped before they began."""
 
     async def arrive(
-        self, asked: str, kept: Kept | None, code: str, tests: str, words: str,
+        self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
         visit: Visit | None,
     ) -> Update:
         """A page was opened or reloaded: says who heals here and finds the run to follow, first
@@ -55,8 +55,8 @@ class Page:
 
         What somebody has typed meanwhile is left alone.
         """
-        kept = {**NOTHING, **kept} if kept else NOTHING
-        visit = self.panel.known({**NOBODY, **visit} if visit else NOBODY)
+        kept = {**NO_RUN, **kept} if kept else NO_RUN
+        visit = self.panel.known({**NEW_VISIT, **visit} if visit else NEW_VISIT)
         run = asked or kept["run"]
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         typed = before if any(before.values()) and not any((code, tests, words)) else {}
@@ -64,7 +64,7 @@ class Page:
             running = await self._host.running()
         except Unavailable as fault:
             return {
-                "kept": {**kept, "run": "", "interrupt": ""}, "said": render.sentence(str(fault)),
+                "kept": {**kept, "run": "", "interrupt": ""}, "said": render.alert(str(fault)),
                 "plan": "", "banner": "", "visit": visit, **typed, **_buttons(running=False),
             }
         said = ""
@@ -75,7 +75,7 @@ class Page:
             )
             run = ""
         return {
-            "kept": {**kept, "run": run, "interrupt": ""}, "said": render.sentence(said),
+            "kept": {**kept, "run": run, "interrupt": ""}, "said": render.alert(said),
             "plan": (await self.panel.shown(visit)).plan,
             "banner": banner(running.warning, running.refusal), "visit": visit, **typed,
             **_buttons(running=bool(run), closed=bool(running.refusal)),
@@ -97,7 +97,7 @@ class Page:
     ) -> Update:
         """What a run may cost for what is typed now."""
         try:
-            shown = await self.panel.shown(wishing(visit, provider, model, roles), *typed)
+            shown = await self.panel.shown(with_choices(visit, provider, model, roles), *typed)
         except Unavailable:
             return {}
         return {"spending": shown.spending}
@@ -107,12 +107,12 @@ class Page:
         if len(code) + len(tests) + len(words) > LONGEST_KEPT:
             code = tests = words = ""
         return _begun({
-            **NOTHING, "run": str(uuid4()), "code": code, "tests": tests, "words": words,
+            **NO_RUN, "run": str(uuid4()), "code": code, "tests": tests, "words": words,
         })
 
     async def heal(
-        self, kept: Kept, code: str, tests: str, words: str, iterations: float | None,
-        visit: Visit = NOBODY, provider: Typed = "", model: Typed = "", roles: Typed = "",
+        self, kept: BrowserRun, code: str, tests: str, words: str, iterations: float | None,
+        visit: Visit = NEW_VISIT, provider: Typed = "", model: Typed = "", roles: Typed = "",
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it."""
         try:
@@ -133,8 +133,8 @@ class Page:
             return
         if _known(running.session, kept["run"]) is None:
             try:
-                plan = self.panel.plan(running.session, wishing(visit, provider, model, roles))
-            except (NoProvider, BadWish) as error:
+                plan = self.panel.plan(running.session, with_choices(visit, provider, model, roles))
+            except (NoProvider, BadModelChoice) as error:
                 yield _refused(error)
                 return
             await running.session.start(
@@ -143,11 +143,11 @@ class Page:
             )
         if kept["run"] in self._stopped_early:  # stopped while it was being started
             await running.session.cancel(kept["run"])
-        yield {"said": "".join(map(render.sentence, intake.notices))}
+        yield {"said": "".join(map(render.alert, intake.notices))}
         async for shown in self.watch(kept):
             yield shown
 
-    async def choose_behaviour(self, kept: Kept, *, place: int) -> Update:
+    async def choose_behaviour(self, kept: BrowserRun, *, place: int) -> Update:
         """The answer to the question that is shown, by its place among the buttons."""
         rivals = (await self._result(kept["run"])).question
         offered = choices(rivals) if rivals is not None else ()
@@ -156,7 +156,7 @@ class Page:
         labels, _ = offered[place]
         return _begun(_answering(kept, labels.split()[0]))
 
-    async def write_behaviour(self, kept: Kept, written: str) -> Update:
+    async def write_behaviour(self, kept: BrowserRun, written: str) -> Update:
         """The answer to the question that is shown, as a person wrote it; what answers nothing
         is told and stays to be changed."""
         rivals = (await self._result(kept["run"])).question
@@ -166,10 +166,10 @@ class Page:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
         except BadAnswer as error:
-            return {"kept": kept, "wrong": render.sentence(str(error))}
+            return {"kept": kept, "wrong": render.alert(str(error))}
         return _begun(_answering(kept, written))
 
-    async def answer(self, kept: Kept, visit: Visit = NOBODY) -> AsyncIterator[Update]:
+    async def answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
         """Gives the chosen answer, if there is one, and follows the run that it leads to."""
         if not kept["answer"]:
             yield {}
@@ -189,14 +189,14 @@ class Page:
         async for shown in self.watch(kept):
             yield shown
 
-    async def watch(self, kept: Kept) -> AsyncIterator[Update]:
+    async def watch(self, kept: BrowserRun) -> AsyncIterator[Update]:
         """Follows a run from its first event until it ends or waits for a person."""
         if not kept["run"]:
             yield {}
             return
         session = await self._host.session()
         seen: tuple[Stamped, ...] = ()
-        async for batch in paced(session.follow(kept["run"])):
+        async for batch in throttled(session.follow(kept["run"])):
             if not batch:
                 yield {}
                 continue
@@ -206,7 +206,7 @@ class Page:
             if result.waiting is not None:
                 return
 
-    async def settle(self, kept: Kept, visit: Visit = NOBODY) -> Update:
+    async def settle(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
         none is left as it is: by now its visitor may have begun one."""
         if not kept["run"]:
@@ -233,38 +233,40 @@ class Page:
             **_question(None if closed else result.question), **_paused(paused, own=own),
         }
 
-    async def settle_answer(self, kept: Kept, visit: Visit = NOBODY) -> Update:
+    async def settle_answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
         """As `settle`, once an answer was given. Where what was written answered nothing, the page
         stays as it is: by now another answer may be on its way."""
         return await self.settle(kept, visit) if kept["answer"] else {}
 
-    async def choose(self, kept: Kept, *, typed: dict[str, str]) -> Update:
+    async def choose(self, kept: BrowserRun, *, typed: dict[str, str]) -> Update:
         """Fills an example in, unless that would put it beside another program's run."""
         try:
             result = await self._result(kept["run"])
         except Unavailable as fault:
-            return {"said": render.sentence(str(fault))}
+            return {"said": render.alert(str(fault))}
         if result.phase in ("running", "waiting"):
             said = "A run goes on here. Stop it, then choose an example."
-            return {"said": render.sentence(said)}
+            return {"said": render.alert(said)}
         return {**typed, "said": ""}
 
-    async def stop(self, kept: Kept) -> Update:
+    async def stop(self, kept: BrowserRun) -> Update:
         """Cancels the run; whoever follows it sees its end."""
         session = await self._host.session()
         if not kept["run"]:
-            return {"said": render.sentence("There is no run to stop.")}
+            return {"said": render.alert("There is no run to stop.")}
         if _known(session, kept["run"]) is None:
             self._stopped_early.add(kept["run"])
         else:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(self, kept: Kept, *, approve: bool) -> Update:
+    async def decide(self, kept: BrowserRun, *, approve: bool) -> Update:
         """Answers the question that this page showed, and no later one."""
         return await self._given(kept, {"approve": approve})
 
-    async def go_on(self, kept: Kept, visit: Visit = NOBODY, *, end: bool = False) -> Update:
+    async def go_on(
+        self, kept: BrowserRun, visit: Visit = NEW_VISIT, *, end: bool = False
+    ) -> Update:
         """Lets a run go on that has reached a cap or lacked a key, or ends it there; only whoever
         started it may have more spent."""
         session = await self._host.session()
@@ -277,14 +279,14 @@ class Page:
             said = "That key is still missing: give it under “Models and keys”."
         else:
             return await self._given(kept, {"end": True} if end else {})
-        return {"said": render.sentence(said)}
+        return {"said": render.alert(said)}
 
-    async def _given(self, kept: Kept, value: dict[str, object]) -> Update:
+    async def _given(self, kept: BrowserRun, value: dict[str, object]) -> Update:
         session = await self._host.session()
         try:
             await session.answer(kept["run"], kept["interrupt"], value)
         except Unavailable as refusal:
-            return {"said": render.sentence(str(refusal))}
+            return {"said": render.alert(str(refusal))}
         return {"said": ""}
 
     async def _result(self, run: str) -> Result:
@@ -302,7 +304,7 @@ def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
 
 def _refused(why: object) -> Update:
     """The page where nothing was begun, and why."""
-    return {"bench": render.EMPTY, "said": render.sentence(str(why))}
+    return {"bench": render.EMPTY, "said": render.alert(str(why))}
 
 
 def _buttons(*, running: bool, closed: bool = False) -> Update:
@@ -313,7 +315,7 @@ def _buttons(*, running: bool, closed: bool = False) -> Update:
     }
 
 
-def _begun(kept: Kept) -> Update:
+def _begun(kept: BrowserRun) -> Update:
     """The page at the start of a run."""
     return {
         "kept": kept, "said": "", "bench": render.STARTING, **_buttons(running=True),
@@ -322,13 +324,13 @@ def _begun(kept: Kept) -> Update:
     }
 
 
-def _closed(kept: Kept) -> Update:
+def _closed(kept: BrowserRun) -> Update:
     """The page where a question was answered that is not open any more."""
-    said = render.sentence("That question is closed.")
+    said = render.alert("That question is closed.")
     return {"kept": kept, "said": said, "written": "", "wrong": "", **_question(None)}
 
 
-def _answering(kept: Kept, answer: str) -> Kept:
+def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     """What the browser keeps of an answer: a run that waits for it goes on; one that has ended
     is begun again under another identifier, which the browser knows before it exists."""
     if kept["interrupt"]:

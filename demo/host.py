@@ -16,13 +16,13 @@ from typing import NoReturn, Protocol
 from agent.core.domain import Jail, Task
 from agent.core.events import Stamped
 from agent.healing.models import OWNER, Models
-from agent.log.spending import Foreseen
-from demo.strangers import Door
+from agent.log.spending import CostEstimate
+from demo.strangers import Access
 from llm import Plan
 
 log = logging.getLogger(__name__)
 
-_OWN_DOOR = Door()
+_OWN_DOOR = Access()
 """Only this machine reaches the page."""
 
 
@@ -37,7 +37,7 @@ class Session(Protocol):
         roles: Mapping[str, str] | None = None,
     ) -> Plan: ...
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]: ...
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]: ...
 
     def visitor(self, run: str, /) -> str: ...
 
@@ -115,7 +115,7 @@ class SavedRuns:
         self.follow, self.log = session.follow, session.log
         self._why = why
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         return ()
 
     def can_go_on(self, run: str, /) -> bool:
@@ -133,7 +133,7 @@ class SavedRuns:
 class Host:
     """Opens a session in the background of a server's life and closes it with the server."""
 
-    def __init__(self, find_engine: Callable[[], Engine], door: Door = _OWN_DOOR) -> None:
+    def __init__(self, find_engine: Callable[[], Engine], door: Access = _OWN_DOOR) -> None:
         """`find_engine` may import the engine; it is called in a thread."""
         self.door = door
         self._find_engine = find_engine

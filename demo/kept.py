@@ -12,7 +12,7 @@ Typed = str | None
 """What a field holds; `None` is told of one that is left while its page is being loaded."""
 
 
-class Kept(TypedDict):
+class BrowserRun(TypedDict):
     """The run it follows, and what was typed."""
 
     run: str
@@ -37,13 +37,13 @@ class Visit(TypedDict):
     """Roles given to others, as they were typed."""
 
 
-NOTHING: Kept = {
+NO_RUN: BrowserRun = {
     "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
 }
-NOBODY: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
+NEW_VISIT: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
 
 
-def wishing(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:
+def with_choices(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:
     """The visit with what its fields say now."""
     return {
         **visit, "provider": provider or "", "model": (model or "").strip(),

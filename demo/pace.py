@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def paced(
+async def throttled(
     batches: AsyncIterator[tuple[T, ...]], every_s: float = 0.1, beat_s: float = 8.0
 ) -> AsyncIterator[tuple[T, ...]]:
     """Yields what came since the last time, at most once in `every_s`; nothing is lost.

@@ -1,6 +1,6 @@
 """Models and keys on the page: whose visit it is, who would answer, and their keys.
 
-A key goes from its field to `Models.give` and nowhere else. On a page that only this machine
+A key goes from its field to `Models.add_key` and nowhere else. On a page that only this machine
 reaches every visitor is the owner, whose keys just work; on a public one each is told apart by a
 random word that only their browser has.
 """
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from agent.healing.models import OWNER, BadKey, visitor_of
 from demo import place
 from demo.host import Host, Session, Unavailable
-from demo.kept import Typed, Visit, wishing
-from demo.render import done, sentence
-from demo.wanted import BadWish, Wanted, keyed
+from demo.kept import Typed, Visit, with_choices
+from demo.render import alert, success
+from demo.wanted import BadModelChoice, ModelChoice, keyed
 from llm import LlmError, NoProvider, Plan
 
 TESTS_A_MINUTE = 20
@@ -26,7 +26,7 @@ TESTS_A_MINUTE = 20
 SHOWN_MODELS = 5
 
 
-class Shown(NamedTuple):
+class PanelView(NamedTuple):
     """What the page says of models, as HTML."""
 
     plan: str
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
     keys: str
 
 
-class Told(NamedTuple):
+class PanelUpdate(NamedTuple):
     """What an action changes: the visit, what the page says of models, and what came of the
     action. `key` empties its field."""
 
@@ -73,40 +73,40 @@ class Panel:
     # Who would answer.
 
     def plan(self, session: Session, visit: Visit) -> Plan:
-        """The plan of a run that the visitor starts now; raises `NoProvider` and `BadWish`."""
-        wanted = Wanted(visit["provider"], visit["model"], visit["roles"])
+        """The plan of a run that the visitor starts now; raises `NoProvider`, `BadModelChoice`."""
+        wanted = ModelChoice(visit["provider"], visit["model"], visit["roles"])
         return session.plan(
             self.visitor(visit), provider=wanted.provider or None, model=wanted.model or None,
             roles=wanted.by_role(public=self._host.door.public),
         )
 
-    async def shown(self, visit: Visit, *typed: Typed) -> Shown:
+    async def shown(self, visit: Visit, *typed: Typed) -> PanelView:
         """The plan, what it may cost for what is typed, and the keys at hand; raises
         `Unavailable`."""
         running = await self._host.running()
         session = running.session
-        keys = place.keys_at_hand(session.models.has(self.visitor(visit)))
+        keys = place.keys_html(session.models.available_keys(self.visitor(visit)))
         try:
             plan = self.plan(session, visit)
-        except (NoProvider, BadWish) as error:
-            return Shown(place.unplanned(str(error), running.jail), "", keys)
-        cost = place.spending(
+        except (NoProvider, BadModelChoice) as error:
+            return PanelView(place.missing_plan_html(str(error), running.jail), "", keys)
+        cost = place.cost_html(
             session.models.settings.caps, session.foreseen(plan, "\n".join(filter(None, typed)))
         )
-        doing = await session.models.doing(plan, self.visitor(visit))
-        return Shown(place.planned(plan, running.jail, doing), cost, keys)
+        doing = await session.models.local_status(plan, self.visitor(visit))
+        return PanelView(place.chosen_plan_html(plan, running.jail, doing), cost, keys)
 
     async def want(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed, *typed: Typed
     ) -> tuple[Visit, str, str, str, str]:
         """Keeps who is to answer, and shows what becomes of the plan; leaves a key that is being
         typed alone."""
-        visit = wishing(self.known(visit), provider, model, roles)
+        visit = with_choices(self.known(visit), provider, model, roles)
         said = ""
         try:
             self.plan(await self._host.session(), visit)
-        except (NoProvider, BadWish, Unavailable) as error:
-            said = sentence(str(error))
+        except (NoProvider, BadModelChoice, Unavailable) as error:
+            said = alert(str(error))
         return (await self._told(visit, typed, said))[:5]
 
     # Keys.
@@ -114,33 +114,35 @@ class Panel:
     async def use_key(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
         whose: Typed, key: Typed, *typed: Typed,
-    ) -> Told:
+    ) -> PanelUpdate:
         """Takes a key into memory."""
-        visit = wishing(self.known(visit), provider, model, roles)
+        visit = with_choices(self.known(visit), provider, model, roles)
         return await self._acted(visit, typed, self._given(visit, whose or "", key or ""))
 
     async def test_key(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
         whose: Typed, key: Typed, *typed: Typed,
-    ) -> Told:
+    ) -> PanelUpdate:
         """Asks a provider for its models by the visitor's key, the typed one if there is one."""
-        visit = wishing(self.known(visit), provider, model, roles)
+        visit = with_choices(self.known(visit), provider, model, roles)
         return await self._acted(visit, typed, self._tried(visit, whose or "", key or ""))
 
     async def forget_keys(
         self, visit: Visit, provider: Typed, model: Typed, roles: Typed,
         whose: Typed, key: Typed, *typed: Typed,
-    ) -> Told:
+    ) -> PanelUpdate:
         """Drops what the visitor gave, and what stands in the field."""
-        visit = wishing(self.known(visit), provider, model, roles)
+        visit = with_choices(self.known(visit), provider, model, roles)
         return await self._acted(visit, typed, self._forgotten(visit))
 
-    async def _acted(self, visit: Visit, typed: tuple[Typed, ...], action: Awaitable[str]) -> Told:
+    async def _acted(
+        self, visit: Visit, typed: tuple[Typed, ...], action: Awaitable[str]
+    ) -> PanelUpdate:
         """What the page says once an action with keys is done, or could not be."""
         try:
-            said = done(await action)
+            said = success(await action)
         except (BadKey, Unavailable) as error:
-            said = sentence(str(error))
+            said = alert(str(error))
         return await self._told(visit, typed, said)
 
     async def _forgotten(self, visit: Visit) -> str:
@@ -152,7 +154,7 @@ class Panel:
         if not key.strip():
             raise BadKey("There is no key yet: paste one.")
         session = await self._host.session()
-        session.models.give(self.visitor(visit), variable, key)
+        session.models.add_key(self.visitor(visit), variable, key)
         return f"The key for {name} is used now. It is kept in memory only, until you forget it."
 
     async def _tried(self, visit: Visit, name: str, key: str) -> str:
@@ -160,7 +162,7 @@ class Panel:
             await self._given(visit, name, key)
         variable = self._variable(name)
         models = (await self._host.session()).models
-        if variable not in models.has(self.visitor(visit)):
+        if variable not in models.available_keys(self.visitor(visit)):
             raise BadKey(f"There is no key for {name} yet: paste one.")
         self._count_test()
         redactor = models.redactor()
@@ -189,9 +191,9 @@ class Panel:
             raise BadKey("Many keys were tested here just now: try again in a minute.")
         self._tested.append(now)
 
-    async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Told:
+    async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> PanelUpdate:
         try:
             shown = await self.shown(visit, *typed)
         except Unavailable:  # which is said already
-            shown = Shown("", "", "")
-        return Told(visit, *shown, said)
+            shown = PanelView("", "", "")
+        return PanelUpdate(visit, *shown, said)

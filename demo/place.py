@@ -6,25 +6,25 @@ from collections.abc import Iterable
 
 from agent.core.domain import Jail
 from agent.core.events import RoleChoice
-from agent.log.spending import Foreseen, dollars
+from agent.log.spending import CostEstimate, dollars
 from demo.escape import escaped
 from llm import Plan
 from llm.budget import Caps
-from sandbox.levels import FIT_FOR_STRANGERS
+from sandbox.levels import SAFE_FOR_PUBLIC
 
-NOWHERE = "mock"
+NO_MODEL = "mock"
 """The provider of a plan, or a role, that no model answers."""
 
 
-def place(provider: str, why: str, jail: Jail, answering: str = "") -> str:
+def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     """Which plan heals here, and the jail that runs the code: the level seen to hold, and
     behind it what was seen of each layer. `answering` is the HTML of who answers."""
-    badge = why if provider == NOWHERE else f"{provider}: {why}" if why else provider
+    badge = why if provider == NO_MODEL else f"{provider}: {why}" if why else provider
     shown = f'<span class="badge">{escaped(badge, 400)}</span>'
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
 
-def planned(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
+def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
     in this process are doing."""
     roles = tuple(
@@ -33,19 +33,19 @@ def planned(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     )
     others = tuple(one.words for one in plan.fallbacks)
     status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
-    return place(plan.provider, plan.why, jail, status + who(roles, others, plan.notes))
+    return plan_html(plan.provider, plan.why, jail, status + roles_html(roles, others, plan.notes))
 
 
-def unplanned(why: str, jail: Jail) -> str:
+def missing_plan_html(why: str, jail: Jail) -> str:
     """The jail, and why there is no plan: it asks for what cannot be had."""
     mark = '<b aria-hidden="true">!</b>'
     trouble = f'<div class="sentence" role="note">{mark}<p>{escaped(why)}</p></div>'
-    return place("no plan", "", jail, trouble)
+    return plan_html("no plan", "", jail, trouble)
 
 
-def who(
+def roles_html(
     roles: Iterable[RoleChoice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
-    *, key: str = "who",
+    *, key: str = "roles_html",
 ) -> str:
     """Who answers each role and why; nothing where no model answers any."""
     rows = [
@@ -65,7 +65,7 @@ def who(
     )
 
 
-def spending(caps: Caps, foreseen: Iterable[Foreseen]) -> str:
+def cost_html(caps: Caps, foreseen: Iterable[CostEstimate]) -> str:
     """What a run may spend at most, and what one call of each role may come to."""
     rows = "".join(
         f"<li><b>{escaped(_spaced(one.role), 60)}</b> "
@@ -81,7 +81,7 @@ def spending(caps: Caps, foreseen: Iterable[Foreseen]) -> str:
     )
 
 
-def keys_at_hand(variables: Iterable[str]) -> str:
+def keys_html(variables: Iterable[str]) -> str:
     """Which keys a visitor's runs can use, by their names."""
     listed = ", ".join(variables)
     return f'<p class="hint">Keys at hand: {escaped(listed or "none", 400)}.</p>'
@@ -97,7 +97,7 @@ def _caps(caps: Caps) -> str:
 
 
 def _by(one: RoleChoice) -> str:
-    return "no model" if one.provider == NOWHERE else f"{one.provider}/{one.model}"
+    return "no model" if one.provider == NO_MODEL else f"{one.provider}/{one.model}"
 
 
 def _spaced(role: str) -> str:
@@ -108,7 +108,7 @@ def _jail(jail: Jail) -> str:
     words = f'<span class="sandbox">sandbox: {escaped(jail.words, 400)}</span>'
     if not jail.level:
         return words
-    strength = "fit" if jail.level in FIT_FOR_STRANGERS else "weak"
+    strength = "fit" if jail.level in SAFE_FOR_PUBLIC else "weak"
     layers = [
         f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
         for layer in jail.layers

@@ -16,7 +16,7 @@ from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
-from agent.log.spending import Foreseen, preview
+from agent.log.spending import CostEstimate, estimate_costs
 from demo.host import Engine
 from llm import Plan
 
@@ -66,14 +66,14 @@ class RecordedSession:
     ) -> Plan:
         return self.models.plan(visitor, provider, roles, model)
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
-        return preview(plan, self.models.prices, PROMPTS, typed, date(2026, 1, 1))
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
+        return estimate_costs(plan, self.models.prices, PROMPTS, typed, date(2026, 1, 1))
 
     def visitor(self, run: str, /) -> str:
         return self._runs[run].visitor
 
     def can_go_on(self, run: str, /) -> bool:
-        return not self.models.lacks(self.plans[run], self.visitor(run))
+        return not self.models.missing_key(self.plans[run], self.visitor(run))
 
     async def jail(self) -> Jail:
         return self._jail

@@ -42,10 +42,10 @@ from agent.log.words import (
     partial_words,
     verdict_words,
 )
-from agent.repair.ranking.question import said
+from agent.repair.ranking.question import choice_in_words
 from demo.escape import escaped
 from demo.patch import DiffLine, diff_lines
-from demo.place import place, who
+from demo.place import plan_html, roles_html
 
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
@@ -117,14 +117,14 @@ KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>
 EXAMPLES_TITLE = "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"
 
 
-def sentence(text: str) -> str:
+def alert(text: str) -> str:
     """A sentence for a person, where something cannot be done as asked."""
     mark = '<b aria-hidden="true">!</b>'
     shown = f'<div class="sentence" role="alert">{mark}<p>{escaped(text)}</p></div>'
     return shown if text else ""
 
 
-def done(text: str) -> str:
+def success(text: str) -> str:
     """A sentence for a person, where something went as asked."""
     mark = '<b aria-hidden="true">✓</b>'
     return f'<div class="sentence good" role="status">{mark}<p>{escaped(text)}</p></div>'
@@ -151,7 +151,8 @@ def _where(result: Result) -> str:
     start = result.start
     if start is None:
         return ""
-    return place(start.provider, start.provider_why, start.jail, who(start.roles, key="who-run"))
+    roles = roles_html(start.roles, key="who-run")
+    return plan_html(start.provider, start.provider_why, start.jail, roles)
 
 
 def _downloads(result: Result) -> str:
@@ -197,7 +198,7 @@ def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
     took = "" if step.wall_ms is None else _duration(step.wall_ms)
     lines = [line for event in step.events for line in event_lines(event, judged)]
     bad = bool(lines) and lines[-1].tone == "bad"
-    ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
+    ended = ("✓", "success") if step.wall_ms is not None else ("○", "left")
     mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
     turn = f' <small class="turn">{step.iteration}</small>' if step.iteration else ""
     running = '<span class="sr">running</span>' if now else ""
@@ -385,7 +386,7 @@ def question(rivals: Rivals | None) -> str:
 
 def choice(labels: str, gives: str) -> str:
     """The face of a button that answers a question; plain text, cut where it is long."""
-    return said(labels, gives if len(gives) <= 60 else f"{gives[:59]}…")
+    return choice_in_words(labels, gives if len(gives) <= 60 else f"{gives[:59]}…")
 
 
 def _rivals(rivals: Rivals) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.core.domain import Jail
-from sandbox.levels import FIT_FOR_STRANGERS
+from sandbox.levels import SAFE_FOR_PUBLIC
 
 
 @dataclass(frozen=True)
-class Door:
+class Access:
     """Who can reach the page, and whether a weak jail is good enough for them."""
 
     public: bool = False
@@ -45,7 +45,7 @@ class Door:
         )
 
     def _weak(self, jail: Jail) -> bool:
-        return self.public and jail.level not in FIT_FOR_STRANGERS
+        return self.public and jail.level not in SAFE_FOR_PUBLIC
 
 
 def is_public(server_name: str, environment: Mapping[str, str]) -> bool:

@@ -17,12 +17,12 @@ LONGEST_NAME = 200
 LONGEST_ROLES = 2_000
 
 
-class BadWish(ValueError):
+class BadModelChoice(ValueError):
     """What is wanted cannot be read, or is not offered here; the message says what can be done."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ModelChoice:
     """What was chosen on the page; empty leaves it to the plan."""
 
     provider: str = ""
@@ -31,18 +31,18 @@ class Wanted:
     """As in `debugger=anthropic, generator=groq/MODEL`."""
 
     def by_role(self, *, public: bool) -> Mapping[str, str]:
-        """Role to provider and model; raises `BadWish` for anything that cannot be had here."""
+        """Role to provider and model; raises `BadModelChoice` for what cannot be had here."""
         if len(self.model) > LONGEST_NAME or len(self.roles) > LONGEST_ROLES:
-            raise BadWish("That is longer than any name of a model.")
+            raise BadModelChoice("That is longer than any name of a model.")
         if not (self.model + self.roles).isprintable():
-            raise BadWish("The name of a model is one line of plain characters.")
+            raise BadModelChoice("The name of a model is one line of plain characters.")
         _offered_here(self.provider or NO_MODEL, public)
         if self.model and self.provider in ("", NO_MODEL):
-            raise BadWish("A model is named together with its provider: choose one.")
+            raise BadModelChoice("A model is named together with its provider: choose one.")
         try:
             roles = parse_roles(self.roles)
         except ValueError as error:
-            raise BadWish(f"The roles cannot be read: {error}") from error
+            raise BadModelChoice(f"The roles cannot be read: {error}") from error
         for target in roles.values():
             _offered_here(target.partition("/")[0], public)
         return roles
@@ -67,4 +67,6 @@ def offered(*, public: bool) -> tuple[str, ...]:
 def _offered_here(name: str, public: bool) -> None:
     choices = (NO_MODEL, *offered(public=public))
     if name not in choices:
-        raise BadWish(f"{name!r} is not offered on this page; there are {', '.join(choices)}.")
+        raise BadModelChoice(
+            f"{name!r} is not offered on this page; there are {', '.join(choices)}."
+        )

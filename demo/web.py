@@ -18,7 +18,7 @@ from demo import examples, render
 from demo.acts import CHOICES, Page, Update
 from demo.downloads import download_route
 from demo.host import Host
-from demo.kept import NOBODY, NOTHING
+from demo.kept import NEW_VISIT, NO_RUN
 from demo.strangers import is_loopback
 from demo.wanted import NO_MODEL, keyed
 from demo.wanted import offered as providers_offered
@@ -105,7 +105,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
-        for name, nothing in (("kept", NOTHING), ("visit", NOBODY)):
+        for name, nothing in (("kept", NO_RUN), ("visit", NEW_VISIT)):
             parts.add(name, gr.BrowserState(
                 dict(nothing), secret="kept-in-your-browser",
                 storage_key=f"self-healing-code-agent{'' if name == 'kept' else '-visit'}",

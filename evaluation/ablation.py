@@ -6,7 +6,7 @@
 Parts are the edit operators, the rules that mend what does not compile, the terms by which
 candidates that pass are ranked, and the ways in which the memory finds a fix for another program
 than its own. Searches are bounded by candidates, so that the figures do not hang on the machine;
-the memory heals by itself, what it has seen before (see `encounters`). Each part is taken out by
+the memory heals by itself, what it has seen before (see `repeated_rows`). Each part is taken out by
 itself; an operator only for the rows whose repair was made with it, since elsewhere its edits only
 stood in the way. `--without` takes parts out together: by their names, by the module of operators,
 or by their kind.
@@ -27,7 +27,7 @@ from typing import Any
 from agent.core.domain import Report, Solution
 from agent.core.events import Searched
 from agent.doors.exits import HEALED, USAGE
-from agent.healing.searching import heal_by_search
+from agent.healing.searching import search_repair
 from agent.intake import BadInput, NotFixable
 from agent.judge import check
 from agent.memory import edits as remembered_edits
@@ -35,7 +35,7 @@ from agent.memory import placing
 from agent.memory.offers import Offer
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
-from evaluation.encounters import encounters, recalled, remembered
+from evaluation.encounters import recalled, remembered, repeated_rows
 from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
@@ -166,7 +166,7 @@ async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     def quietly(progress: Searched) -> None:
         """Nobody watches."""
 
-    found = await heal_by_search(
+    found = await search_repair(
         task, base, task.tests, report, sandbox, budget_s=UNBOUNDED_S, wall_s=UNBOUNDED_S,
         max_candidates=candidates, progress=quietly, verify=verify,
     )
@@ -189,7 +189,7 @@ async def trials(rows: Sequence[Row], kinds: Sequence[str], candidates: int) -> 
         async def recall(row: Row) -> Healed:
             return Healed(**vars(await recalled(row, memory, sandbox)))
 
-        found.append(Trial(encounters(rows), recall, ("memory",)))
+        found.append(Trial(repeated_rows(rows), recall, ("memory",)))
     return found
 
 

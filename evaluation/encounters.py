@@ -47,7 +47,7 @@ async def remembered(rows: Sequence[Row], sandbox: Sandbox) -> Memory:
     return memory
 
 
-def encounters(rows: Sequence[Row]) -> list[Row]:
+def repeated_rows(rows: Sequence[Row]) -> list[Row]:
     """Each row as it is met again, in each of the ways that it can be."""
     found = []
     for row in rows:

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.domain import Script, TestCase, Verdict
-from agent.intake import BadInput, NotFixable, bring
+from agent.intake import BadInput, NotFixable, from_command_line
 from agent.judge import check
 from agent.judge.nodes import stands_for
 from evaluation.verdicts import BENCH, TEST_S, agrees, labels, plain_pytest, reasons
 from sandbox.sandbox import Sandbox, open_sandbox
-from sandbox.types import REFUSALS
+from sandbox.types import DENIAL_MEANINGS
 
 PLAIN_S = 300.0
 MOST_SHOWN = 40
@@ -98,7 +98,7 @@ def packages() -> tuple[Package, ...]:
 
 def refused_by_jail(verdict: Verdict) -> bool:
     """Whether a test fails for what no jail allows: a process of its own, say."""
-    return any(said in verdict.message for said in REFUSALS.values())
+    return any(said in verdict.message for said in DENIAL_MEANINGS.values())
 
 
 def fetched(package: Package, folder: Path) -> Path:
@@ -143,7 +143,7 @@ async def judged(package: Package, folder: Path, tests: str, sandbox: Sandbox) -
     says = await asyncio.to_thread(plain, package, folder, tests)
     plain_s, began = time.monotonic() - began, time.monotonic()
     try:
-        task = bring(folder / package.module, tests_file=folder / tests).task
+        task = from_command_line(folder / package.module, tests_file=folder / tests).task
     except (BadInput, NotFixable) as refusal:
         return Compared(tests, says, refused=f"refused: {refusal}"[:300], plain_s=plain_s)
     assert task.solution is not None

@@ -21,9 +21,9 @@ from agent.core.domain import File, Solution, Task
 from agent.intake import tests_from_snippet
 from agent.judge import check
 from agent.judge.compared import plain
-from agent.judge.compared.examples import calling
+from agent.judge.compared.examples import answering_job
 from agent.judge.observed.codec import Garbled
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from evaluation.suite import Truth
 from sandbox import Json, Outcome, Sandbox, SandboxError
 
@@ -174,7 +174,7 @@ async def _answers(
             for number, call in zip(numbers, calls[done:], strict=True)
         ]
         async with sandbox.start(
-            calling(Brought(program, Task(sites=sites), sandbox, CALL_S), told, CALL_S)
+            answering_job(Subject(program, Task(sites=sites), sandbox, CALL_S), told, CALL_S)
         ) as process:
             begun = await process.receive(START_S)
             if begun != {"begun": True}:

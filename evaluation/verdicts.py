@@ -57,7 +57,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Comparison:
     """What plain pytest and the judge say of a case."""
 
     case: Case
@@ -217,23 +217,23 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 
-async def looked_at(cases: Sequence[Case], jobs: int, fresh: bool = False) -> list[Seen]:
+async def looked_at(cases: Sequence[Case], jobs: int, fresh: bool = False) -> list[Comparison]:
     """Every case under both."""
     sandbox, gate = open_sandbox(), asyncio.Semaphore(jobs)
 
-    async def one(case: Case) -> Seen:
+    async def one(case: Case) -> Comparison:
         async with gate:
             asks = case.kind == "honest"  # of a forged one pytest's word is not asked
             says = dict(case.outcomes)
             if asks and (fresh or not says):
                 says = await asyncio.to_thread(plain, case)
             report, refused = await judged(case, sandbox)
-            return Seen(case, says, report.verdicts if report is not None else (), refused)
+            return Comparison(case, says, report.verdicts if report is not None else (), refused)
 
     return list(await asyncio.gather(*(one(case) for case in cases)))
 
 
-def told(seen: Sequence[Seen]) -> Iterator[str]:
+def told(seen: Sequence[Comparison]) -> Iterator[str]:
     """The figures, and each case that falls."""
     honest = [one for one in seen if one.case.kind == "honest"]
     forged = [one for one in seen if one.case.kind == "forged"]

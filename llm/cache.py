@@ -56,7 +56,7 @@ class BadCache(LlmError):
     """The file of kept answers cannot be used; the message says which and what to do."""
 
 
-class Answers:
+class AnswerCache:
     """Kept answers by their question's hash, bounded in bytes and age: what was used last stays
     longest. For any number of threads and processes. Raises `BadCache`."""
 
@@ -145,7 +145,7 @@ class Cached(Wrapped):
     """A provider whose answers are kept and given again for nothing."""
 
     def __init__(
-        self, provider: Provider, answers: Answers, *, everything: bool = False,
+        self, provider: Provider, answers: AnswerCache, *, everything: bool = False,
         redactor: Redactor | None = None,
     ) -> None:
         """`everything` keeps answers also where the same question would get another one."""

@@ -68,4 +68,4 @@ class FellBack:
     why: str
 
 
-Occurrence = CallStarted | CallRetried | CallEnded | CallBroke | FellBack
+CallEvent = CallStarted | CallRetried | CallEnded | CallBroke | FellBack

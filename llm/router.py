@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from llm.budget import Charge, Ledger
-from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
+from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
 from llm.errors import (
     CallFailed,
     LlmError,
@@ -90,7 +90,7 @@ class Router:
     """A provider for a choice, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
-    tell: Callable[[Occurrence], object]
+    tell: Callable[[CallEvent], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)

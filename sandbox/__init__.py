@@ -1,21 +1,21 @@
 """Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
 
-from sandbox.levels import Layer, Witness
+from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox
 from sandbox.strongest import OwnedSandbox
 from sandbox.types import (
-    REFUSALS,
+    DENIAL_MEANINGS,
     Job,
     Json,
     Limits,
-    Lost,
+    LostItem,
     Outcome,
     SandboxError,
     SandboxUnavailable,
 )
 
 __all__ = [
-    "BACKENDS", "REFUSALS", "STRONGEST", "Batch", "Job", "Json", "Layer", "Limits", "Lost",
-    "Outcome", "OwnedSandbox", "Process", "Sandbox", "SandboxError", "SandboxUnavailable",
-    "Witness", "open_sandbox",
+    "BACKENDS", "DENIAL_MEANINGS", "STRONGEST", "Batch", "Isolation", "Job", "Json", "Layer",
+    "Limits", "LostItem", "Outcome", "OwnedSandbox", "Process", "Sandbox", "SandboxError",
+    "SandboxUnavailable", "open_sandbox",
 ]

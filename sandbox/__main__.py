@@ -27,7 +27,7 @@ from sandbox.attacks import World
 from sandbox.attacks.attack import THROUGH
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.contract.selftest import Finding, Gauntlet, findings, gauntlet
-from sandbox.levels import MEANING, JailLevel
+from sandbox.levels import LEVEL_MEANINGS, JailLevel
 from sandbox.sandbox import BACKENDS, STRONGEST, Sandbox, open_sandbox
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
 
@@ -190,7 +190,7 @@ async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
         _show_gauntlet(seen)
     found: list[Finding] = []
     if every:
-        async for finding in findings(sandbox, seen.witness.level):
+        async for finding in findings(sandbox, seen.isolation.level):
             found.append(finding)
             if not as_json:
                 _show_finding(finding)
@@ -203,8 +203,8 @@ async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
 
 
 def _show_gauntlet(seen: Gauntlet) -> None:
-    print(f"level {seen.witness.level}: {MEANING[seen.witness.level]}")
-    for layer in seen.witness.layers:
+    print(f"level {seen.isolation.level}: {LEVEL_MEANINGS[seen.isolation.level]}")
+    for layer in seen.isolation.layers:
         print(f"  {'holds' if layer.holds else 'no':6} {layer.name}: {layer.seen}")
     for one in seen.results:
         if one.result != "blocked":
@@ -225,8 +225,8 @@ def _show_finding(finding: Finding) -> None:
 
 def _document(seen: Gauntlet, found: list[Finding], every: bool) -> dict[str, object]:
     document: dict[str, object] = {
-        "level": seen.witness.level,
-        "layers": [dataclasses.asdict(layer) for layer in seen.witness.layers],
+        "level": seen.isolation.level,
+        "layers": [dataclasses.asdict(layer) for layer in seen.isolation.layers],
         "attacks": [dataclasses.asdict(one) for one in seen.results],
     }
     if every:

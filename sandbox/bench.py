@@ -99,7 +99,7 @@ async def figures(
 
     Raises `SandboxError` where there is no jail.
     """
-    level = (await JailSandbox(at_most).witness()).level
+    level = (await JailSandbox(at_most).isolation()).level
     found = await _runs_beside_an_interpreter(at_most)
     found += await _rates(at_most)
     found += await _starts(modules or {}, level)  # type: ignore[arg-type]  # a jail's own level
@@ -110,7 +110,7 @@ async def figures(
 
 async def main(as_json: bool) -> int:
     """Prints all figures; 1 where a promise is not kept."""
-    level = (await JailSandbox().witness()).level
+    level = (await JailSandbox().isolation()).level
     found = await figures()
     cores = len(os.sched_getaffinity(0))
     if as_json:

@@ -13,7 +13,7 @@ limits · M macOS Seatbelt, limits · L1 limits only · R elsewhere, in someone 
 JailLevel = Literal["L2", "L3", "L4"]
 """The levels of the backend `jail`, weakest first."""
 
-MEANING: dict[Level, str] = {
+LEVEL_MEANINGS: dict[Level, str] = {
     "L4": "own namespaces, Landlock, seccomp, limits",
     "L3": "Landlock, seccomp, limits",
     "L2": "seccomp without any file, limits",
@@ -21,7 +21,7 @@ MEANING: dict[Level, str] = {
     "L1": "limits only: the network and readable files are open",
     "R": "a remote sandbox; what it holds back is its provider's word",
 }
-FIT_FOR_STRANGERS: frozenset[Level] = frozenset({"L4", "L3", "L2", "R"})
+SAFE_FOR_PUBLIC: frozenset[Level] = frozenset({"L4", "L3", "L2", "R"})
 """Levels behind which a public server may run anyone's code."""
 
 _FILTERED = (
@@ -52,7 +52,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Witness:
+class Isolation:
     """What was seen to hold on this machine, at this start."""
 
     level: Level
@@ -61,9 +61,9 @@ class Witness:
     """What jobs that ask for it are granted here beyond one process: "processes", "loopback"."""
 
 
-def witnessed(
+def isolation_shown(
     controls: Mapping[str, str], met: Mapping[str, str], grants: Collection[str] = ()
-) -> Witness:
+) -> Isolation:
     """The level that canaries show.
 
     `controls` and `met` give for each canary the error it met before and inside the jail, empty
@@ -83,10 +83,10 @@ def witnessed(
         level = "L2"
         if landlock.holds:
             level = "L4" if spaces.holds else "L3"
-    return Witness(level, (seccomp, files, landlock, spaces), frozenset(grants))
+    return Isolation(level, (seccomp, files, landlock, spaces), frozenset(grants))
 
 
-def apart(met: Mapping[str, str]) -> Layer:
+def shown_by_profile(met: Mapping[str, str]) -> Layer:
     """What the portable canaries show of a profile of macOS, where none can be refused before."""
     refused = {"EPERM", "EACCES"}
     holds = bool(met) and all(error in refused for error in met.values())

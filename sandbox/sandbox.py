@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Protocol, cast
 
-from sandbox.levels import Witness
-from sandbox.types import Job, Json, Lost, Outcome, SandboxUnavailable
+from sandbox.levels import Isolation
+from sandbox.types import Job, Json, LostItem, Outcome, SandboxUnavailable
 
 
 class Process(Protocol):
@@ -41,8 +41,8 @@ class Batch(Protocol):
 
     def replies(
         self, items: Sequence[Json], item_wall_s: float
-    ) -> AsyncIterator[tuple[int, Json | Lost]]:
-        """Yields (index, reply) for each item, in order; an item without one is `Lost`.
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
+        """Yields (index, reply) for each item, in order; an item without one is `LostItem`.
 
         The program must loop over `jail.receive()` and `jail.send()` one reply for each item.
         `item_wall_s` bounds each item; the job's `wall_s` bounds the time until the program
@@ -63,7 +63,7 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that was seen to hold on this machine, and what was seen of its layers.
 
         With a job that is `coming`, a backend that keeps interpreters loaded looks at the one

@@ -1,7 +1,7 @@
 """Sandboxes around others: the strongest that this machine grants, and one owner's.
 
 What the system grants is known only once it has been tried, so the choice falls with the first
-job. It is told in `describe` and `witness`; nothing here is weakened in silence.
+job. It is told in `describe` and `isolation`; nothing here is weakened in silence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from sandbox.levels import Layer, Witness
+from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import Batch, Process, Sandbox
 from sandbox.types import Job, Outcome, SandboxUnavailable
 
@@ -70,9 +70,9 @@ class OwnedSandbox(_Around):
         """One line for people: the backend and what it holds back here."""
         return self._sandbox.describe()
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that was seen to hold on this machine."""
-        return await self._sandbox.witness(coming)
+        return await self._sandbox.isolation(coming)
 
     async def _given(self, job: Job) -> tuple[Sandbox, Job]:
         return self._sandbox, replace(job, owner=self._owner)
@@ -97,10 +97,10 @@ class StrongestSandbox(_Around):
         said = self._backend.describe()
         return f"{said} (no jail: {self._refusal})" if self._refusal else said
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that was seen to hold, and of the jail why it does not, if so."""
         backend, _ = await self._given(coming or Job(""))
-        seen = await backend.witness(coming)
+        seen = await backend.isolation(coming)
         if not self._refusal:
             return seen
         return replace(seen, layers=(*seen.layers, Layer("jail", False, self._refusal)))
@@ -108,7 +108,7 @@ class StrongestSandbox(_Around):
     async def _given(self, job: Job) -> tuple[Sandbox, Job]:
         if not self._tried:
             try:
-                await self._backend.witness(job)
+                await self._backend.isolation(job)
             except SandboxUnavailable as refusal:
                 self._fall_back(refusal)
             self._tried = True

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
-from sandbox.levels import PORTABLE, Layer, Witness, apart
+from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
 from sandbox.seatbelt import profile
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
@@ -74,11 +74,11 @@ class SubprocessSandbox:
             "processes; a daemon that hides well may survive"
         )
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """Limits only; on macOS also what canaries show of the profile."""
         limits = Layer("limits", True, "set by the guest and by the host")
         if sys.platform != "darwin":
-            return Witness("L1", (limits,), _GRANTS)
+            return Isolation("L1", (limits,), _GRANTS)
         canaries = Path(__file__).with_name("inside") / "canaries.py"
         outcome = await self.run(Job(
             "from jail_canaries import tried\njail.send(tried(jail.payload))",
@@ -87,8 +87,8 @@ class SubprocessSandbox:
         ))
         met = outcome.messages[0] if outcome.messages else None
         seen = met if isinstance(met, dict) else {}
-        seatbelt = apart(seen)
-        return Witness("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
+        seatbelt = shown_by_profile(seen)
+        return Isolation("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""

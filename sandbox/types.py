@@ -39,7 +39,7 @@ class SandboxUnavailable(SandboxError):
     """This backend cannot run here; the message says what would help."""
 
 
-class SandboxLost(SandboxError):
+class SandboxDied(SandboxError):
     """What held a job was ended from outside, and what became of the job cannot be known."""
 
 
@@ -115,7 +115,7 @@ class Job:
         return tuple(name for name, asked in wanted.items() if asked)
 
 
-REFUSALS = {
+DENIAL_MEANINGS = {
     "files": "the jail opens no file but the program's own",
     "network": "the jail allows no network",
     "processes": "the jail allows no second process",
@@ -146,11 +146,11 @@ class Outcome:
     @property
     def refusals(self) -> tuple[str, ...]:
         """The rules in `denied`, in words for people."""
-        return tuple(REFUSALS[rule] for rule in self.denied)
+        return tuple(DENIAL_MEANINGS[rule] for rule in self.denied)
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostItem:
     """An item of a batch that got no reply: its process hung or died; the batch went on."""
 
     ended: Ended

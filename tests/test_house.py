@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 
 ROOT = Path(__file__).parent.parent
 INSIDE = sorted(path.stem for path in (ROOT / "sandbox/inside").glob("[a-z]*.py"))
@@ -190,13 +190,13 @@ def test_what_goes_into_a_job_as_one_file_needs_no_other() -> None:
 
 def test_what_the_judge_ships_needs_the_standard_library_and_itself() -> None:
     # The programs that need pytest are shipped with it, and numpy is met by those who have it.
-    allowed = {*shipping.modules(with_pytest=True), "numpy"}
+    allowed = {*jail_modules.modules(with_pytest=True), "numpy"}
     # Where the plain witness has pytest tell of its checks and of who steers it.
     with_pytest = {"pytest", "_pytest.runner", "_pytest", "_pytest.assertion", "_pytest.mark"}
 
-    for name, text in shipping.modules(with_pytest=False).items():
+    for name, text in jail_modules.modules(with_pytest=False).items():
         assert foreign(text) <= allowed, name
-    for name, text in shipping.modules(with_pytest=True).items():
+    for name, text in jail_modules.modules(with_pytest=True).items():
         assert foreign(text) <= allowed | with_pytest, name
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 
-def spelt(value: Any, atom: Callable[[Any], str] = repr) -> str:
+def literal_source(value: Any, atom: Callable[[Any], str] = repr) -> str:
     """A value of built-in types as a literal whose sets are sorted.
 
     `atom` writes what holds no other values. `Any`, since a plain value may be of many types.
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
-        words = [spelt(one, atom) for one in value]
+        words = [literal_source(one, atom) for one in value]
         if kind is list:
             return f"[{', '.join(words)}]"
         if kind is tuple:
@@ -21,6 +21,9 @@ def spelt(value: Any, atom: Callable[[Any], str] = repr) -> str:
         text = f"{{{', '.join(sorted(words))}}}" if words else "set()"
         return text if kind is set else f"frozenset({text if words else ''})"
     if kind is dict:
-        pairs = (f"{spelt(key, atom)}: {spelt(one, atom)}" for key, one in value.items())
+        pairs = (
+            f"{literal_source(key, atom)}: {literal_source(one, atom)}"
+            for key, one in value.items()
+        )
         return f"{{{', '.join(pairs)}}}"
     return atom(value)

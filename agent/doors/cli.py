@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from agent.doors.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Least
+from agent.doors.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Requirements
 from agent.doors.memory_cli import memory_app
 
 if TYPE_CHECKING:
     from agent.core.settings import Settings
-    from agent.doors.commands import Face, Inputs, OpenSession
+    from agent.doors.commands import Display, Inputs, OpenSession
     from agent.run.session import Session
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
@@ -178,7 +178,7 @@ def run(
 ) -> None:
     """Heal a Python file, or a task in words."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands
 
         if dry_run and (apply or out is not None):
@@ -187,9 +187,9 @@ def run(
             _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
                                        args, deselect, doctests),
             commands.WriteOptions(
-                out, log, apply, force, Least(require_proof, require_integrity)
+                out, log, apply, force, Requirements(require_proof, require_integrity)
             ), face,
-            commands.Who(provider, model, tuple(role or ())), max_iterations, ask or None,
+            commands.ModelOptions(provider, model, tuple(role or ())), max_iterations, ask or None,
             budget_usd,
         )
 
@@ -214,14 +214,14 @@ def check(
 ) -> None:
     """Judge a Python file by its tests and repair nothing."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands
 
         return commands.check(
             _opener(context),
             _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
                     doctests),
-            Least("E0", require_integrity), face,
+            Requirements("E0", require_integrity), face,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -235,7 +235,7 @@ def replay(
 ) -> None:
     """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands
 
         return commands.replay(log, face)
@@ -256,10 +256,10 @@ def resume(
 ) -> None:
     """Take up the runs whose process was ended."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands
 
-        least = Least(require_proof, require_integrity)
+        least = Requirements(require_proof, require_integrity)
         return commands.resume(_opener(context), run_id, least, face)
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -282,10 +282,10 @@ def plan(
 ) -> None:
     """Show who would answer, at what price, in which sandbox, and where runs are kept."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands, planning
 
-        who = commands.Who(provider, model, tuple(role or ()))
+        who = commands.ModelOptions(provider, model, tuple(role or ()))
         return planning.plan(_opener(context), who, face, test=test)
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -306,7 +306,7 @@ def example(
 ) -> None:
     """Run a worked task in words, from a first draft with a bug."""
 
-    def work(face: Face) -> int:
+    def work(face: Display) -> int:
         from agent.doors import commands
 
         if listed:
@@ -315,7 +315,8 @@ def example(
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
             _opener(context), commands.Inputs(words=words),
-            commands.WriteOptions(log=log, force=force), face, commands.Who(provider), None,
+            commands.WriteOptions(log=log, force=force), face,
+            commands.ModelOptions(provider), None,
         )
 
     _conclude(work, as_json=as_json, verbose=verbose)
@@ -357,13 +358,13 @@ def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
     return open_session(settings)
 
 
-def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> None:
+def _conclude(work: Callable[[Display], int], *, as_json: bool, verbose: bool) -> None:
     """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
-    from agent.doors.commands import Face
+    from agent.doors.commands import Display
     from agent.doors.faultlog import faults_logged
     from agent.doors.terminal import Terminal
 
-    face = Face(Terminal(verbose=verbose), as_json)
+    face = Display(Terminal(verbose=verbose), as_json)
     with faults_logged(verbose=verbose) as faults:
         code = _ended(work, face)
     if faults.path is not None:
@@ -374,7 +375,7 @@ def _conclude(work: Callable[[Face], int], *, as_json: bool, verbose: bool) -> N
 app.add_typer(memory_app(_conclude), name="memory")
 
 
-def _ended(work: Callable[[Face], int], face: Face) -> int:
+def _ended(work: Callable[[Display], int], face: Display) -> int:
     from agent.core.settings import BadSettings
     from agent.doors.commands import Usage, refused
     from agent.doors.dotenv import read_dotenv

@@ -22,10 +22,26 @@ import typer
 from agent.core.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
 from agent.core.events import Stamped, from_jsonl, to_jsonl
 from agent.core.settings import Settings
-from agent.doors.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, Least, exit_code, shortfall
+from agent.doors.exits import (
+    HEALED,
+    INTERRUPTED,
+    NOT_FIXABLE,
+    USAGE,
+    Requirements,
+    exit_code,
+    shortfall,
+)
 from agent.doors.terminal import Terminal
 from agent.doors.writeback import Refused, write_back, write_new
-from agent.intake import BadInput, Intake, NotFixable, SourceFile, apart, aside_words, bring
+from agent.intake import (
+    BadInput,
+    NotFixable,
+    PreparedTask,
+    SourceFile,
+    from_command_line,
+    outside_failure_words,
+    with_outside_failures,
+)
 from agent.log.result import Result, document, fold
 from agent.log.words import OUTCOME_WORDS
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
@@ -67,7 +83,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Face:
+class Display:
     """How a command speaks: to a person, or to a program in one JSON document."""
 
     terminal: Terminal
@@ -86,11 +102,11 @@ class WriteOptions:
     log: Path | None = None
     apply: bool = False
     force: bool = False
-    least: Least = field(default_factory=Least)
+    least: Requirements = field(default_factory=Requirements)
 
 
 @dataclass(frozen=True)
-class Who:
+class ModelOptions:
     """Who a user wants to answer, where it differs from the settings."""
 
     provider: str | None = None
@@ -109,7 +125,7 @@ class Who:
 
 
 def run(
-    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Face, who: Who,
+    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Display, who: ModelOptions,
     max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
 ) -> int:
     """Heals what was brought, shows the result, and writes where that was asked for.
@@ -146,7 +162,7 @@ def run(
     return code or (USAGE if refusals else HEALED)
 
 
-def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
+def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Display) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
     _refuse_contradictions(inputs, WriteOptions())
     brought = _brought(inputs, face)
@@ -157,8 +173,8 @@ def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
     jail, report = asyncio.run(_judged(opener, brought.task, solution, face))
     if report.astray:
         raise NotFixable("invalid_tests", report.astray)
-    report = apart(report, brought.task)
-    aside = aside_words(report)
+    report = with_outside_failures(report, brought.task)
+    aside = outside_failure_words(report)
     if aside:
         face.terminal.say(f"note: {aside}.", "yellow")
     shown = any(verdict.passed for verdict in report.verdicts) or not aside
@@ -186,7 +202,7 @@ def check(opener: OpenSession, inputs: Inputs, least: Least, face: Face) -> int:
     return exit_code(result, least)
 
 
-def replay(source: str, face: Face) -> int:
+def replay(source: str, face: Display) -> int:
     """Shows a saved run again."""
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
@@ -204,7 +220,7 @@ def replay(source: str, face: Face) -> int:
     return HEALED
 
 
-def resume(opener: OpenSession, run_id: str | None, least: Least, face: Face) -> int:
+def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:
     """Takes up the runs whose process was ended, or the one that is named."""
     settings = Settings.from_env(drafts=by_words(read_drafts()))
 
@@ -238,7 +254,7 @@ def resume(opener: OpenSession, run_id: str | None, least: Least, face: Face) ->
     return code
 
 
-def list_examples(face: Face) -> int:
+def list_examples(face: Display) -> int:
     """The worked tasks, one a line."""
     drafts = read_drafts()
     if face.json:
@@ -262,7 +278,7 @@ def example_words(name: str | None) -> str:
                 f"{', '.join(draft.id for draft in drafts)}.")
 
 
-def refused(face: Face, code: int, words: str) -> int:
+def refused(face: Display, code: int, words: str) -> int:
     """Says why a command ended before it had a result; returns its exit code."""
     outcome: RunOutcome | None = REFUSALS.get(code)
     if face.json:
@@ -291,12 +307,12 @@ def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
             raise Usage(f"{option}: there is no folder {path.parent}.")
 
 
-def _brought(inputs: Inputs, face: Face) -> Intake:
+def _brought(inputs: Inputs, face: Display) -> PreparedTask:
     """Reads what was named and says what its reader must know about it."""
     path: Path | Literal["-"] | None = None
     if inputs.path is not None:
         path = "-" if inputs.path == "-" else Path(inputs.path)
-    brought = bring(
+    brought = from_command_line(
         path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
         with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
         argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
@@ -306,7 +322,7 @@ def _brought(inputs: Inputs, face: Face) -> Intake:
     return brought
 
 
-async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...]:
+async def _watched(session: Session, run: str, face: Display) -> tuple[Stamped, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
     seen = 0
     try:
@@ -327,7 +343,7 @@ async def _watched(session: Session, run: str, face: Face) -> tuple[Stamped, ...
     return session.log(run)
 
 
-async def _answered(session: Session, run: str, face: Face) -> bool:
+async def _answered(session: Session, run: str, face: Display) -> bool:
     """Asks the person at the terminal what the run waits for; without one it stays open."""
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
@@ -353,12 +369,12 @@ async def _answered(session: Session, run: str, face: Face) -> bool:
     return await session.answer(run, question.interrupt, value)
 
 
-def _attended(face: Face) -> bool:
+def _attended(face: Display) -> bool:
     """Whether a person sits at the terminal."""
     return not face.json and sys.stdin.isatty()
 
 
-def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
+def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
     """A person's choice among behaviours, asked for until it is one."""
     face.terminal.question(rivals)
     labels = ", ".join(one.label for one in rivals.behaviours)
@@ -378,7 +394,7 @@ def _chosen(asked: str, rivals: Rivals, face: Face) -> str:
 
 
 async def _judged(
-    opener: OpenSession, task: Task, solution: Solution, face: Face
+    opener: OpenSession, task: Task, solution: Solution, face: Display
 ) -> tuple[Jail, Report]:
     async with opener(Settings.from_env()) as session:
         jail = await session.jail(task)
@@ -439,7 +455,7 @@ def _unshown(report: Report) -> str:
     return "no test shows anything: each sets itself aside, or passes whatever the program answers"
 
 
-def _against(result: Result, least: Least) -> Result:
+def _against(result: Result, least: Requirements) -> Result:
     """The result with its shortfall, where it has one, before its reason, and the next step
     after it."""
     missing, step = shortfall(result, least)
@@ -449,7 +465,7 @@ def _against(result: Result, least: Least) -> Result:
     return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
 
 
-def _show(result: Result, face: Face, *, program: bool) -> None:
+def _show(result: Result, face: Display, *, program: bool) -> None:
     """The result: one document, or the talk and then the data, a patch or a program."""
     if face.json:
         face.data(document(result))

@@ -39,7 +39,7 @@ SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells
 
 
 @dataclass(frozen=True)
-class Least:
+class Requirements:
     """What a user asks of a result, on both axes."""
 
     proof: ProofLevel = "E1"
@@ -47,7 +47,7 @@ class Least:
     """`None` asks for any that is believed."""
 
 
-def exit_code(result: Result, least: Least = Least()) -> int:
+def exit_code(result: Result, least: Requirements = Requirements()) -> int:
     """The exit code of a run: what happened, measured against what was asked for."""
     if result.error:
         return INTERNAL
@@ -69,7 +69,7 @@ def exit_code(result: Result, least: Least = Least()) -> int:
             assert_never(result.outcome)
 
 
-def shortfall(result: Result, least: Least) -> tuple[str, str]:
+def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
     """How a result stays below what was asked for, and what can be done about it, in sentences;
     both empty where it does not."""
     if exit_code(result, least) != BELOW:

@@ -21,7 +21,7 @@ from agent.core.domain import Evidence, Integrity, ProofLevel, Report, Rivals, R
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.doors.dotenv import read_dotenv
-from agent.intake import NotFixable, TestText, make_task, paste, site_folders
+from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
@@ -359,7 +359,7 @@ def _brought(
 ) -> Task:
     """What was handed over as a task; several texts of tests know nothing of each other."""
     if tests is None or isinstance(tests, str):
-        return paste(code or "", tests or "", words, deselect, doctests).task
+        return from_page(code or "", tests or "", words, deselect, doctests).task
     texts = [
         TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
     ]

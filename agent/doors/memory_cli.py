@@ -16,7 +16,7 @@ from agent.doors.exits import HEALED, NOT_HEALED, USAGE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent.doors.commands import Face
+    from agent.doors.commands import Display
     from agent.memory import Memory
 
 WHERE_TOKENS = "https://huggingface.co/settings/tokens"
@@ -34,7 +34,7 @@ class Conclude(Protocol):
     """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
 
     def __call__(
-        self, work: Callable[[Face], int], *, as_json: bool, verbose: bool
+        self, work: Callable[[Display], int], *, as_json: bool, verbose: bool
     ) -> None: ...
 
 
@@ -45,7 +45,7 @@ def memory_app(conclude: Conclude) -> typer.Typer:
         no_args_is_help=True, rich_markup_mode=None,
     )
 
-    def end(work: Callable[[Face], int], as_json: bool) -> None:
+    def end(work: Callable[[Display], int], as_json: bool) -> None:
         conclude(work, as_json=as_json, verbose=False)
 
     @app.command("list")
@@ -109,52 +109,52 @@ def memory_app(conclude: Conclude) -> typer.Typer:
     return app
 
 
-def _list(face: Face) -> int:
-    from agent.doors import memory_tables as shown
+def _list(face: Display) -> int:
+    from agent.doors import memory_tables
 
     with _opened(face) as memory:
         fixes, lessons = memory.fixes(), memory.lessons()
         skipped = memory.skipped
     if face.json:
         face.data({
-            "fixes": [shown.fix_document(known) for known in fixes],
-            "lessons": [shown.lesson_document(row) for row in lessons], "skipped": skipped,
+            "fixes": [memory_tables.fix_document(known) for known in fixes],
+            "lessons": [memory_tables.lesson_document(row) for row in lessons], "skipped": skipped,
         })
         return HEALED
     if not fixes and not lessons:
         face.terminal.say("Nothing is remembered yet.")
     if fixes:
-        face.terminal.out.print(shown.fix_table(fixes))
+        face.terminal.out.print(memory_tables.fix_table(fixes))
     if lessons:
-        face.terminal.out.print(shown.lesson_table(lessons))
+        face.terminal.out.print(memory_tables.lesson_table(lessons))
     if skipped:
-        face.terminal.say(f"{shown.count_of(skipped, 'row')} made no sense and will not be used.")
+        face.terminal.say(f"{memory_tables.count_of(skipped, 'row')} made no sense and will not be used.")
     return HEALED
 
 
-def _show(key: str, face: Face) -> int:
-    from agent.doors import memory_tables as shown
+def _show(key: str, face: Display) -> int:
+    from agent.doors import memory_tables
     from agent.doors.terminal import printable
 
     with _opened(face) as memory:
         keys = _known(memory, [key])
         for row in memory.lessons():
             if row.number in keys.lessons:
-                text = f"{row.lesson.category}, {shown.age(row.created)}, {row.origin}"
+                text = f"{row.lesson.category}, {memory_tables.age(row.created)}, {row.origin}"
                 if not face.json:
                     print(printable(row.lesson.text))
-                return _told(face, shown.lesson_document(row), text)
+                return _told(face, memory_tables.lesson_document(row), text)
         known = memory.fix(keys.fixes[0])
     if face.json:
-        face.data(shown.fix_document(known, whole=True))
+        face.data(memory_tables.fix_document(known, whole=True))
         return HEALED
-    for label, text in shown.facts(known):
+    for label, text in memory_tables.facts(known):
         face.terminal.say(f"{label:<12}{text}")
-    face.terminal.patch(shown.patch_of(known))
+    face.terminal.patch(memory_tables.patch_of(known))
     return HEALED
 
 
-def _forget(keys: Sequence[str], face: Face, *, everything: bool, sure: bool) -> int:
+def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool) -> int:
     """Drops rows that are named, or all after a question."""
     from agent.doors.commands import Usage
     from agent.doors.memory_tables import count_of
@@ -175,7 +175,7 @@ def _forget(keys: Sequence[str], face: Face, *, everything: bool, sure: bool) ->
     return _told(face, {"forgotten": count}, f"Forgot {count_of(count, 'row')}.")
 
 
-def _export(target: str, face: Face, *, force: bool) -> int:
+def _export(target: str, face: Display, *, force: bool) -> int:
     from agent.doors.commands import Usage
     from agent.doors.memory_tables import count_of
     from agent.doors.writeback import write_new
@@ -200,7 +200,7 @@ def _export(target: str, face: Face, *, force: bool) -> int:
     return _told(face, document, words)
 
 
-def _import(source: Path, face: Face, *, trusted: bool) -> int:
+def _import(source: Path, face: Display, *, trusted: bool) -> int:
     """Takes in an export; lines that are refused are told, and the others are taken."""
     from agent.doors.commands import Usage
     from agent.doors.memory_tables import import_document, import_words
@@ -223,7 +223,7 @@ def _import(source: Path, face: Face, *, trusted: bool) -> int:
     return USAGE if found.refused else HEALED
 
 
-def _sync(face: Face, *, with_fixes: bool) -> int:
+def _sync(face: Display, *, with_fixes: bool) -> int:
     from agent.core.settings import Settings
     from agent.doors.commands import Usage
     from agent.doors.memory_tables import count_of, import_document, import_words
@@ -255,15 +255,15 @@ def _sync(face: Face, *, with_fixes: bool) -> int:
     return _told(face, document, f"{shared}. {import_words(done.pulled)}")
 
 
-def _answers(face: Face, *, clear: bool) -> int:
+def _answers(face: Display, *, clear: bool) -> int:
     """How many answers of models are kept, or how many there were."""
     from agent.core.settings import ANSWERS, Settings, data_folder
-    from llm.cache import Answers
+    from llm.cache import AnswerCache
 
     path = data_folder(Settings.from_env())[0] / ANSWERS
     count, octets = 0, 0
     if path.exists():
-        kept = Answers(path)
+        kept = AnswerCache(path)
         try:
             count, octets = kept.size()
             if clear:
@@ -278,7 +278,7 @@ def _answers(face: Face, *, clear: bool) -> int:
 
 
 @contextmanager
-def _opened(face: Face) -> Iterator[Memory]:
+def _opened(face: Display) -> Iterator[Memory]:
     """The memory; what is told of its file is said, and its faults become sentences."""
     from agent.core.settings import Settings, data_folder
     from agent.doors.commands import Usage
@@ -322,7 +322,7 @@ def _known(memory: Memory, keys: Sequence[str]) -> _Keys:
     )
 
 
-def _agreed(face: Face, question: str) -> bool:
+def _agreed(face: Display, question: str) -> bool:
     from agent.doors.commands import Usage
 
     if face.json or not sys.stdin.isatty():
@@ -330,7 +330,7 @@ def _agreed(face: Face, question: str) -> bool:
     return typer.confirm(question, err=True)
 
 
-def _told(face: Face, document: Mapping[str, object], words: str) -> int:
+def _told(face: Display, document: Mapping[str, object], words: str) -> int:
     if face.json:
         face.data(document)
     else:

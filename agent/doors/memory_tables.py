@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agent.core.domain import unified
 from agent.doors.terminal import cut, printable
-from agent.memory import Failure, LessonRow, Remembered
+from agent.memory import Failure, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
 from agent.memory.fixes import Standing
 
@@ -24,7 +24,7 @@ STANDINGS: dict[Standing, str] = {
 }
 
 
-def fix_table(fixes: Sequence[Remembered]) -> Table:
+def fix_table(fixes: Sequence[StoredFix]) -> Table:
     """One row a fix."""
     columns = ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin")
     return _table(columns, [
@@ -35,7 +35,7 @@ def fix_table(fixes: Sequence[Remembered]) -> Table:
     ])
 
 
-def lesson_table(lessons: Sequence[LessonRow]) -> Table:
+def lesson_table(lessons: Sequence[StoredLesson]) -> Table:
     """One row a lesson."""
     return _table(("id", "lesson", "age", "origin"), [
         (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
@@ -51,7 +51,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def facts(known: Remembered) -> Iterator[tuple[str, str]]:
+def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
     """All that is known of a fix but its patch, each with its label."""
     fix, failure = known.fix, known.fix.failure
     yield "failure", _seen(failure)
@@ -74,7 +74,7 @@ def facts(known: Remembered) -> Iterator[tuple[str, str]]:
                 yield "edit", f"`{hunk.new}` {hunk.kind} `{hunk.old}`"
 
 
-def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]:
+def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
     """A fix for a program; its texts only where it is the `whole`."""
     fix, failure = known.fix, known.fix.failure
     own = {"number", "fix"}
@@ -91,7 +91,7 @@ def fix_document(known: Remembered, *, whole: bool = False) -> dict[str, object]
     }
 
 
-def lesson_document(row: LessonRow) -> dict[str, object]:
+def lesson_document(row: StoredLesson) -> dict[str, object]:
     """A lesson for a program."""
     return {
         "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
@@ -117,7 +117,7 @@ def import_words(found: Imported) -> str:
     return words + (f"; refused {len(found.refused)}." if found.refused else ".")
 
 
-def patch_of(known: Remembered) -> str:
+def patch_of(known: StoredFix) -> str:
     """The patch of a fix."""
     return unified("program.py", known.fix.before, known.fix.after)
 

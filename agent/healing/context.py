@@ -12,8 +12,8 @@ from agent.core.domain import REST, Report, Script, Solution, Task, TestCase
 from agent.core.events import Event, Judged, Stamped
 from agent.core.settings import Settings
 from agent.core.state import State
-from agent.healing.screenings import Screenings
-from agent.intake import faithful
+from agent.healing.screenings import SearchCache
+from agent.intake import with_lost_tests
 from agent.judge import check
 from agent.judge.signs import introduced
 from agent.judge.texts.masking import mask
@@ -56,7 +56,7 @@ class Context:
     begun: Awaitable[Report] | None = None
     """The verdict on the program as it came, where that was begun before the first step."""
     prompts: Path = PROMPTS
-    screenings: Screenings = field(default_factory=Screenings)
+    screenings: SearchCache = field(default_factory=SearchCache)
     """What the searches of this run have seen."""
 
     @property
@@ -78,7 +78,7 @@ class Context:
         not failed on it."""
         return self.task.solution is not None and not state.get("paid", False)
 
-    async def mind(self, role: str, *, free: bool = False) -> Provider:
+    async def answerer(self, role: str, *, free: bool = False) -> Provider:
         """Who answers a role: the model that the plan names, or the rule where it names none or
         nothing may be spent yet."""
         return self.rules if free else await self.router.at(role) or self.rules
@@ -103,7 +103,7 @@ class Context:
             )
             first = self.first_report
             report = doubted(self.task.solution, solution, tests, report)
-            return report if first is None else faithful(report, first, tests)
+            return report if first is None else with_lost_tests(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
             verdict.model_copy(update={"origin": origins[verdict.test]})

@@ -71,7 +71,7 @@ async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bo
     return False
 
 
-async def steadied(
+async def with_reruns(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], report: Report
 ) -> Report:
     """The report with the word of all runs on tests that were flaky before: one fails where it

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from agent.core.settings import GENERATOR, ROLES, Settings
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
-from llm.cache import Answers, Cached
+from llm.cache import AnswerCache, Cached
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection
 from llm.prices import Prices, prices_with
@@ -84,7 +84,7 @@ class Models:
         self,
         settings: Settings,
         opener: Callable[[Connection], Provider] = open_provider,
-        answers: Answers | None = None,
+        answers: AnswerCache | None = None,
         most_visitors: int = MOST_VISITORS,
     ) -> None:
         """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
@@ -107,7 +107,7 @@ class Models:
 
     # Keys.
 
-    def give(self, visitor: str, variable: str, key: str) -> None:
+    def add_key(self, visitor: str, variable: str, key: str) -> None:
         """Keeps a visitor's key in place of the one they gave before; an empty one forgets it.
 
         Raises `BadKey`, which never has the key in it.
@@ -133,7 +133,7 @@ class Models:
         self._given.pop(visitor, None)
         self.logs.redactor = self.redactor()
 
-    def has(self, visitor: str) -> tuple[str, ...]:
+    def available_keys(self, visitor: str) -> tuple[str, ...]:
         """The names of the keys that a visitor's runs can use."""
         return tuple(sorted(self.keys(visitor)))
 
@@ -171,7 +171,7 @@ class Models:
             plan = replace(plan, notes=(*plan.notes, note))
         return plan
 
-    def lacks(self, plan: Plan, visitor: str) -> str:
+    def missing_key(self, plan: Plan, visitor: str) -> str:
         """Which key of a plan is not at hand, in words; empty where none lacks."""
         try:
             for choice in plan.choices:
@@ -217,7 +217,7 @@ class Models:
         async with self._opened(choice, visitor) as provider:
             return await provider.models()
 
-    async def doing(self, plan: Plan, visitor: str) -> tuple[str, ...]:
+    async def local_status(self, plan: Plan, visitor: str) -> tuple[str, ...]:
         """How the models of a plan that run in this process are doing, for people; loads none."""
         found = []
         for choice in self._in_process(plan):

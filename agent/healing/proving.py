@@ -18,17 +18,17 @@ from dataclasses import replace
 
 from agent.core.domain import Evidence, Solution
 from agent.core.trees import parse
-from agent.healing.rivalry import Case, Gathered, Judge, rivalry
+from agent.healing.rivalry import Judge, ProofCase, ProofEvidence, rivalry
 from agent.judge.compared import plain
-from agent.judge.compared.examples import Asked, asked
-from agent.judge.compared.probing import Answered, answers
+from agent.judge.compared.examples import ExampleCall, example_call
+from agent.judge.compared.probing import ProbeAnswer, answers
 from agent.judge.judge import check
 from agent.judge.observed.codec import Garbled, Unplain
 from agent.judge.subject import Seeds
 from agent.repair.proof.expectations import Known, doubts, known
 from agent.repair.proof.inputs import probes, sequences
 from agent.repair.proof.mutants import Mutant, mutants, repaired_lines, surrounding_lines
-from agent.repair.ranking.rivals import deliberate
+from agent.repair.ranking.rivals import raised_exceptions
 
 ENOUGH_PROBES = 100
 MOST_PARTS = 200
@@ -52,9 +52,9 @@ start than all five re-runs take together, and of more than three not all would 
 next proof."""
 
 
-async def looked_into(
-    case: Case, judge: Judge, budget_s: float, left_s: float = RIVALS_S
-) -> Gathered:
+async def gather_evidence(
+    case: ProofCase, judge: Judge, budget_s: float, left_s: float = RIVALS_S
+) -> ProofEvidence:
     """The evidence there is within the budget; what E3 does not have, E4 does not look for.
 
     Rivals are looked for to the end, as far as the run's `left_s` seconds go, and the budget
@@ -74,7 +74,7 @@ async def looked_into(
         )
 
 
-async def _gathered(case: Case, seen: Evidence, budget_s: float) -> Evidence:
+async def _gathered(case: ProofCase, seen: Evidence, budget_s: float) -> Evidence:
     until = time.monotonic() + budget_s
     found = await _probed(case, seen, until)
     if not reaches_e3(found):
@@ -97,22 +97,23 @@ def reaches_e3(seen: Evidence) -> bool:
 
 
 async def _ask(
-    case: Case, solution: Solution, called: Sequence[str], until: float
-) -> tuple[Answered, ...]:
+    case: ProofCase, solution: Solution, called: Sequence[str], until: float
+) -> tuple[ProbeAnswer, ...]:
     return await answers(
         solution, called, case.task, case.sandbox, wall_s=patience(case, CALL_S), until=until
     )
 
 
-def patience(case: Case, least_s: float) -> float:
+def patience(case: ProofCase, least_s: float) -> float:
     """Seconds for one run of the program: a long one takes a while to be loaded alone."""
     slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
     return min(case.test_s, max(least_s, SLOWER * slowest))
 
 
-def _own(case: Case) -> list[Asked]:
+def _own(case: ProofCase) -> list[ExampleCall]:
     """What the tests themselves ask: calls, and what they do with an object."""
-    found = [one for test in case.tests if (one := asked(test)) is not None and not one.exception]
+    asked = (example_call(test) for test in case.tests)
+    found = [one for one in asked if one is not None and not one.exception]
     names = frozenset(case.names)
     for test in case.tests:
         try:
@@ -123,11 +124,11 @@ def _own(case: Case) -> list[Asked]:
             value = ast.literal_eval(use.expected)
             with suppress(Unplain):
                 parts = plain.parts(plain.encode(value))
-                found.append(Asked(ast.unparse(use.call), (), value, parts=parts))
+                found.append(ExampleCall(ast.unparse(use.call), (), value, parts=parts))
     return found
 
 
-async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
+async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence:
     """Changed inputs put to the repair; to the program as it came, those on which it fails, or on
     which that program may have refused to answer.
 
@@ -143,7 +144,7 @@ async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
     order = random.Random(0).sample(range(len(mixed)), len(mixed))
     replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
     seen = dict(zip(order, replies, strict=True))
-    refusals = deliberate(case.base.text)
+    refusals = raised_exceptions(case.base.text)
     asked_again = [
         place for place in range(len(called)) if seen[place].failed or refusals
     ]
@@ -182,7 +183,7 @@ async def _probed(case: Case, known_of: Evidence, until: float) -> Evidence:
 
 
 def _doubts(
-    tests: Sequence[Asked], called: Sequence[str], seen: Mapping[int, Answered]
+    tests: Sequence[ExampleCall], called: Sequence[str], seen: Mapping[int, ProbeAnswer]
 ) -> tuple[str, ...]:
     """What the tests show of calls and answers, and the changed inputs break."""
     shown = [known(one.call, one.expected) for one in tests]
@@ -196,7 +197,7 @@ def _doubts(
     )
 
 
-def _agrees(test: Asked, answer: Answered) -> bool:
+def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:
     """Whether a test's call was answered as the test expects; one that cannot be told may be."""
     if answer.kind in ("untold", "unasked"):
         return True
@@ -208,7 +209,7 @@ def _agrees(test: Asked, answer: Answered) -> bool:
         return False
 
 
-async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
+async def _mutated(case: ProofCase, seen: Evidence, until: float) -> Evidence:
     """Mutants of the repaired lines before the judge; equivalent ones are left out."""
     made, around = _made(case)
     seats = asyncio.Semaphore(SIDE_BY_SIDE)
@@ -242,7 +243,7 @@ async def _mutated(case: Case, seen: Evidence, until: float) -> Evidence:
     })
 
 
-def _made(case: Case) -> tuple[tuple[Mutant, ...], bool]:
+def _made(case: ProofCase) -> tuple[tuple[Mutant, ...], bool]:
     """The mutants, and whether they are of the whole function around the repaired lines.
 
     One that is the program as it came is none: that tests notice it is what the repair is for.
@@ -256,11 +257,11 @@ def _made(case: Case) -> tuple[tuple[Mutant, ...], bool]:
     return tuple(one for one in made if one.text != before), around
 
 
-def _mutant(case: Case, mutant: Mutant) -> Solution:
+def _mutant(case: ProofCase, mutant: Mutant) -> Solution:
     return case.repaired.with_text(mutant.text, note=mutant.note)
 
 
-def _alike(own: Sequence[Answered], other: Sequence[Answered]) -> bool:
+def _alike(own: Sequence[ProbeAnswer], other: Sequence[ProbeAnswer]) -> bool:
     """Whether all answers are known and the same."""
     return all(
         a.kind not in ("untold", "unasked") and (a.kind, a.words) == (b.kind, b.words)
@@ -268,7 +269,7 @@ def _alike(own: Sequence[Answered], other: Sequence[Answered]) -> bool:
     )
 
 
-async def _rerun(case: Case, until: float) -> Evidence:
+async def _rerun(case: ProofCase, until: float) -> Evidence:
     """The tests again and again, with other seeds each time."""
     known = {verdict.name: verdict.status for verdict in case.report.trusted}
     differing: dict[str, None] = {}

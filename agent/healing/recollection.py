@@ -20,7 +20,7 @@ OTHERS_PASSED_BEFORE = "under the tests it was learned with, other repairs passe
     "has chosen"
 
 
-class Recollection(Value):
+class RecalledFix(Value):
     """Such a program, its verdict, and what is known of other repairs."""
 
     solution: Solution
@@ -33,10 +33,10 @@ class Recollection(Value):
     """Those that pass now as well, where they can be told apart."""
 
 
-async def recollected(
+async def with_rivals(
     ctx: Context, base: Solution, tests: Sequence[TestCase], candidate: Solution, report: Report,
     offer: Offer,
-) -> Recollection:
+) -> RecalledFix:
     """The program with what is known of others; these are judged again before they are told."""
     rivals = _in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
     if rivals is not None:
@@ -44,13 +44,13 @@ async def recollected(
         reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
         passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
         rivals = _telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
-    return Recollection(
+    return RecalledFix(
         solution=candidate, report=report, left_open=offer.left_open, rivals=rivals,
         transferred=offer.done(candidate.text) if offer.elsewhere else "",
     )
 
 
-def taken(ctx: Context, base: Solution, found: Recollection, iteration: int) -> State:
+def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iteration: int) -> State:
     """The state with a remembered program as the current one, which has had its verdict."""
     solution = found.solution
     ctx.emit(CodeWritten(iteration=iteration, solution=solution))

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from agent.core.domain import Alternative, Alternatives, Evidence, Report, Solution, Task, TestCase
 from agent.repair.program import Program
 from agent.repair.proof.inputs import probes
-from agent.repair.proof.recombining import observed, recombined
+from agent.repair.proof.recombining import observing_calls, recombined_calls
 from agent.repair.proof.siblings import siblings
 from agent.repair.proof.widening import changed_conditions
-from agent.repair.ranking.rivals import deliberate, otherwise
+from agent.repair.ranking.rivals import differs, raised_exceptions
 from agent.repair.screening.fitting import Fitting, fitting
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 from sandbox.sandbox import Sandbox
 
 MOST_OTHERS = 3
@@ -31,7 +31,7 @@ Judge = Callable[[Solution], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
-class Case:
+class ProofCase:
     """A repair, and all that it is proven by."""
 
     base: Solution
@@ -62,33 +62,33 @@ class Case:
         """Calls beyond the tests': their arguments changed, and put together anew."""
         return tuple(dict.fromkeys((
             *probes(self.names, self.codes, counting=True),
-            *recombined(self.repaired.text, self.names, self.codes),
+            *recombined_calls(self.repaired.text, self.names, self.codes),
         )))
 
 
 @dataclass(frozen=True)
-class Gathered:
+class ProofEvidence:
     """The evidence, and the repair with its rivals where they were found around it."""
 
     evidence: Evidence
     rivals: Alternatives | None = None
 
 
-async def rivalry(case: Case, judge: Judge, until: float, left_s: float) -> Gathered:
+async def rivalry(case: ProofCase, judge: Judge, until: float, left_s: float) -> ProofEvidence:
     """Looks for rivals: those that are known until a moment of the monotonic clock, then around
     the repair. Only a run whose `left_s` seconds are over cuts that short."""
     known, unsettled = await _known(case, judge, until)
     if known or unsettled:
-        return Gathered(Evidence(others=known, unsettled=unsettled))
+        return ProofEvidence(Evidence(others=known, unsettled=unsettled))
     try:
         async with asyncio.timeout(left_s):
             return await _around(case, judge)
     except TimeoutError:
         unsettled = "what else might stand in its place was not all tried"
-        return Gathered(Evidence(unsettled=unsettled))
+        return ProofEvidence(Evidence(unsettled=unsettled))
 
 
-async def _known(case: Case, judge: Judge, until: float) -> tuple[int, str]:
+async def _known(case: ProofCase, judge: Judge, until: float) -> tuple[int, str]:
     """How many other repairs of the search fit all tests; those held out may refute some. For want
     of time those count that passed the tests shown."""
     others, left = 0, ""
@@ -105,16 +105,16 @@ async def _known(case: Case, judge: Judge, until: float) -> tuple[int, str]:
     return others, left
 
 
-async def _around(case: Case, judge: Judge) -> Gathered:
+async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:
     near = siblings(case.base.text, case.repaired.text)
     conditions = changed_conditions(case.base.text, case.repaired.text)
     sides = [(one.condition, text) for one in conditions for text in (one.always, one.never)]
     calls = (
-        *case.changed_inputs, *observed(case.repaired.text, case.names, case.codes),
+        *case.changed_inputs, *observing_calls(case.repaired.text, case.names, case.codes),
     )
     texts = (*near.texts, *(text for _, text in sides))
     if not texts:
-        return Gathered(Evidence())
+        return ProofEvidence(Evidence())
     found = await fitting(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
     rivals = await _confirmed(case, judge, near.texts, found)
     first = len(near.texts)
@@ -126,21 +126,21 @@ async def _around(case: Case, judge: Judge) -> Gathered:
     if rivals:
         own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
-    return Gathered(Evidence(
+    return ProofEvidence(Evidence(
         others=len(rivals), siblings=len(near.texts), unwatched=tuple(dict.fromkeys(unwatched)),
         unsettled=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
     ), alternatives)
 
 
 async def _confirmed(
-    case: Case, judge: Judge, texts: Sequence[str], found: Fitting
+    case: ProofCase, judge: Judge, texts: Sequence[str], found: Fitting
 ) -> tuple[Alternative, ...]:
     """A rival for each behaviour that is another than the repair's, nearest first; the judge has
     passed it."""
     behaviours: dict[tuple[str, ...], str] = {}
     for place, answers in zip(found.places, found.answers, strict=True):
-        if place < len(texts) and answers and found.own and otherwise(
-            found.own, answers, deliberate(texts[place])
+        if place < len(texts) and answers and found.own and differs(
+            found.own, answers, raised_exceptions(texts[place])
         ):
             behaviours.setdefault(answers, texts[place])
     rivals: list[Alternative] = []
@@ -155,7 +155,7 @@ async def _confirmed(
     return tuple(rivals)
 
 
-def _other(case: Case, text: str) -> Solution:
+def _other(case: ProofCase, text: str) -> Solution:
     return case.base.with_text(
-        text, origin="search", note=described(case.base.text, text)
+        text, origin="search", note=edit_in_words(case.base.text, text)
     )

@@ -22,7 +22,7 @@ MOST = 100_000
 
 
 @dataclass
-class Screenings:
+class SearchCache:
     """How candidates of one program failed; empty at the start of a run, and no more than time
     is lost where a run is taken up without it."""
 

@@ -13,7 +13,7 @@ from typing import cast
 from agent.core.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
 from agent.core.events import Searched
 from agent.core.trees import tree_of
-from agent.healing.screenings import Screenings
+from agent.healing.screenings import SearchCache
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -30,12 +30,12 @@ from agent.repair.facts import (
 from agent.repair.ranking.rank import ranked
 from agent.repair.ranking.rivals import MOST as MOST_RIVALS
 from agent.repair.ranking.rivals import clusters
-from agent.repair.screening.batches import Work
+from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.screening import Screener, screening
 from agent.repair.screening.tracing import hanging, trace
 from agent.repair.search import search
 from agent.repair.syntax import compiles
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 from sandbox.sandbox import Sandbox
 
 PROGRESS_S = 0.2
@@ -71,7 +71,7 @@ Progress = Callable[[Searched], object]
 """Hears how far a search has come."""
 
 
-async def heal_by_search(
+async def search_repair(
     task: Task,
     base: Solution,
     tests: Sequence[TestCase],
@@ -82,7 +82,7 @@ async def heal_by_search(
     max_candidates: int,
     progress: Progress,
     verify: Verify,
-    known: Screenings | None = None,
+    known: SearchCache | None = None,
     wall_s: float | None = None,
 ) -> SearchResult:
     """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
@@ -98,11 +98,11 @@ async def heal_by_search(
     if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
         return SearchResult(None, 0, note="nothing to repair")
     outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
-    known = known or Screenings()
+    known = known or SearchCache()
     known.begin(base, tests)
     driver = _Driver(
         task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known, hanging(tests, report), Work(),
+        known, hanging(tests, report), ProcessorTime(),
     )
     protected = await asyncio.to_thread(_own_asserts, base.text)
     return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
@@ -121,9 +121,9 @@ class _Driver:
     end: float
     progress: Progress
     verify: Verify
-    known: Screenings
+    known: SearchCache
     hanging: frozenset[int]
-    work: Work
+    work: ProcessorTime
     started: float = field(default_factory=time.monotonic)
     left: bool = False
     """Whoever waited for the search has gone."""
@@ -295,12 +295,12 @@ class _Driver:
         fresh = [one for one in others if one.solution.text not in self.judged]
         every = Alternatives(
             calls=findings.calls,
-            behaviours=(own.model_copy(update={"confirmed": True}), *fresh),
+            behaviours=(own.model_copy(update={"confirmed_alternatives": True}), *fresh),
         )
-        return await confirmed(every, self.verify, self._spent)
+        return await confirmed_alternatives(every, self.verify, self._spent)
 
     def _solution(self, candidate: Candidate) -> Solution:
-        note = candidate.note or described(self.base.text, candidate.text)
+        note = candidate.note or edit_in_words(self.base.text, candidate.text)
         return self.base.with_text(candidate.text, origin="search", note=note)
 
     def _unfound(self) -> SearchResult:
@@ -329,7 +329,7 @@ class _Driver:
         ))
 
 
-async def confirmed(
+async def confirmed_alternatives(
     every: Alternatives, verify: Verify, is_over: Callable[[], bool]
 ) -> Alternatives:
     """The behaviours without those that the judge refutes; as many are put before it as a person
@@ -341,12 +341,12 @@ async def confirmed(
         if one.confirmed:
             settled.append(one)
         elif (await verify(one.solution)).passed:
-            settled.append(one.model_copy(update={"confirmed": True}))
+            settled.append(one.model_copy(update={"confirmed_alternatives": True}))
     return every.model_copy(update={"behaviours": (*settled, *waiting)})
 
 
 def _advanced(
-    steps: Generator[Question, Answer, Findings], answer: Answer, work: Work
+    steps: Generator[Question, Answer, Findings], answer: Answer, work: ProcessorTime
 ) -> Question | Findings:
     """The search's next question, or what it found. It thinks in a thread of its own, since
     listing thousands of edits would hold up everyone else."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent.core.domain import Alternatives, Diagnosis, Report, Solution, TestCase
 from agent.core.events import PartialFound
 from agent.healing.context import Context
-from agent.healing.searching import WALL_TIMES, heal_by_search
+from agent.healing.searching import WALL_TIMES, search_repair
 
 FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
 """The part of a run's remaining seconds that a search leaves for judging and proving its find."""
@@ -46,7 +46,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
 
-    found = await heal_by_search(
+    found = await search_repair(
         ctx.task,
         attempt.solution,
         attempt.tests,

@@ -1,7 +1,7 @@
 """What users bring becomes a task, or a clear refusal.
 
-Every door makes a `Brought` of what it is given, `bring` of a command line and `paste` of a page's
-fields, and `task_of` makes the task of it; that is pure.
+Every door makes a `Brought` of what it is given, `from_command_line` of a command line and
+`from_page` of a page's fields, and `task_of` makes the task of it; that is pure.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from agent.intake.source import (
     text_beside,
 )
 
-__all__ = ["PASTED", "Intake", "bring", "make_task", "paste", "task_of"]
+__all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
 
 _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
 
 
 @dataclass(frozen=True)
-class Intake:
+class PreparedTask:
     """A task, what a reader must know about it, and the file to write back to, if any."""
 
     task: Task
@@ -68,7 +68,7 @@ def make_task(
     sites: Sequence[str] = (),
     deselect: Sequence[str] = (),
     doctests: bool = False,
-) -> Intake:
+) -> PreparedTask:
     """The task of these parts, see `task_of`."""
     return task_of(Brought(
         code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv), tuple(sites),
@@ -76,7 +76,7 @@ def make_task(
     ))
 
 
-def bring(
+def from_command_line(
     path: Path | Literal["-"] | None = None,
     *,
     words: str = "",
@@ -88,7 +88,7 @@ def bring(
     argv: Sequence[str] = (),
     deselect: Sequence[str] = (),
     doctests: bool = False,
-) -> Intake:
+) -> PreparedTask:
     """The task of a command line; reads the files it names. `stdin` may be `@FILE`.
 
     Raises `BadInput` and `NotFixable` with a message for people.
@@ -120,10 +120,10 @@ def bring(
     ))
 
 
-def paste(
+def from_page(
     code: str = "", tests: str = "", words: str = "", deselect: Sequence[str] = (),
     doctests: bool = False,
-) -> Intake:
+) -> PreparedTask:
     """The task of a page's three fields; empty ones count as not given.
 
     Pasted code has no file name. Where pasted tests import it by one, it is called that.
@@ -138,7 +138,7 @@ def paste(
     return task_of(replace(brought, entry=_called(brought)))
 
 
-def task_of(brought: Brought) -> Intake:
+def task_of(brought: Brought) -> PreparedTask:
     """A task from program text, words or both, with all tests that can be found in them.
 
     Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
@@ -152,7 +152,7 @@ def task_of(brought: Brought) -> Intake:
         raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
 
 
-def _made(brought: Brought) -> Intake:
+def _made(brought: Brought) -> PreparedTask:
     _refuse_unusable(brought)
     found = gathered(brought)
     notices = [*brought.notices, *found.notices]
@@ -173,7 +173,7 @@ def _made(brought: Brought) -> Intake:
         text=brought.words, solution=solution, tests=found.tests, support=brought.support,
         stdin=brought.stdin, argv=brought.argv, sites=brought.sites, doctests=brought.doctests,
     )
-    return Intake(task, tuple(dict.fromkeys(notices)), brought.source)
+    return PreparedTask(task, tuple(dict.fromkeys(notices)), brought.source)
 
 
 def _called(brought: Brought) -> str:

@@ -119,7 +119,7 @@ def imported(code: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Shipment:
+class Bundle:
     """What of ours goes into one job, or into both of a pair."""
 
     modules: Mapping[str, str]
@@ -130,19 +130,19 @@ class Shipment:
     """Whether what runs there may open files."""
 
 
-async def shipment(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Shipment:
+async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Bundle:
     """What to ship where the user's folders of packages are `own`; the user's come first.
 
     Where no file can be opened, pytest is shipped as modules, from memory.
     """
     if not with_pytest:
-        return Shipment(modules(), own)
+        return Bundle(modules(), own)
     coming = Job("", modules=modules(), sites=own)
-    if (await sandbox.witness(coming)).level == "L2":
+    if (await sandbox.isolation(coming)).level == "L2":
         texts = await asyncio.to_thread(_pytest_in_memory)
-        return Shipment({**texts, **modules(with_pytest=True)}, own, opens_files=False)
+        return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
     ours = pytest_site()
-    return Shipment(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
+    return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
 
 
 @cache

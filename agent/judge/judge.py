@@ -23,17 +23,16 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.judge import belief
-from agent.judge import jail_modules as shipping
+from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
-from agent.judge.compared.examples import NotComparable, answers, asked
+from agent.judge.compared.examples import NotComparable, answers, example_call
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
 from agent.judge.plain.plain_run import PlainRun
 from agent.judge.script_run import ending_of
 from agent.judge.signs import reaching, written_for
-from agent.judge.subject import FIRST_SEEDS, Brought, Seeds
-from agent.judge.witnesses import Snippets, TestFile, gather_evidence
+from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
+from agent.judge.witnesses import FileGroup, SnippetGroup, gather_evidence
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -65,7 +64,7 @@ async def check(
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
-    bench = _Bench(Brought(solution, task, sandbox, wall_s, seeds), first_failure, observe)
+    bench = _Bench(Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe)
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
@@ -96,7 +95,7 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
 class _Bench:
     """A solution on its way through all its tests."""
 
-    subject: Brought
+    subject: Subject
     first_failure: bool = False
     observe: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
@@ -126,7 +125,7 @@ class _Bench:
 
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
         """Judges the examples whose answers the host itself can compare; returns the others."""
-        waiting = [(test, one) for test in tests if (one := asked(test)) is not None]
+        waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
@@ -143,19 +142,19 @@ class _Bench:
             (str(number), test, output if _uses_output(test) else None)
             for number, test in enumerate(tests)
         ]
-        plain, rows = await gather_evidence(Snippets(self.subject, keyed), self.observe)
+        plain, rows = await gather_evidence(SnippetGroup(self.subject, keyed), self.observe)
         for key, test, _ in keyed:
             seen = self._with_text(test, rows.get(key) or Evidence({"message": plain.problem}))
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
-        ours = await shipping.shipment(self.subject.sandbox, self.subject.task.sites, True)
+        ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
             for test in tests:
                 seen = Evidence({"status": "error", "message": NO_FILES})
                 self.found[id(test)] = [belief.verdict(test, test.name, seen)]
             return
-        plain, rows = await gather_evidence(TestFile(self.subject, code, tests), self.observe)
+        plain, rows = await gather_evidence(FileGroup(self.subject, code, tests), self.observe)
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if words := astray(self.subject, plain, code, own=own):
             self.astray.append(words)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agent.core.domain import Ending
 from agent.judge.belief import SHOWN, text_in
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from agent.judge.texts.masking import mask
 from sandbox.types import Json, Outcome
 
@@ -15,7 +15,7 @@ WALL_FACTOR = 2.0
 """A program as a whole may take so many times what a test may."""
 
 
-async def ending_of(subject: Brought) -> Ending:
+async def ending_of(subject: Subject) -> Ending:
     """Runs the program as a script, in a jail of its own."""
     payload: dict[str, Json] = {
         "entry": subject.solution.entry, "text": mask(subject.solution.text),

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from agent.core.domain import Script, Solution, Task, TestCase
 from agent.core.trees import parse
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 from agent.judge.texts.masking import mask, names_of_tests
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits
@@ -37,7 +37,7 @@ FIRST_SEEDS = Seeds()
 
 
 @dataclass(frozen=True)
-class Brought:
+class Subject:
     """A solution with its surroundings, on its way through its tests."""
 
     solution: Solution
@@ -73,7 +73,7 @@ class Brought:
     @property
     def preload(self) -> tuple[str, ...]:
         """The large packages that the program imports."""
-        return shipping.preloads(
+        return jail_modules.preloads(
             file.text for file in (*self.solution.files, *self.task.support)
             if file.path.endswith(".py")
         )
@@ -153,12 +153,12 @@ class Brought:
 
     def job(
         self, program: str, payload: dict[str, Json], wall_s: float,
-        ours: shipping.Shipment | None = None,
+        ours: jail_modules.Bundle | None = None,
     ) -> Job:
         """A jail's job that runs one of our programs over this one; files are still to be laid."""
-        ours = ours or shipping.Shipment(shipping.modules(), self.task.sites)
+        ours = ours or jail_modules.Bundle(jail_modules.modules(), self.task.sites)
         return Job(
-            program=shipping.program(program), payload=payload, modules=ours.modules,
+            program=jail_modules.program(program), payload=payload, modules=ours.modules,
             sites=ours.sites, seed=self.seeds.hash, preload=self.preload,
             limits=Limits(wall_s=wall_s, cpu_s=wall_s),
         )
@@ -171,14 +171,14 @@ class Brought:
               if file.path.endswith(".py")),
             *dict.fromkeys(test.code for test in tests),
         ]
-        roots = frozenset[str]().union(*map(shipping.imported, texts))
+        roots = frozenset[str]().union(*map(jail_modules.imported, texts))
         forks = any(word in text for text in texts for word in _FORKING)
         return forks or bool(roots & _STARTING), bool(roots & _CONNECTING)
 
     def needs_packages(self, tests: list[TestCase]) -> bool:
         """Whether the tests, or their helpers, need pytest or other packages."""
-        return any(shipping.needs_packages(test, self.all_modules) for test in tests) or any(
-            shipping.imports_packages(text, self.all_modules)
+        return any(jail_modules.needs_packages(test, self.all_modules) for test in tests) or any(
+            jail_modules.imports_packages(text, self.all_modules)
             for path, text in self.test_support.items() if path.endswith(".py")
         )
 

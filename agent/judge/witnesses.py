@@ -22,7 +22,7 @@ from agent.judge.observed.observed_run import ObservedRun, observe_file, observe
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_file, run_snippets
 from agent.judge.signs import may_equal_anything
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 
 BESIDE_FACTOR = 3.0
 """What runs beside the plain run may take so many times as long, and a moment more."""
@@ -40,10 +40,10 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Snippets:
+class SnippetGroup:
     """Snippets with their keys and, where they read it, the program's output."""
 
-    subject: Brought
+    subject: Subject
     tests: Sequence[tuple[str, TestCase, str | None]]
 
     def unfollowed(self, key: str) -> str:
@@ -60,7 +60,7 @@ class Snippets:
         return belief.keeps_to_calls(self._code(key), self.subject.all_modules)
 
     async def run(
-        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
+        self, subject: Subject, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
     ) -> None:
         """Runs these tests, or all, where they share a process with the program."""
         await run_snippets(subject, self._chosen(keys), canary, run)
@@ -78,12 +78,12 @@ class Snippets:
 
 
 @dataclass(frozen=True)
-class TestFile:
+class FileGroup:
     """Tests of one file; their keys are pytest's nodes."""
 
     __test__ = False
 
-    subject: Brought
+    subject: Subject
     code: str
     tests: Sequence[TestCase]
 
@@ -99,7 +99,7 @@ class TestFile:
         return belief.keeps_to_calls(self.code, self.subject.all_modules)
 
     async def run(
-        self, subject: Brought, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
+        self, subject: Subject, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
     ) -> None:
         await run_file(subject, self.code, self.tests, canary, keys, run)
 
@@ -108,7 +108,7 @@ class TestFile:
         await observe_file(self.subject, self.code, self.tests, run, keys, left_out)
 
 
-Group = Snippets | TestFile
+Group = SnippetGroup | FileGroup
 """Tests that run together; each has a key."""
 
 
@@ -242,7 +242,7 @@ class _Gathering:
             await self._group.run(self._hurried(canary), run, [*(keys or ())], canary)
         return run
 
-    def _hurried(self, canary: CanaryKind) -> Brought:
+    def _hurried(self, canary: CanaryKind) -> Subject:
         """The same with a deadline for tests that took no longer than they did: a spoilt program
         often comes to no end, and what it takes says nothing about the tests'."""
         subject = self._group.subject

@@ -25,7 +25,7 @@ from agent.core.events import (
     StepFinished,
 )
 from llm.budget import Caps, Charge, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, Occurrence
+from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted
 from llm.calls import FellBack as TookOver
 from llm.plan import Plan
 from llm.prices import Prices
@@ -53,7 +53,7 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
     return Ledger(run, roles, list(charges.values()))
 
 
-def lost(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
+def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
     most they could."""
     open_calls: dict[int | None, ModelAsked] = {}
@@ -79,7 +79,7 @@ class Said(Value):
     text: str
 
 
-def unfinished(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
+def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
     """The calls that a run has paid for since it last ended a step: a step that is taken up again
     asks for their answers again."""
     calls: list[ModelCalled] = []
@@ -92,8 +92,8 @@ def unfinished(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
     return tuple(calls)
 
 
-def told(
-    occurrence: Occurrence, first: int, redacted: Callable[[str], str],
+def event_of(
+    occurrence: CallEvent, first: int, redacted: Callable[[str], str],
     keep: Callable[[Said], str],
 ) -> Event:
     """What a router told, as an event; `first` is the number of calls before its own, `redacted`
@@ -139,7 +139,7 @@ def told(
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class CostEstimate:
     """What one call of a role may come to."""
 
     role: str
@@ -150,9 +150,9 @@ class Foreseen:
     """`None` is unknown."""
 
 
-def preview(
+def estimate_costs(
     plan: Plan, prices: Prices, prompts: Path, typed: str, today: date
-) -> tuple[Foreseen, ...]:
+) -> tuple[CostEstimate, ...]:
     """What one call of each role may come to, for what was typed: its question by an estimate
     that is rather too high, and the longest answer with the longest thoughts."""
     found = []
@@ -163,7 +163,7 @@ def preview(
         longest = max(prompt.templates.values(), key=len)
         asked = question_tokens(estimated_tokens, (prompt.system, longest + typed))
         said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
-        found.append(Foreseen(
+        found.append(CostEstimate(
             choice.role, choice.words, asked + said,
             prices.most(choice.provider, choice.model, asked, said, today),
         ))

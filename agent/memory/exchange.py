@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agent.core.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
-from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Remembered, Standing
+from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Standing, StoredFix
 from agent.memory.locality import is_local
 from llm.redaction import may_hold_a_key
 
@@ -122,7 +122,7 @@ def as_text(lines: Iterable[FixLine | LessonLine]) -> str:
     return "".join(f"{json.dumps(line.model_dump())}\n" for line in (Header(), *lines))
 
 
-def fix_line(known: Remembered) -> FixLine | None:
+def fix_line(known: StoredFix) -> FixLine | None:
     """A fix as a line; `None` where it is over the limits of what others take in."""
     fix = known.fix
     try:

@@ -21,7 +21,7 @@ from agent.core.domain import Lesson, ProofLevel, Rivals, Value
 from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working
-from agent.memory.lessons import MOST_LESSONS, Symptom, query_of, words_of
+from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
 
 OWN = "own"
 """The origin of what was learned here."""
@@ -74,7 +74,7 @@ class Fix(Value):
         return edit_between(self.before, self.after)
 
 
-class Remembered(Value):
+class StoredFix(Value):
     """A fix with its record."""
 
     number: int
@@ -95,7 +95,7 @@ class Remembered(Value):
         return text == self.fix.before or skeleton(text) == skeleton(self.fix.before)
 
 
-class LessonRow(Value):
+class StoredLesson(Value):
     """A lesson with its record."""
 
     number: int
@@ -124,7 +124,7 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure) -> tuple[Remembered, ...]:
+    def exact(self, failure: Failure) -> tuple[StoredFix, ...]:
         """Fixes of that very failure: settled ones before others, best record first, those from
         elsewhere last; none that failed more often than it helped."""
         return self._fixes(
@@ -134,7 +134,7 @@ class Memory:
             (failure.signature, MOST_LOOKED_AT),
         )
 
-    def kept(self, failure: Failure, after: str) -> Remembered | None:
+    def kept(self, failure: Failure, after: str) -> StoredFix | None:
         """The fix of that very failure that made `after` of the program, whatever its record."""
         found = self._fixes("where signature = ? and after = ?", (failure.signature, after))
         return found[0] if found else None
@@ -146,7 +146,7 @@ class Memory:
                 "select 1 from fixes where alike = ? limit 1", (failure.alike,)
             ).fetchone() is not None
 
-    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[Remembered, ...]:
+    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[StoredFix, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
             "where alike = ? and signature != ? and misfits <= transfers "
@@ -185,7 +185,7 @@ class Memory:
                 tuple(values.values()),
             )
 
-    def credit(self, known: Remembered, *, helped: bool, elsewhere: bool = False) -> None:
+    def credit(self, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
         """Counts a replay, on its own program or elsewhere: it helped, or it sinks."""
         column = {
             (True, False): "successes", (False, False): "failures",
@@ -197,7 +197,7 @@ class Memory:
                 (time.time(), known.number),
             )
 
-    def trust(self, known: Remembered, record: tuple[int, int]) -> None:
+    def trust(self, known: StoredFix, record: tuple[int, int]) -> None:
         """Treats a fix as one's own from now on; how often it helped and failed with its owner
         counts beside what was seen here."""
         with working(self._name):
@@ -206,18 +206,18 @@ class Memory:
                 "where id = ?", (*record, known.number),
             )
 
-    def fixes(self) -> tuple[Remembered, ...]:
+    def fixes(self) -> tuple[StoredFix, ...]:
         """All of them, the newest first."""
         return self._fixes("order by created desc, id desc", ())
 
-    def fix(self, key: int) -> Remembered:
+    def fix(self, key: int) -> StoredFix:
         """One of them; raises `KeyError`."""
         found = self._fixes("where id = ?", (key,))
         if not found:
             raise KeyError(key)
         return found[0]
 
-    def _fixes(self, clause: str, values: Sequence[object]) -> tuple[Remembered, ...]:
+    def _fixes(self, clause: str, values: Sequence[object]) -> tuple[StoredFix, ...]:
         with working(self._name):
             rows = self._db.execute(f"select * from fixes {clause}", values).fetchall()
         found = []
@@ -232,11 +232,11 @@ class Memory:
     # Lessons.
 
     def learn(
-        self, lesson: Lesson, symptom: Symptom | None = None, *, origin: str = OWN
+        self, lesson: Lesson, symptom: FailureDescription | None = None, *, origin: str = OWN
     ) -> bool:
         """Keeps a lesson once, to be found by its words and those of its failure; says whether
         it is new."""
-        shown = symptom or Symptom()
+        shown = symptom or FailureDescription()
         words = words_of(
             lesson.category, lesson.text, shown.exception, shown.message, shown.cause
         )
@@ -248,7 +248,7 @@ class Memory:
                  time.time(), origin),
             ).rowcount > 0
 
-    def lessons_for(self, symptom: Symptom) -> tuple[Lesson, ...]:
+    def lessons_for(self, symptom: FailureDescription) -> tuple[Lesson, ...]:
         """At most five lessons that failures of that kind have taught, the closest first."""
         query = query_of(symptom)
         if not query:
@@ -262,7 +262,7 @@ class Memory:
             ).fetchall()
         return tuple(row.lesson for row in self._lessons(rows))
 
-    def lessons(self) -> tuple[LessonRow, ...]:
+    def lessons(self) -> tuple[StoredLesson, ...]:
         """All of them, the newest first."""
         with working(self._name):
             rows = self._db.execute(
@@ -270,11 +270,11 @@ class Memory:
             ).fetchall()
         return tuple(self._lessons(rows))
 
-    def _lessons(self, rows: Iterable[sqlite3.Row]) -> list[LessonRow]:
+    def _lessons(self, rows: Iterable[sqlite3.Row]) -> list[StoredLesson]:
         found = []
         for row in rows:
             try:
-                found.append(LessonRow(
+                found.append(StoredLesson(
                     number=row["id"], created=row["created"], origin=row["origin"],
                     lesson=Lesson(text=row["text"], category=row["category"]),
                 ))
@@ -297,7 +297,7 @@ class Memory:
             self._db.execute("delete from lessons")
 
 
-def _remembered(row: sqlite3.Row) -> Remembered | None:
+def _remembered(row: sqlite3.Row) -> StoredFix | None:
     """The row as a value; `None` where it makes no sense."""
     values = dict(row) | {
         "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
@@ -306,7 +306,7 @@ def _remembered(row: sqlite3.Row) -> Remembered | None:
         values["rivals"] = Rivals.from_json(str(row["rivals"])) if row["rivals"] else None
         failure = Failure.model_validate(_of(Failure, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
-        known = Remembered.model_validate(_of(Remembered, values) | {"fix": fix})
+        known = StoredFix.model_validate(_of(StoredFix, values) | {"fix": fix})
     except ValueError:  # among them pydantic's
         return None
     return None if row["alike"] != failure.alike or fix.before == fix.after else known

@@ -30,7 +30,7 @@ _TELLS_NOTHING = frozenset(
 )
 
 
-class Symptom(Value):
+class FailureDescription(Value):
     """What is known of a failure before it is mended."""
 
     category: str = ""
@@ -41,9 +41,11 @@ class Symptom(Value):
     """Identifiers of the program."""
 
 
-def symptom_of(diagnosis: Diagnosis, failure: Failure | None, text: str) -> Symptom:
+def failure_description(
+    diagnosis: Diagnosis, failure: Failure | None, text: str
+) -> FailureDescription:
     """The symptom of a diagnosed program; the failure is not known where there was no test."""
-    return Symptom(
+    return FailureDescription(
         category=diagnosis.category,
         exception=failure.exception if failure is not None else "",
         message=failure.message if failure is not None else "",
@@ -61,7 +63,7 @@ def words_of(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(telling))[:MOST_WORDS]
 
 
-def query_of(symptom: Symptom) -> str:
+def query_of(symptom: FailureDescription) -> str:
     """The question for the index: a lesson must share a word of the failure, or its kind and a
     name. That both crash makes no two failures alike, and neither does a name of the program that
     the cause tells of: it tells what is called, not what is wrong."""

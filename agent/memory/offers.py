@@ -9,10 +9,10 @@ from pathlib import Path
 from agent.intake import untouched
 from agent.memory.failures import Failure
 from agent.memory.file import MemoryFault
-from agent.memory.fixes import OWN, Memory, Remembered
+from agent.memory.fixes import OWN, Memory, StoredFix
 from agent.memory.locality import brings_no_names, is_local
 from agent.memory.placing import applied, contexts, returned
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6
 """Texts that are replayed for one failure, so that looking back stays cheap."""
@@ -24,7 +24,7 @@ MOST_PLACES_OFFERED = 3
 class Offer:
     """A remembered fix, and the texts it makes of the failing program."""
 
-    known: Remembered
+    known: StoredFix
     text: str
     """The failing program."""
     texts: tuple[str, ...]
@@ -47,7 +47,7 @@ class Offer:
     def done(self, made: str) -> str:
         """What one of the texts does to the program, by its own showing: a record may say other
         things."""
-        return described(self.text, made)
+        return edit_in_words(self.text, made)
 
     def note(self, made: str) -> str:
         """What is done, and where it comes from."""
@@ -84,7 +84,7 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
 
 def _known(
     memory: Memory, failure: Failure, text: str
-) -> Iterator[tuple[Remembered, bool]]:
+) -> Iterator[tuple[StoredFix, bool]]:
     """Fixes, and whether each is one of another failure: looked for only when nothing exact has
     helped, and there is something to look for, since the program must be taken apart for it."""
     for known in memory.exact(failure):
@@ -94,7 +94,7 @@ def _known(
             yield known, True
 
 
-def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
+def _replayed(known: StoredFix, text: str) -> tuple[str, ...]:
     """The mended text as a whole where the program is the same to the letter, else its edit in
     place."""
     if text == known.fix.before:
@@ -103,7 +103,7 @@ def _replayed(known: Remembered, text: str) -> tuple[str, ...]:
     return () if again is None else (again,)
 
 
-def _carried(known: Remembered, text: str) -> tuple[str, ...]:
+def _carried(known: StoredFix, text: str) -> tuple[str, ...]:
     edit = known.fix.edit
     return () if edit is None else applied(edit, text, MOST_PLACES_OFFERED)
 

@@ -54,7 +54,7 @@ def crash_of(trace: Trace) -> Crash | None:
     return None
 
 
-def blamed(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
+def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine, ...]:
     """The most suspicious lines, with the values seen where the first failing test went wrong."""
     suspicion = ochiai(trace)
     lines = text.splitlines()

@@ -44,7 +44,7 @@ from agent.repair.facts import (
 from agent.repair.missing import mended_names
 from agent.repair.program import Function, Program
 from agent.repair.proof.inputs import probes
-from agent.repair.proof.recombining import observed, recombined
+from agent.repair.proof.recombining import observing_calls, recombined_calls
 from agent.repair.proof.widening import watched
 from agent.repair.ranking.rank import ranked
 from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
@@ -217,7 +217,7 @@ def offered(state: SearchState) -> Steps:
         # Calls that the likeliest candidate does not end would hold up all others.
         answer = yield Probe((kept[0].text,), calls, state.progress())
         assert isinstance(answer, Probed)
-        calls = quick(calls, answer)
+        calls = quick_calls(calls, answer)
     if len(kept) > 1 and calls:
         answer = yield Probe(tuple(one.text for one in kept), calls, state.progress())
         assert isinstance(answer, Probed)
@@ -236,11 +236,11 @@ def _calls(state: SearchState, text: str) -> tuple[str, ...]:
     names, tests = _names(state.source), state.facts.tests
     plain = probes(names, tests)
     if not plain:
-        plain = (*probes(names, tests, counting=True), *recombined(text, names, tests))
-    return tuple(dict.fromkeys((*plain, *observed(text, names, tests))))
+        plain = (*probes(names, tests, counting=True), *recombined_calls(text, names, tests))
+    return tuple(dict.fromkeys((*plain, *observing_calls(text, names, tests))))
 
 
-def quick(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
+def quick_calls(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
     """The calls that one candidate ended, the quickest as far as all together stay bounded."""
     row = pilot.rows[0]
     if row is None:

@@ -22,7 +22,7 @@ from agent.repair.facts import (
 )
 from agent.repair.ranking.blindness import blindness
 from agent.repair.ranking.rank import ranked
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 Steps = Generator[Question, Answer, None]
 
@@ -130,7 +130,7 @@ class SearchState:
         return best if best is not None and best.passed > self.base_passed else None
 
     def _told(self, candidate: Candidate) -> Candidate:
-        return replace(candidate, note=described(self.source, candidate.text))
+        return replace(candidate, note=edit_in_words(self.source, candidate.text))
 
 
 def note(

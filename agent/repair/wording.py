@@ -15,7 +15,7 @@ LONGEST = 400
 """Characters of a line that are shown."""
 
 
-def described(before: str, after: str) -> str:
+def edit_in_words(before: str, after: str) -> str:
     """What changed from one text to another: ``changed `<` to `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []

@@ -22,7 +22,7 @@ from agent.memory import Memory, open_memory
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
 from llm import Provider, rules_provider
-from llm.cache import Answers
+from llm.cache import AnswerCache
 from sandbox import Sandbox, open_sandbox
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ async def open_resources(
     async with AsyncExitStack() as files:
         answers = None
         if settings.cache != "off":
-            answers = Answers(folder / ANSWERS)
+            answers = AnswerCache(folder / ANSWERS)
             files.callback(answers.close)
         models = Models(settings, answers=answers)
         steps = uploads(

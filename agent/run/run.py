@@ -32,9 +32,9 @@ from agent.core.events import (
 from agent.core.settings import Settings
 from agent.healing.context import Context
 from agent.healing.models import OWNER, WITHOUT_MODEL
-from agent.judge.jail_level import witnessed
+from agent.judge.jail_level import jail_seen
 from agent.log.result import fold
-from agent.log.spending import Said, ledger, lost, told, unfinished
+from agent.log.spending import Said, event_of, ledger, lost_calls, paid_in_unfinished_step
 from agent.log.store import RunOver, RunRow
 from agent.log.waiting import ForStep, pending
 from agent.repair.ranking.question import BadAnswer, answered_test
@@ -162,7 +162,7 @@ class Run:
             self._first = asyncio.create_task(self._context().judge_brought(program))
         try:
             try:
-                jail = await witnessed(shared.sandbox, self.task.sites)
+                jail = await jail_seen(shared.sandbox, self.task.sites)
             except SandboxError as error:
                 # Told here and met again by the run's first job, which ends the run with it.
                 jail = Jail(words=f"{shared.sandbox.name}: {error}")
@@ -211,7 +211,7 @@ class Run:
         """Notes what was lost with the process that drove the run, and what it goes on with."""
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
-        for call in lost(self.log):
+        for call in lost_calls(self.log):
             self.emit(call)
         step = ", ".join(steps) or "the start"
         self.emit(Resumed(note=f"its process was gone; it goes on with {step}"))
@@ -326,7 +326,7 @@ class Run:
             ledger=kept,
             prices=shared.models.prices,
             tell=lambda occurrence: self.emit(
-                told(occurrence, first, redactor.text, shared.store.put)
+                event_of(occurrence, first, redactor.text, shared.store.put)
             ),
             breaker=lambda choice: shared.models.breaker(choice, options.visitor),
             before={
@@ -334,7 +334,7 @@ class Run:
                     shared.store.get(call.said, Said).text, call.finish, call.provider, call.model,
                     Usage(),
                 )
-                for call in unfinished(entries)
+                for call in paid_in_unfinished_step(entries)
             },
             clean=redactor.text,
         )

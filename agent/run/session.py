@@ -20,8 +20,8 @@ from agent.core.settings import BadSettings, Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER
 from agent.judge import check
-from agent.judge.jail_level import witnessed
-from agent.log.spending import Foreseen, preview
+from agent.judge.jail_level import jail_seen
+from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import RunRow, UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
 from agent.run.resources import Resources, open_resources
@@ -155,9 +155,9 @@ class Session:
         settings have; raises `NoProvider` and `NeedsKey`."""
         return self.models.plan(visitor, provider, roles, model)
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         """What one call of each role may come to, for a program and tests that were typed."""
-        return preview(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
+        return estimate_costs(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
 
     def visitor(self, run: str) -> str:
         """Whose keys a run uses; raises `UnknownRun`."""
@@ -168,7 +168,7 @@ class Session:
 
         Raises `SandboxError`.
         """
-        return await witnessed(self.sandbox, task.sites if task is not None else ())
+        return await jail_seen(self.sandbox, task.sites if task is not None else ())
 
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far; raises `UnknownRun`."""
@@ -181,7 +181,7 @@ class Session:
     def can_go_on(self, run: str) -> bool:
         """Whether every key that the run needs is at hand."""
         options = self._run(run).options
-        return not self.models.lacks(options.plan, options.visitor)
+        return not self.models.missing_key(options.plan, options.visitor)
 
     def waiting(self, run: str) -> str | None:
         """The id of the question the run waits with, if it does."""

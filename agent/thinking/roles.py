@@ -183,11 +183,11 @@ async def ask(
             raise BadReply(f"{place}: {first['msg']}") from error
 
     schema = schema_of(role.answer)
-    mind = await ctx.mind(role.name, free=free)
+    answerer = await ctx.answerer(role.name, free=free)
     request = _request(
-        ctx, mind, role.name, role.template, variables, known or {}, in_words(schema)
+        ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema)
     )
-    return await ask_typed(mind, request, schema, accept)
+    return await ask_typed(answerer, request, schema, accept)
 
 
 async def ask_if_it_answers(
@@ -216,22 +216,22 @@ async def ask_if_it_answers(
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
     """A whole program from the generator, by its template `draft` or `repair`; raises an
     `LlmError`."""
-    mind = await ctx.mind(GENERATOR)
-    return await ask_code(mind, _request(ctx, mind, GENERATOR, template, variables))
+    answerer = await ctx.answerer(GENERATOR)
+    return await ask_code(answerer, _request(ctx, answerer, GENERATOR, template, variables))
 
 
 async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
-    mind = await ctx.mind(GENERATOR)
-    request = _request(ctx, mind, GENERATOR, "edit", variables)
-    return await ask_edits(mind, request, variables["code"])
+    answerer = await ctx.answerer(GENERATOR)
+    request = _request(ctx, answerer, GENERATOR, "edit", variables)
+    return await ask_edits(answerer, request, variables["code"])
 
 
 async def share_of_an_answer(ctx: Context, program: str) -> float:
     """How much of the generator's longest answer a whole program takes, by its model's count; above
     1 it does not fit. Raises an `LlmError`."""
-    mind = await ctx.mind(GENERATOR)
-    return mind.count(program) / _most_said(load(ctx.prompts, GENERATOR), mind)
+    answerer = await ctx.answerer(GENERATOR)
+    return answerer.count(program) / _most_said(load(ctx.prompts, GENERATOR), answerer)
 
 
 @cache
@@ -242,7 +242,7 @@ def schema_of(answer: type[Value]) -> dict[str, object]:
 
 def _request(
     ctx: Context,
-    mind: Provider,
+    answerer: Provider,
     role: str,
     template: str,
     variables: Mapping[str, str],
@@ -252,11 +252,11 @@ def _request(
     """The question, cut to the window of the model that answers it."""
     prompt = load(ctx.prompts, role)
     system = prompt.instructions(form)
-    text = _fitted(ctx, prompt, template, system, variables, mind)
+    text = _fitted(ctx, prompt, template, system, variables, answerer)
     return Request(
         role, system, (Message("user", text),),
         variables={**(known or {}), **variables},
-        max_tokens=_most_said(prompt, mind), deadline_s=prompt.deadline_s,
+        max_tokens=_most_said(prompt, answerer), deadline_s=prompt.deadline_s,
         temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
     )
 

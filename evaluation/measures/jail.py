@@ -9,11 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from agent.core.domain import Example, Script, Task, TestCase
-from agent.intake import TestText, make_task, paste
-from agent.judge import check
-from agent.judge import jail_modules as shipping
+from agent.intake import TestText, from_page, make_task
+from agent.judge import check, jail_modules
 from agent.judge.plain.plain_run import PlainRun, run_snippets
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from sandbox import Job, SandboxUnavailable, open_sandbox
 from sandbox.sandbox import Sandbox
 from sandbox.types import Limits
@@ -71,7 +70,7 @@ def sandbox() -> Iterator[str]:
     from sandbox.bench import figures  # not everywhere can it be imported
 
     try:
-        for figure in asyncio.run(figures(shipping.modules())):
+        for figure in asyncio.run(figures(jail_modules.modules())):
             yield figure.line()
     except SandboxUnavailable as refusal:
         yield str(refusal)
@@ -79,14 +78,14 @@ def sandbox() -> Iterator[str]:
 
 def verdicts() -> Iterator[str]:
     """What a verdict costs in a warm jail, beside the barest start of an interpreter."""
-    solution = paste(ADD, "").task.solution
+    solution = from_page(ADD, "").task.solution
     assert solution is not None
     examples = _examples(10)
     leaf = Script(name="leaf", origin="user", code="x = 1\nassert add(x, 2) == 3")
 
     async def measure() -> Mapping[str, float]:
         jail = open_sandbox()
-        answers = Job("jail.send(1)", modules=shipping.modules())
+        answers = Job("jail.send(1)", modules=jail_modules.modules())
 
         async def bare() -> None:
             started = await asyncio.create_subprocess_exec(
@@ -143,8 +142,8 @@ async def _compared(
     """One line: both medians and how they compare; the two are measured in turns."""
     solution = task.solution
     assert solution is not None
-    brought = Brought(solution, task, jail, 5.0)
-    ours = await shipping.shipment(jail, task.sites, with_pytest=True)
+    brought = Subject(solution, task, jail, 5.0)
+    ours = await jail_modules.bundle(jail, task.sites, with_pytest=True)
     job = Job(
         program=ALONE, modules=ours.modules, sites=ours.sites,
         files={**brought.files, "test_calc.py": tests[0].code},

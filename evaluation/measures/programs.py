@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.core.domain import Task
-from agent.intake import paste
+from agent.intake import from_page
 from agent.run.session import Session, Settings, open_session
 from evaluation.suite import Row, read_suite
 
@@ -48,7 +48,7 @@ def filled(code: str, functions: int = 1_100) -> str:
 
 def task_of(code: str, tests: str) -> Task:
     """A program and its tests, as a user pastes them."""
-    return paste(code, tests).task
+    return from_page(code, tests).task
 
 
 async def in_session(measure: Callable[[Session], Awaitable[T]]) -> T:

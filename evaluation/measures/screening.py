@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from agent.core.domain import Report, Solution, Task
-from agent.healing.searching import heal_by_search
+from agent.healing.searching import search_repair
 from agent.judge import check
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
@@ -71,7 +71,7 @@ async def _searched(task: Task) -> tuple[int, float]:
     async def refused(solution: Solution) -> Report:
         return Report(solution=solution.id, verdicts=())
 
-    found = await heal_by_search(
+    found = await search_repair(
         task, base, task.tests, await check(base, task.tests, task, sandbox, wall_s=1.0), sandbox,
         budget_s=SEARCH_S, max_candidates=CANDIDATES, progress=lambda seen: None, verify=refused,
     )

@@ -17,7 +17,7 @@ from typing import get_args
 from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script, text
 from sandbox.levels import Level
 from sandbox.sandbox import Sandbox
-from sandbox.types import Job, Json, Limits, Lost, Outcome
+from sandbox.types import Job, Json, Limits, LostItem, Outcome
 from sandbox.workspaces import workspaces
 
 ECHO = """\
@@ -207,7 +207,7 @@ async def _batch(sandbox: Sandbox) -> str:
     async with sandbox.batch(Job(EXECUTE, limits=ROOMY)) as batch:
         for part in (items, ["7", "8"]):
             async for index, reply in batch.replies(part, item_wall_s=2.0):
-                seen.append(f"{index} {reply.ended if isinstance(reply, Lost) else reply}")
+                seen.append(f"{index} {reply.ended if isinstance(reply, LostItem) else reply}")
     expected = [
         "0 1", "1 timeout", "2 2", "3 exited", "4 3", "5 exited", "6 4", "7 killed", "8 5",
         "9 0", "10 6", "0 7", "1 8",  # the first answer counts, a second meets nobody
@@ -236,7 +236,7 @@ async def _close(replies: object) -> None:
 async def _stillborn_batch(sandbox: Sandbox) -> str:
     async with sandbox.batch(Job("raise ValueError('at once')", limits=ROOMY)) as batch:
         seen = [reply async for _, reply in batch.replies([1, 2, 3, 4], item_wall_s=5)]
-    ended = [reply.ended for reply in seen if isinstance(reply, Lost)]
+    ended = [reply.ended for reply in seen if isinstance(reply, LostItem)]
     return "" if ended == ["exited"] * 4 else f"saw {seen}"
 
 

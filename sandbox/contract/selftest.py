@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sandbox.attacks import ATTACKS, Attack, Result, World, assail
 from sandbox.contract import CHECKS, Check
-from sandbox.levels import Level, Witness
+from sandbox.levels import Isolation, Level
 from sandbox.sandbox import Sandbox
 
 
@@ -31,7 +31,7 @@ class Finding:
 class Gauntlet:
     """What became of every attack, at the level that was seen to hold."""
 
-    witness: Witness
+    isolation: Isolation
     results: tuple[Result, ...]
 
     def count(self, result: str) -> int:
@@ -43,8 +43,8 @@ async def gauntlet(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS
 ) -> Gauntlet:
     """Runs attacks against a sandbox, in the surroundings planted for them."""
-    witness = await sandbox.witness()
-    return Gauntlet(witness, tuple(await assail(sandbox, world, attacks, witness.level)))
+    isolation = await sandbox.isolation()
+    return Gauntlet(isolation, tuple(await assail(sandbox, world, attacks, isolation.level)))
 
 
 async def findings(

@@ -11,7 +11,7 @@ from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.retry import RetriedJob, Retry
 from sandbox.jail.running import Running, ordered
 from sandbox.jail.servers import SERVERS, profile_of
-from sandbox.levels import MEANING, JailLevel, Witness
+from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
 from sandbox.talk.batch import RestartingBatch
 from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
 
@@ -35,14 +35,14 @@ class JailSandbox:
         """One line for people: the backend and what it holds back here."""
         level = SERVERS.level(self._at_most)
         if level is None:
-            return f"jail: up to {self._at_most} ({MEANING[self._at_most]}), not tried yet"
+            return f"jail: up to {self._at_most} ({LEVEL_MEANINGS[self._at_most]}), not tried yet"
         granted = "; on request processes and sockets of a job's own" if level == "L4" else ""
-        return f"jail: {level} ({MEANING[level]}{granted})"
+        return f"jail: {level} ({LEVEL_MEANINGS[level]}{granted})"
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that canaries saw to hold; starts a fork server if none runs yet, or none
         for the job that is `coming`."""
-        return SERVERS.witness_of(await self._server(coming or Job("")))
+        return SERVERS.isolation_of(await self._server(coming or Job("")))
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""

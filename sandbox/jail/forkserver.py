@@ -41,7 +41,7 @@ from sandbox.inside.zygote import (
 from sandbox.jail.fair_queue import FairQueue, Request
 from sandbox.levels import JailLevel
 from sandbox.talk.orders import environment, loaded
-from sandbox.types import SandboxError, SandboxLost
+from sandbox.types import SandboxDied, SandboxError
 from sandbox.workspaces import Workspaces
 
 START_S = 30.0
@@ -322,13 +322,13 @@ class ForkServer:
         """Has the server kill a worker's process; its end is heard like any other."""
         if worker.end is None and not worker.lost and not self.broken:
             # Where it does not listen any more, its workers have heard of that by now.
-            with suppress(SandboxLost):
+            with suppress(SandboxDied):
                 self._tell(REQUEST.pack(KILL, worker.number, 0, 0, False))
 
     async def _has_room(self, request: Request) -> bool:
         """Waits for a free slot; raises `SandboxError` when the server has ended."""
         if self.broken:
-            raise SandboxLost(f"the fork server ended: {self.broken}")
+            raise SandboxDied(f"the fork server ended: {self.broken}")
         if self._queue.may_take(request, len(self._free)):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -435,7 +435,7 @@ class ForkServer:
                 self._control.send(message)
         except OSError as error:
             self.close(f"it does not listen: {error}")
-            raise SandboxLost(f"the fork server ended: {self.broken}") from error
+            raise SandboxDied(f"the fork server ended: {self.broken}") from error
 
     def _hear(self) -> None:
         while not self.broken:

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from sandbox.jail.running import Running
 from sandbox.talk.wire import frame
-from sandbox.types import Ended, Json, Outcome, SandboxLost
+from sandbox.types import Ended, Json, Outcome, SandboxDied
 
 
 class Retry:
@@ -33,11 +33,11 @@ class Retry:
         """Starts them."""
         try:
             await self._try()
-        except SandboxLost:
+        except SandboxDied:
             await self._try()
         return [RetriedJob(self, place) for place in range(len(self.running))]
 
-    async def again(self, running: Sequence[Running], loss: SandboxLost) -> None:
+    async def again(self, running: Sequence[Running], loss: SandboxDied) -> None:
         """Starts anew those that were lost, unless the other of a pair did; raises the loss where
         that is no more possible."""
         async with self._starting:
@@ -46,7 +46,7 @@ class Retry:
             if self.has_told or self._tries > 1:
                 raise loss
             for one in running:
-                with suppress(SandboxLost):
+                with suppress(SandboxDied):
                     await one.kill()
             await self._try()
             for place, message in self._sent:
@@ -90,7 +90,7 @@ class RetriedJob:
             running = self._tries.running
             try:
                 said = await running[self._place].receive(timeout_s)
-            except SandboxLost as loss:
+            except SandboxDied as loss:
                 await self._tries.again(running, loss)
             else:
                 self._tries.tell()
@@ -102,7 +102,7 @@ class RetriedJob:
             running = self._tries.running
             try:
                 outcome = await running[self._place].finish()
-            except SandboxLost as loss:
+            except SandboxDied as loss:
                 await self._tries.again(running, loss)
             else:
                 self._tries.tell()

@@ -19,7 +19,7 @@ from sandbox.talk.batch import STDERR_KEPT
 from sandbox.talk.conversation import Conversation
 from sandbox.talk.orders import orders
 from sandbox.talk.wire import frame
-from sandbox.types import Job, SandboxError, SandboxLost
+from sandbox.types import Job, SandboxDied, SandboxError
 
 _UNLIMITED = -1
 _PAST_THE_LIMIT = 1 << 16
@@ -130,7 +130,7 @@ class Running(Conversation):
         """What became of the job cannot be known: that is no fault of its code."""
         self._put_away()
         self._worker.close()
-        self._settle(SandboxLost(f"the fork server ended: {self._server.broken}"))
+        self._settle(SandboxDied(f"the fork server ended: {self._server.broken}"))
 
     def _abandon(self) -> None:
         """Its event loop is closed, so nobody waits: only descriptors are left to give back."""

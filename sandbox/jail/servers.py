@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from sandbox import __name__ as OURS
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
 from sandbox.jail.running import Running, ordered
-from sandbox.levels import JailLevel, Witness, witnessed
+from sandbox.levels import Isolation, JailLevel, isolation_shown
 from sandbox.talk.orders import loaded
 from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import workspaces
@@ -37,7 +37,7 @@ class Servers:
         self._all: dict[tuple[Profile, bool], list[ForkServer]] = {}
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
-        self._witnesses: WeakKeyDictionary[ForkServer, Witness] = WeakKeyDictionary()
+        self._witnesses: WeakKeyDictionary[ForkServer, Isolation] = WeakKeyDictionary()
         self._latest: dict[tuple[Profile, bool], ForkServer] = {}
         """The server that was found last for what was asked, whose level is one at most."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
@@ -55,7 +55,7 @@ class Servers:
         """The level seen to hold; `None` before the first start."""
         return self._levels.get(at_most)
 
-    def witness_of(self, server: ForkServer) -> Witness:
+    def isolation_of(self, server: ForkServer) -> Isolation:
         """What the canaries of a server showed."""
         return self._witnesses[server]
 
@@ -133,16 +133,16 @@ class Servers:
         atexit.register(self.close)
         await server.start()
         try:
-            witness = await canaries(server)
+            isolation = await canaries(server)
         except BaseException:
             server.close("its canaries were not heard")
             raise
-        if witness.level != profile.level:
+        if isolation.level != profile.level:
             server.close("its canaries got through")
-            seen = "; ".join(f"{one.name}: {one.seen}" for one in witness.layers if not one.holds)
-            raise NotGranted(f"seen to hold is only {witness.level}: {seen}")
+            seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
+            raise NotGranted(f"seen to hold is only {isolation.level}: {seen}")
         with self._lock:
-            self._witnesses[server] = witness
+            self._witnesses[server] = isolation
             self._all.setdefault((profile, ready), []).append(server)
         return server
 
@@ -174,7 +174,7 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
     )
 
 
-async def canaries(server: ForkServer) -> Witness:
+async def canaries(server: ForkServer) -> Isolation:
     """Tries the canaries in one child of the server."""
     job = Job("from jail_canaries import tried\njail.send(tried())")
     source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
@@ -189,6 +189,6 @@ async def canaries(server: ForkServer) -> Witness:
     met = outcome.messages[0] if outcome.messages else None
     if not isinstance(met, dict):
         raise SandboxError(f"the canaries of the jail said nothing: {outcome}")
-    return witnessed(
+    return isolation_shown(
         server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
     )

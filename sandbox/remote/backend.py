@@ -8,10 +8,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from sandbox.levels import Layer, Witness
+from sandbox.levels import Isolation, Layer
 from sandbox.remote.link import Host, Link, Need, RemoteProcess, linked
 from sandbox.talk.wire import frame
-from sandbox.types import Job, Json, Lost, Outcome, SandboxError
+from sandbox.types import Job, Json, LostItem, Outcome, SandboxError
 
 _START_S = 120.0
 """From the moment a sandbox is there until a job runs in it, and from its end to ours."""
@@ -33,9 +33,9 @@ class RemoteSandbox:
             "memory, processes, files and output in it; packages are those installed there"
         )
 
-    async def witness(self, coming: Job | None = None) -> Witness:
+    async def isolation(self, coming: Job | None = None) -> Isolation:
         """What a host does to keep sandboxes apart is its own word; nothing is tried here."""
-        return Witness(
+        return Isolation(
             "R",
             (
                 Layer("limits", True, "set in the sandbox, by the backend that sets them here"),
@@ -111,7 +111,7 @@ class _Batch:
 
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
-    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
         """Yields (index, reply) for each item, in order; see the protocol."""
         if self._busy:
             raise SandboxError("a batch answers one list of items at a time")

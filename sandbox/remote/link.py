@@ -17,7 +17,7 @@ from typing import Any, Protocol, get_args
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
 from sandbox.talk.wire import Garbled, frame, value_of
-from sandbox.types import Ended, Json, Limits, Lost, Outcome, SandboxError
+from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
 """For the command to start and answer, once the sandbox is there."""
@@ -86,7 +86,7 @@ class Link:
         self._outbox_bytes = 0
         self.processes: list[RemoteProcess] = []
         """The jobs there, by their numbers; none where the order is a batch."""
-        self.replies: deque[tuple[int, Json | Lost]] = deque()
+        self.replies: deque[tuple[int, Json | LostItem]] = deque()
         """Of a batch, in the order in which they came."""
         self.relay: Callable[[bytes], None] | None = None
         """Takes what a job writes to its peer."""
@@ -369,12 +369,12 @@ def outcome_of(body: bytes) -> Outcome:
     return Outcome(**told)
 
 
-def lost_of(body: bytes) -> Lost:
+def lost_of(body: bytes) -> LostItem:
     """A lost item as the porter tells it; raises as `outcome_of` does."""
-    return Lost(**_checked(body, Lost))
+    return LostItem(**_checked(body, LostItem))
 
 
-def _checked(body: bytes, kind: type[Outcome] | type[Lost]) -> dict[str, Any]:
+def _checked(body: bytes, kind: type[Outcome] | type[LostItem]) -> dict[str, Any]:
     told = value_of(body)
     if not isinstance(told, dict) or told.keys() != {field.name for field in fields(kind)}:
         raise ValueError(f"no {kind.__name__}")

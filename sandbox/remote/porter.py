@@ -33,7 +33,7 @@ from typing import Any
 from sandbox.remote.line import Assembler, lines, unpacked
 from sandbox.sandbox import Process
 from sandbox.subprocess_backend import SubprocessSandbox
-from sandbox.types import Job, Json, Limits, Lost, Outcome, SandboxError
+from sandbox.types import Job, Json, Limits, LostItem, Outcome, SandboxError
 
 _READ_BYTES = 1 << 16
 
@@ -152,7 +152,7 @@ async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[A
             match message:
                 case ("items", items, float(item_wall_s)):
                     async for index, reply in batch.replies(items, item_wall_s):
-                        if isinstance(reply, Lost):
+                        if isinstance(reply, LostItem):
                             _tell("lost", str(index), _json(dataclasses.asdict(reply)))
                         else:
                             _tell("reply", str(index), _json(reply))

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from sandbox.talk.conversation import BYTES_AHEAD, Conversation
 from sandbox.talk.wire import frame
-from sandbox.types import Job, Json, Lost, Outcome, SandboxError, SandboxLost
+from sandbox.types import Job, Json, LostItem, Outcome, SandboxDied, SandboxError
 
 _ITEMS_AHEAD = 128
 STDERR_KEPT = 2000
@@ -26,7 +26,7 @@ class RestartingBatch:
 
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
-    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
         """Yields (index, reply) for each item, in order; see the protocol."""
         if self._busy:
             raise SandboxError("a batch answers one list of items at a time")
@@ -45,7 +45,7 @@ class RestartingBatch:
                             yield done - 1, reply
                         continue
                     lost = _lost(await process.kill())
-                except SandboxLost:
+                except SandboxDied:
                     # No item is at fault, and none of those without an answer was told of.
                     await self.close()
                     if lost_at == done:
@@ -68,7 +68,7 @@ class RestartingBatch:
         """Ends the program."""
         if self._process is not None:
             process, self._process = self._process, None
-            with suppress(SandboxLost):  # what it was asked is answered, or asked again
+            with suppress(SandboxDied):  # what it was asked is answered, or asked again
                 await process.kill()
 
     async def _running(self) -> Conversation:
@@ -80,7 +80,7 @@ class RestartingBatch:
 
     async def _exchange(
         self, process: Conversation, items: Sequence[Json], first: int, item_wall_s: float
-    ) -> AsyncIterator[Json | Lost]:
+    ) -> AsyncIterator[Json | LostItem]:
         """Replies from this process until one is lost. Items are sent ahead, so that it is
         never idle; it takes them in order, so the first without a reply is the one at fault."""
         ahead: deque[int] = deque()
@@ -116,5 +116,5 @@ class RestartingBatch:
             yield reply.value
 
 
-def _lost(outcome: Outcome) -> Lost:
-    return Lost(outcome.ended, outcome.limit, outcome.stderr[-STDERR_KEPT:])
+def _lost(outcome: Outcome) -> LostItem:
+    return LostItem(outcome.ended, outcome.limit, outcome.stderr[-STDERR_KEPT:])

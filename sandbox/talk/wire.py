@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from sandbox.inside.guest import BEGUN, END, MESSAGE, READY, RULE
-from sandbox.types import REFUSALS, Json, SandboxError
+from sandbox.types import DENIAL_MEANINGS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")
 _MOST_NESTING = 200
@@ -99,8 +99,8 @@ class Inbox:
             self.begun = True
         elif kind == END and not body:
             self.ended = True
-        elif kind == RULE and body.decode("ascii", "replace") in REFUSALS.keys() - self.rules:
-            self.rules.add(body.decode("ascii"))
+        elif kind == RULE and (rule := body.decode("ascii", "replace")) in DENIAL_MEANINGS:
+            self.rules.add(rule)
         elif kind == MESSAGE:
             values = body.count(b"[") + body.count(b"{") + body.count(b",")
             self._left -= max(_MESSAGE_COST, len(body), _VALUE_COST * values)

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.core.events import Event, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.run.session import Session, open_session
 from tests.agent.claude import RIGHT_CALLS, fenced, role_of_system
@@ -61,7 +61,7 @@ async def healed(
 ) -> tuple[Result, list[Any]]:
     """A whole run in a session of its own, and its events."""
     async with open_session(settings) as session:
-        run = await session.start(paste(code, tests, words).task, **given)
+        run = await session.start(from_page(code, tests, words).task, **given)
         return await followed(session, run), events(session.log(run))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from agent.core.domain import Task
 from agent.core.events import RunFinished, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake import paste
+from agent.intake import from_page
 from agent.run.session import Session, open_session
 
 Log = tuple[Stamped, ...]
@@ -34,7 +34,7 @@ async def finished(session: Session, task: Task, **given: Any) -> Log:
 async def healed(folder: Path, code: str, tests: str) -> Log:
     """The log of a whole run in a session of its own."""
     async with open_session(settings(folder)) as session:
-        return await finished(session, paste(code, tests).task)
+        return await finished(session, from_page(code, tests).task)
 
 
 def last(log: Log) -> RunFinished:

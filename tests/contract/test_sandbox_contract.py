@@ -46,7 +46,7 @@ async def test_every_backend_holds(
     check: Check, backend: str, at_most: JailLevel | None
 ) -> None:
     sandbox = opened(backend, at_most)
-    level = (await sandbox.witness()).level
+    level = (await sandbox.isolation()).level
     if at_most not in (None, level):
         pytest.skip(f"this machine grants {level}, not {at_most}")
     if not check.claimed(level):

@@ -14,7 +14,7 @@ from agent.core.events import Stamped
 from agent.core.settings import Settings
 from demo.host import Host, Unavailable
 from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Door
+from demo.strangers import Access
 
 Chosen = Callable[[Task], tuple[Stamped, ...]]
 
@@ -105,7 +105,7 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
     await kept.start(Task(), run_id="saved")
     async for _ in kept.follow("saved"):
         pass
-    host = Host(lambda: recorded_engine(kept), Door(public=True))
+    host = Host(lambda: recorded_engine(kept), Access(public=True))
     async with host.serving():
         running = await host.running()
         session = running.session
@@ -127,14 +127,14 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
 @pytest.mark.parametrize(
     ("door", "jail", "warned"),
     [
-        (Door(public=True), STRONG, False),
-        (Door(public=True, allow_weak=True), STRONG, False),
-        (Door(public=True, allow_weak=True), WEAK, True),
-        (Door(public=False), WEAK, False),
+        (Access(public=True), STRONG, False),
+        (Access(public=True, allow_weak=True), STRONG, False),
+        (Access(public=True, allow_weak=True), WEAK, True),
+        (Access(public=False), WEAK, False),
     ],
 )
 async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
-    chosen: Chosen, door: Door, jail: Jail, warned: bool
+    chosen: Chosen, door: Access, jail: Jail, warned: bool
 ) -> None:
     kept = Kept(chosen, jail=jail)
     host = Host(lambda: recorded_engine(kept), door)
@@ -165,7 +165,7 @@ async def test_the_real_backends_are_told_apart(
 ) -> None:
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, sandbox=backend)
     engine = app.find_engine(settings)
-    host = Host(lambda: engine, Door(public=True))
+    host = Host(lambda: engine, Access(public=True))
     async with host.serving():
         running = await host.running()
         if backend == "auto" and running.jail.level == "L1":

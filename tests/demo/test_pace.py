@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from demo.pace import paced
+from demo.pace import throttled
 
 
 async def test_nothing_is_lost_and_the_order_is_kept() -> None:
@@ -15,7 +15,7 @@ async def test_nothing_is_lost_and_the_order_is_kept() -> None:
             if number % 7 == 0:
                 await asyncio.sleep(0)
 
-    batches = [batch async for batch in paced(source(), every_s=0.001)]
+    batches = [batch async for batch in throttled(source(), every_s=0.001)]
     assert [number for batch in batches for number in batch] == list(range(100))
     assert len(batches) < 50
 
@@ -27,7 +27,7 @@ async def test_silence_gives_empty_beats_until_something_comes() -> None:
         await gate.wait()
         yield (1,)
 
-    batches = paced(source(), every_s=0.001, beat_s=0.001)
+    batches = throttled(source(), every_s=0.001, beat_s=0.001)
     assert await anext(batches) == ()
     gate.set()
     assert (1,) in [batch async for batch in batches]
@@ -40,7 +40,7 @@ async def test_a_failing_source_fails_the_reader_after_what_it_gave() -> None:
 
     got = []
     with pytest.raises(KeyError, match="gone"):
-        async for batch in paced(source(), every_s=0.001):
+        async for batch in throttled(source(), every_s=0.001):
             got.append(batch)
     assert got == [(1,)]
 
@@ -55,7 +55,7 @@ async def test_a_reader_that_leaves_ends_the_source() -> None:
         finally:
             left.set()
 
-    batches = paced(source(), every_s=0.001)
+    batches = throttled(source(), every_s=0.001)
     assert await anext(batches) == (1,)
     await batches.aclose()
     assert left.is_set()

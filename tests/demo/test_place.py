@@ -11,8 +11,8 @@ from agent.core.domain import Jail
 from agent.core.settings import ROLES
 from agent.healing.context import PROMPTS
 from agent.healing.models import WITHOUT_MODEL
-from agent.log.spending import Foreseen, preview
-from demo.place import keys_at_hand, planned, spending, unplanned
+from agent.log.spending import CostEstimate, estimate_costs
+from demo.place import chosen_plan_html, cost_html, keys_html, missing_plan_html
 from llm import Plan, Secret, resolve
 from llm.budget import Caps
 from llm.prices import our_prices
@@ -26,14 +26,14 @@ def plan(*keys: str, **wanted: Any) -> Plan:
 
 
 def test_every_role_has_a_row_with_its_model_and_why() -> None:
-    shown = planned(plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"}), JAIL)
+    shown = chosen_plan_html(plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"}), JAIL)
     assert shown.count("<li>") == len(ROLES)
     assert "<b>qa adversary</b> <code>anthropic/claude-haiku-5-5</code>" in shown
     assert "<b>critic</b> <code>no model</code> <span>set for this role: mock</span>" in shown
 
 
 def test_what_stands_in_and_what_must_be_known_is_shown() -> None:
-    shown = planned(
+    shown = chosen_plan_html(
         plan("GROQ_API_KEY", provider="ollama", fallbacks=("groq/m",)), JAIL
     )
     assert "<b>stands in</b> <code>groq/m</code>" in shown
@@ -41,30 +41,31 @@ def test_what_stands_in_and_what_must_be_known_is_shown() -> None:
 
 
 def test_a_plan_without_a_model_has_its_words_and_no_rows() -> None:
-    shown = planned(plan(), JAIL)
+    shown = chosen_plan_html(plan(), JAIL)
     assert "no model: memory and search only" in shown
     assert "Who answers" not in shown
 
 
 def test_a_plan_that_cannot_be_had_is_its_sentence() -> None:
-    shown = unplanned("it needs <a key>", JAIL)
+    shown = missing_plan_html("it needs <a key>", JAIL)
     assert '<span class="badge">no plan</span>' in shown
     assert "<p>it needs &lt;a key&gt;</p>" in shown
 
 
 def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None:
-    shown = spending(CAPS, [
-        Foreseen("generator", "custom/m", 5_000, None), Foreseen("critic", "ollama/m", 900, 0.0),
+    shown = cost_html(CAPS, [
+        CostEstimate("generator", "custom/m", 5_000, None),
+        CostEstimate("critic", "ollama/m", 900, 0.0),
     ])
     assert "At most $0.50, 200,000 tokens, 40 calls a run; nothing is spent while memory" in shown
     assert "<b>generator</b> <span>5,000 tokens, cost unknown</span>" in shown
     assert "<b>critic</b> <span>900 tokens, $0.00</span>" in shown
-    assert spending(CAPS, []) == ""
+    assert cost_html(CAPS, []) == ""
 
 
 def test_keys_at_hand_are_named_and_never_shown() -> None:
-    assert "ANTHROPIC_API_KEY, GROQ_API_KEY." in keys_at_hand(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
-    assert "none." in keys_at_hand([])
+    assert "ANTHROPIC_API_KEY, GROQ_API_KEY." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
+    assert "none." in keys_html([])
 
 
 DAY = date(2026, 11, 1)
@@ -72,8 +73,8 @@ DAY = date(2026, 11, 1)
 
 def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> None:
     found = plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"})
-    short = preview(found, our_prices(), PROMPTS, "x = 1", DAY)
-    long = preview(found, our_prices(), PROMPTS, "x = 1\n" * 1_000, DAY)
+    short = estimate_costs(found, our_prices(), PROMPTS, "x = 1", DAY)
+    long = estimate_costs(found, our_prices(), PROMPTS, "x = 1\n" * 1_000, DAY)
     assert [one.role for one in short] == [role for role in ROLES if role != "critic"]
     for before, after in zip(short, long, strict=True):
         assert after.tokens - before.tokens >= 1_900
@@ -88,14 +89,15 @@ def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
 ) -> None:
     found = plan(provider=provider, given=
         {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
-    foreseen = preview(found, our_prices(), PROMPTS, "x = 1", DAY)
+    foreseen = estimate_costs(found, our_prices(), PROMPTS, "x = 1", DAY)
     assert {one.usd for one in foreseen} == {usd}
 
 
 def test_room_for_thoughts_is_foreseen_where_a_model_may_think() -> None:
     thinks, not_ = (
-        preview(plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(), PROMPTS,
-                "", DAY)[0].tokens
+        estimate_costs(
+            plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(), PROMPTS, "", DAY
+        )[0].tokens
         for model in ("gpt-5.4-mini", "gpt-4o")
     )
     assert thinks - not_ == 4_096

@@ -52,8 +52,8 @@ from agent.core.events import (
 )
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
-from demo.place import banner, place
-from demo.render import choice, question, sentence, workbench
+from demo.place import banner, plan_html
+from demo.render import alert, choice, question, workbench
 
 ROOT = Path(__file__).parents[2]
 Log = tuple[Stamped, ...]
@@ -192,13 +192,13 @@ def test_every_prefix_of_a_run_renders(recorded: Callable[[str], Log], name: str
 
 
 def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
-    page = sentence("safe\u202eelbisreve\u200b")
+    page = alert("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
     assert "\u202e" not in page
 
 
 def test_long_text_is_cut_and_says_how_much_is_left() -> None:
-    assert "96,000 more characters" in sentence("a" * 100_000)
+    assert "96,000 more characters" in alert("a" * 100_000)
 
 
 @pytest.mark.parametrize(("name", "said", "unsaid"), [
@@ -305,7 +305,7 @@ def test_calls_of_models_are_listed_with_what_they_cost() -> None:
 
 
 def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
-    shown = place("mock", "no model: memory and search only", Jail(words="s"))
+    shown = plan_html("mock", "no model: memory and search only", Jail(words="s"))
     assert Reader(shown).text.startswith("no model: memory and search only")
 
 
@@ -321,7 +321,7 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),
         JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
     )
-    shown = place("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
+    shown = plan_html("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
 
     assert f'<span class="badge {badge}">{level}</span>' in shown
     assert "sandbox: jail: seen" in Reader(shown).text

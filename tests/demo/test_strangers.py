@@ -7,9 +7,9 @@ import pytest
 from agent.core.domain import Jail
 from demo.host import Host
 from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Door, is_loopback, is_public
+from demo.strangers import Access, is_loopback, is_public
 from demo.web import build, serve
-from sandbox.levels import FIT_FOR_STRANGERS
+from sandbox.levels import SAFE_FOR_PUBLIC
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost"])
@@ -34,21 +34,21 @@ def test_a_space_is_public_wherever_it_listens() -> None:
 def test_a_level_that_is_weak_or_unknown_is_refused_with_what_to_do(level: str) -> None:
     jail = Jail(words="what was seen", level=level)
 
-    refusal = Door(public=True).refusal(jail)
+    refusal = Access(public=True).refusal(jail)
 
     for needed in ("what was seen", "Saved runs", "HEAL_SANDBOX", "GRADIO_SERVER_NAME",
                    "SANDBOX_ALLOW_WEAK=1"):
         assert needed in refusal
-    assert Door(public=True).warning(jail) == ""
-    assert Door(public=True, allow_weak=True).refusal(jail) == ""
-    assert "Not safe" in Door(public=True, allow_weak=True).warning(jail)
-    assert Door().refusal(jail) == Door().warning(jail) == ""
+    assert Access(public=True).warning(jail) == ""
+    assert Access(public=True, allow_weak=True).refusal(jail) == ""
+    assert "Not safe" in Access(public=True, allow_weak=True).warning(jail)
+    assert Access().refusal(jail) == Access().warning(jail) == ""
 
 
-@pytest.mark.parametrize("level", sorted(FIT_FOR_STRANGERS))
+@pytest.mark.parametrize("level", sorted(SAFE_FOR_PUBLIC))
 def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
     jail = Jail(words="", level=level)
-    for door in (Door(public=True), Door(public=True, allow_weak=True)):
+    for door in (Access(public=True), Access(public=True, allow_weak=True)):
         assert door.refusal(jail) == door.warning(jail) == ""
 
 

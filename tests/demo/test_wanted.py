@@ -4,45 +4,46 @@ from __future__ import annotations
 
 import pytest
 
-from demo.wanted import BadWish, Wanted, keyed, offered
+from demo.wanted import BadModelChoice, ModelChoice, keyed, offered
 
 
 def test_nothing_wanted_changes_nothing() -> None:
-    assert Wanted().by_role(public=True) == {}
+    assert ModelChoice().by_role(public=True) == {}
 
 
 def test_roles_are_read_as_the_settings_read_them() -> None:
-    wanted = Wanted("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
+    wanted = ModelChoice("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
     assert wanted.by_role(public=True) == {"debugger": "groq/a/b", "critic": "mock"}
 
 
 @pytest.mark.parametrize("wanted", [
-    Wanted(provider="ollama"), Wanted(provider="huggingface"), Wanted(provider="vllm"),
-    Wanted(provider="custom"), Wanted(roles="generator=huggingface/some/weights"),
-    Wanted(roles="critic=lmstudio"), Wanted(provider="http://10.0.0.1/v1"),
+    ModelChoice(provider="ollama"), ModelChoice(provider="huggingface"),
+    ModelChoice(provider="vllm"), ModelChoice(provider="custom"),
+    ModelChoice(roles="generator=huggingface/some/weights"),
+    ModelChoice(roles="critic=lmstudio"), ModelChoice(provider="http://10.0.0.1/v1"),
 ])
 def test_a_stranger_makes_the_host_ask_nothing_of_its_own_network_and_load_nothing(
-    wanted: Wanted,
+    wanted: ModelChoice,
 ) -> None:
-    with pytest.raises(BadWish, match="is not offered on this page"):
+    with pytest.raises(BadModelChoice, match="is not offered on this page"):
         wanted.by_role(public=True)
 
 
 def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
-    assert Wanted("ollama", "qwen3:4b", "critic=lmstudio/m").by_role(public=False)
+    assert ModelChoice("ollama", "qwen3:4b", "critic=lmstudio/m").by_role(public=False)
     assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
 
 
 @pytest.mark.parametrize(("wanted", "said"), [
-    (Wanted(roles="planner"), "cannot be read: 'planner': write it as"),
-    (Wanted(model="m"), "together with its provider"),
-    (Wanted("mock", "m"), "together with its provider"),
-    (Wanted("anthropic", "m" * 201), "longer than any name"),
-    (Wanted("anthropic", "m\nn"), "plain characters"),
-    (Wanted("nobody"), "'nobody' is not offered on this page; there are mock, anthropic"),
+    (ModelChoice(roles="planner"), "cannot be read: 'planner': write it as"),
+    (ModelChoice(model="m"), "together with its provider"),
+    (ModelChoice("mock", "m"), "together with its provider"),
+    (ModelChoice("anthropic", "m" * 201), "longer than any name"),
+    (ModelChoice("anthropic", "m\nn"), "plain characters"),
+    (ModelChoice("nobody"), "'nobody' is not offered on this page; there are mock, anthropic"),
 ])
-def test_what_cannot_be_read_is_said(wanted: Wanted, said: str) -> None:
-    with pytest.raises(BadWish, match=said):
+def test_what_cannot_be_read_is_said(wanted: ModelChoice, said: str) -> None:
+    with pytest.raises(BadModelChoice, match=said):
         wanted.by_role(public=False)
 
 

@@ -21,9 +21,9 @@ from agent.healing.models import OWNER, Models
 from demo.acts import Page, Update
 from demo.downloads import download_route
 from demo.host import Host
-from demo.kept import NOBODY, NOTHING, Kept, Visit
+from demo.kept import NEW_VISIT, NO_RUN, BrowserRun, Visit
 from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Door
+from demo.strangers import Access
 from demo.web import BEGUN, IDLE_S, build
 from sandbox import SandboxUnavailable
 
@@ -32,11 +32,11 @@ STRONG = Jail(words="jail", level="L2")
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-OWN, PUBLIC = Door(), Door(public=True)
+OWN, PUBLIC = Access(), Access(public=True)
 
 
 @asynccontextmanager
-async def serving(session: RecordedSession, door: Door = OWN) -> AsyncIterator[Page]:
+async def serving(session: RecordedSession, door: Access = OWN) -> AsyncIterator[Page]:
     """The page over a session, saved runs among it."""
     host = Host(lambda: recorded_engine(session), door)
     async with host.serving():
@@ -76,8 +76,8 @@ def replaced(chosen: Chosen, name: str, kind: str, wait: Waiting) -> Chosen:
     return lambda task: tuple(log)
 
 
-async def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> Kept:
-    kept: Kept = (await page.begin(code, tests, words))["kept"]
+async def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> BrowserRun:
+    kept: BrowserRun = (await page.begin(code, tests, words))["kept"]
     return kept
 
 
@@ -89,14 +89,14 @@ async def last(updates: AsyncIterator[Update]) -> Update:
     return left
 
 
-async def healed(page: Page, kept: Kept, visit: Visit = NOBODY, **wishes: str) -> Update:
+async def healed(page: Page, kept: BrowserRun, visit: Visit = NEW_VISIT, **wishes: str) -> Update:
     return await last(page.heal(
         kept, kept["code"], kept["tests"], kept["words"], 5, visit, **wishes
     ))
 
 
-async def arrived(page: Page, run: str = "", kept: Kept | None = None) -> Update:
-    return await page.arrive(run, kept, "", "", "", NOBODY)
+async def arrived(page: Page, run: str = "", kept: BrowserRun | None = None) -> Update:
+    return await page.arrive(run, kept, "", "", "", NEW_VISIT)
 
 
 def can_heal(update: Update) -> bool:
@@ -109,14 +109,14 @@ def seen(update: Update) -> set[str]:
             if isinstance(part, dict) and part.get("visible")}
 
 
-def has_begun(session: RecordedSession, kept: Kept) -> bool:
+def has_begun(session: RecordedSession, kept: BrowserRun) -> bool:
     try:
         return bool(session.log(kept["run"]))
     except KeyError:
         return False
 
 
-def answers(session: RecordedSession, kept: Kept) -> list[str]:
+def answers(session: RecordedSession, kept: BrowserRun) -> list[str]:
     return [entry.event.answer for entry in session.log(kept["run"])
             if isinstance(entry.event, Answered)]
 
@@ -179,7 +179,7 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
 async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
     kept = await begun(page, "old code")
     assert (await arrived(page, kept=kept))["code"] == "old code"
-    assert "code" not in await page.arrive("", kept, "new", "", "", NOBODY)
+    assert "code" not in await page.arrive("", kept, "new", "", "", NEW_VISIT)
 
 
 async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
@@ -233,7 +233,7 @@ async def test_a_run_stopped_before_it_began_never_begins(
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
     class Slow(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
-            await page.stop({**NOTHING, "run": given["run_id"]})
+            await page.stop({**NO_RUN, "run": given["run_id"]})
             return await super().start(task, **given)
 
     async with serving(Slow(chosen, pause_s=30)) as page:
@@ -241,7 +241,7 @@ async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chos
 
 
 async def test_stopping_nothing_says_so(page: Page) -> None:
-    assert "no run to stop" in (await page.stop(NOTHING))["said"]
+    assert "no run to stop" in (await page.stop(NO_RUN))["said"]
 
 
 async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
@@ -357,7 +357,7 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(chosen: 
 async def test_a_page_that_may_run_no_code_takes_no_answer(chosen: Chosen) -> None:
     session = await saved(RecordedSession(lambda _: chosen(Task(text="waiting")), jail=WEAK))
     async with serving(session, PUBLIC) as page:
-        kept: Kept = {**NOTHING, "run": SAVED, "interrupt": "ask-1"}
+        kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1"}
         assert "No code is run here" in (await page.decide(kept, approve=True))["said"]
         assert not session.log(SAVED)[-1].final
 
@@ -365,7 +365,7 @@ async def test_a_page_that_may_run_no_code_takes_no_answer(chosen: Chosen) -> No
 async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
     session = await saved(RecordedSession(lambda _: chosen(Task(text="rivals")), jail=WEAK))
     async with serving(session, PUBLIC) as page:
-        kept: Kept = {**NOTHING, "run": SAVED}
+        kept: BrowserRun = {**NO_RUN, "run": SAVED}
         assert seen(await page.settle(kept)) == set()
         picked = (await page.choose_behaviour(kept, place=0))["kept"]
         assert "No code is run here" in (await last(page.answer(picked)))["said"]
@@ -373,7 +373,7 @@ async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
 
 async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Chosen) -> None:
     session = RecordedSession(chosen, jail=WEAK)
-    async with serving(session, Door(public=True, allow_weak=True)) as page:
+    async with serving(session, Access(public=True, allow_weak=True)) as page:
         for run in ("", UNKNOWN):
             update = await arrived(page, run)
             assert 'class="banner weak"' in update["banner"]
@@ -503,7 +503,7 @@ async def test_a_run_that_reached_a_cap_can_be_ended_there(chosen: Chosen) -> No
 async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) -> None:
     session = pausing(chosen, "key")
     async with serving(session) as page:
-        session.models.give(OWNER, *OWN_KEY)
+        session.models.add_key(OWNER, *OWN_KEY)
         kept = await begun(page, words="healed")
         await healed(page, kept)
         session.models.forget(OWNER)  # as a restart does
@@ -511,7 +511,7 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) 
         assert "more key is needed" in settled["needed"]
         assert settled["go-on"]["value"] == "Go on"
         assert "still missing" in (await page.go_on(settled["kept"]))["said"]
-        session.models.give(OWNER, *OWN_KEY)
+        session.models.add_key(OWNER, *OWN_KEY)
         assert await page.go_on(settled["kept"]) == {"said": ""}
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
@@ -519,11 +519,11 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) 
 async def test_only_whoever_started_a_run_lets_it_spend_more(chosen: Chosen) -> None:
     async with serving(pausing(chosen, "budget", jail=STRONG), PUBLIC) as page:
         kept = await begun(page, words="healed")
-        mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
+        mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
         await healed(page, kept, mine)
         theirs = await page.settle(kept, other)
         assert seen(theirs) == {"paused"}
-        for visit in (other, NOBODY):
+        for visit in (other, NEW_VISIT):
             assert "Only whoever started" in (await page.go_on(theirs["kept"], visit))["said"]
         assert seen(await page.settle(kept, mine)) == PAUSED
         assert await page.go_on(theirs["kept"], mine) == {"said": ""}
@@ -533,7 +533,7 @@ async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it(chosen: 
     session = RecordedSession(chosen, jail=STRONG)
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="rivals")
-        mine, other = page.panel.known(NOBODY), page.panel.known(NOBODY)
+        mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
         await healed(page, kept, mine)
         session._choose = lambda task: chosen(Task(text="healed"))
         settled = await page.settle(kept, other)
@@ -546,7 +546,7 @@ async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it(chosen: 
 async def test_a_run_is_started_with_the_plan_that_the_fields_say(
     page: Page, session: RecordedSession
 ) -> None:
-    session.models.give(OWNER, *OWN_KEY)
+    session.models.add_key(OWNER, *OWN_KEY)
     kept = await begun(page, words="healed")
     await healed(page, kept, roles="critic=mock")
     plan = session.plans[kept["run"]]
@@ -575,12 +575,12 @@ async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there
         update = await arrived(page)
         assert "anthropic needs a key" in update["plan"]
         assert can_heal(update)
-        offered = await page.offer(NOBODY)
+        offered = await page.offer(NEW_VISIT)
         assert offered["at-hand"] == '<p class="hint">Keys at hand: none.</p>'
 
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
-    visit: Visit = {**NOBODY, "provider": "mock", "roles": "critic=mock"}
+    visit: Visit = {**NEW_VISIT, "provider": "mock", "roles": "critic=mock"}
     update = await page.arrive("", None, "", "", "", visit)
     assert update["visit"] == visit
     offered = await page.offer(update["visit"], "")

@@ -13,7 +13,7 @@ import pytest
 
 from llm import BadReply, Json, Message, Reply, Request, Usage
 from llm.ask import whole
-from llm.cache import Answers, BadCache, Cached, code_version
+from llm.cache import AnswerCache, BadCache, Cached, code_version
 from llm.errors import ProviderDown
 from llm.types import Finish
 from tests.llm.scripted import Double, ask_any
@@ -54,14 +54,14 @@ def asks(text: str = "why?", **changes: object) -> Request:
     return replace(request, **changes)  # type: ignore[arg-type]  # fields of a request, by name
 
 
-Opening = Callable[..., Answers]
+Opening = Callable[..., AnswerCache]
 
 
 @pytest.fixture
 def opened(path: Path) -> Iterator[Opening]:
     with ExitStack() as open_files:
-        def one(**given: object) -> Answers:
-            answers = Answers(path, **given)  # type: ignore[arg-type]  # its own, by name
+        def one(**given: object) -> AnswerCache:
+            answers = AnswerCache(path, **given)  # type: ignore[arg-type]  # its own, by name
             open_files.callback(answers.close)
             return answers
 
@@ -251,16 +251,16 @@ def test_the_file_is_its_owners_and_holds_no_question(path: Path, opened: Openin
     answers.close()
 
 
-async def _one(answers: Answers) -> None:
+async def _one(answers: AnswerCache) -> None:
     await whole(Cached(Counting("one"), answers), asks("a question of mine"))
 
 
 def test_a_file_that_is_no_cache_is_told_in_words(path: Path, opened: Opening) -> None:
     path.write_bytes(b"not a database at all" * 100)
     with pytest.raises(BadCache, match=r"answers\.db cannot be used .*; delete that file"):
-        Answers(path)
+        AnswerCache(path)
     with pytest.raises(BadCache):
-        Answers(path.parent / "missing" / "answers.db")
+        AnswerCache(path.parent / "missing" / "answers.db")
 
 
 def test_a_file_that_breaks_later_is_told_in_words(path: Path, opened: Opening) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from llm import NoModel, Reply, Usage
 from llm.budget import Caps, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted, FellBack, Occurrence
+from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -50,7 +50,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.first = Scripted(self.steps)
-        self.told: list[Occurrence] = []
+        self.told: list[CallEvent] = []
         self.breakers: dict[str, Breaker] = {}
         providers = {"m": self.first, **{one.model: one for one in self.others}}
         self.router = Router(

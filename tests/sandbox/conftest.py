@@ -15,7 +15,7 @@ async def at(level: JailLevel) -> JailSandbox:
     """The jail at exactly that level; skips where the system does not grant it."""
     try:
         sandbox = JailSandbox(at_most=level)
-        seen = (await sandbox.witness()).level
+        seen = (await sandbox.isolation()).level
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
     if seen != level:
@@ -46,7 +46,7 @@ async def strongest() -> JailSandbox:
     """The jail at the strongest level that is granted, whichever that is."""
     try:
         sandbox = JailSandbox()
-        await sandbox.witness()
+        await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
     return sandbox

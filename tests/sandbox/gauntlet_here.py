@@ -26,12 +26,12 @@ async def seen_at(level: str, some: slice, world: World) -> dict[str, Any]:
     seen = await gauntlet(sandbox, world, ATTACKS[some])
 
     async def honest(checks: Sequence[Check]) -> list[Finding]:
-        return [found async for found in findings(sandbox, seen.witness.level, checks)]
+        return [found async for found in findings(sandbox, seen.isolation.level, checks)]
 
     found = await asyncio.gather(*(honest(HONEST_CHECKS[some][first::4]) for first in range(4)))
     return {
         "asked": level,
-        "level": seen.witness.level,
+        "level": seen.isolation.level,
         "attacks": [dataclasses.asdict(one) for one in seen.results],
         "honest": [dataclasses.asdict(one) for some in found for one in some],
     }

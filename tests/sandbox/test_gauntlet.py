@@ -217,8 +217,8 @@ def seen_here(whole: bool) -> Iterator[dict[str, Gauntlet]]:
 @pytest.mark.parametrize("level", get_args(JailLevel))
 def test_no_attack_gets_out_of_the_jail(level: str, seen_here: dict[str, Gauntlet]) -> None:
     seen = seen_here[level]
-    if seen.witness.level != level:
-        pytest.skip(f"this machine grants {seen.witness.level}, not {level}")
+    if seen.isolation.level != level:
+        pytest.skip(f"this machine grants {seen.isolation.level}, not {level}")
 
     skipped = named(seen.results, "skipped")
 
@@ -233,7 +233,7 @@ def test_what_limits_alone_leave_open_is_seen_to_be_open(seen_here: dict[str, Ga
     seen = seen_here["L1"]
     breached = named(seen.results, "breached")
 
-    assert seen.witness.level == "L1"
+    assert seen.isolation.level == "L1"
     assert len(breached) >= 10
     assert {name: met for name, met in breached.items() if name in PROMISED_AT_L1} == {}
 

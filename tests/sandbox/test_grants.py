@@ -38,7 +38,7 @@ class Granted(JailSandbox):
 
 @pytest.fixture
 async def jail(strongest: JailSandbox) -> JailSandbox:
-    witness = await strongest.witness(Job("", processes=True))
+    witness = await strongest.isolation(Job("", processes=True))
     if "processes" not in witness.grants:
         pytest.skip(f"{witness.level} grants a job no processes")
     return strongest
@@ -198,7 +198,7 @@ async def test_where_an_end_is_not_certain_a_job_stays_one_process(
     level: JailLevel, jail_at: Callable[[JailLevel], Awaitable[JailSandbox]]
 ) -> None:
     sandbox = await jail_at(level)
-    witness = await sandbox.witness(Job("", processes=True, loopback=True))
+    witness = await sandbox.isolation(Job("", processes=True, loopback=True))
 
     outcome = await sandbox.run(script("import os\nos.fork()", loopback=True))
 
@@ -223,7 +223,7 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     monkeypatch.setattr(SERVERS, "_ungranted", set())
     job = script("print(1)", seed=4_545)
 
-    witness = await jail.witness(job)
+    witness = await jail.isolation(job)
     outcome = await jail.run(job)
 
     assert (witness.level, witness.grants) == ("L4", frozenset())
@@ -237,7 +237,7 @@ async def test_no_attack_gets_further_for_being_granted_processes(
     others = [attack for attack in ATTACKS if attack.name not in TO_ITSELF]
     some = [attack for attack in ATTACKS if attack.name in TO_ITSELF] + others[:: 1 if whole else 6]
     sandbox = Granted()
-    granted = (await sandbox.witness(Job("", processes=True, loopback=True))).grants
+    granted = (await sandbox.isolation(Job("", processes=True, loopback=True))).grants
     if granted != {"processes", "loopback"}:
         pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
     async with World() as planted:

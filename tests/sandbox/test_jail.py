@@ -40,7 +40,7 @@ async def started(jail: JailSandbox) -> Running:
 
 
 async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
-    witness = await jail.witness()
+    witness = await jail.isolation()
 
     assert witness.level in jail.describe()
     held = {layer.name: layer.holds for layer in witness.layers}
@@ -292,7 +292,7 @@ for number in range(1000):
 """
     outcome = await jail_with_files.run(script(fill))
 
-    if (await jail_with_files.witness()).level == "L4":
+    if (await jail_with_files.isolation()).level == "L4":
         assert outcome.stdout == "ENOSPC True\n"
     else:
         assert (outcome.ended, outcome.limit) == (
@@ -322,7 +322,7 @@ async def test_a_large_package_is_loaded_before_the_job_that_names_it(
     jail: JailSandbox, preload: tuple[str, ...]
 ) -> None:
     pytest.importorskip("numpy", reason="numpy is not installed")
-    if not preload and (await jail.witness()).level == "L2":
+    if not preload and (await jail.isolation()).level == "L2":
         pytest.skip("packages cannot be opened at this level")
     program = (
         "import sys\njail.send('numpy' in sys.modules)\n"

@@ -34,7 +34,7 @@ async def test_a_job_that_cannot_be_is_refused_before_it_starts(backend: str) ->
         levels: dict[str, JailLevel] = {level: level for level in get_args(JailLevel)}
         jailed = backend in levels
         sandbox = JailSandbox(levels[backend]) if jailed else open_sandbox(backend)
-        await sandbox.witness()
+        await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox import REFUSALS, Job, Outcome
+from sandbox import DENIAL_MEANINGS, Job, Outcome
 from sandbox.contract.programs import HOSTILE
 from sandbox.jail import JailSandbox
 
@@ -10,7 +10,7 @@ from sandbox.jail import JailSandbox
 def test_a_program_of_the_contract_is_there_for_every_rule() -> None:
     met = {rule for program in HOSTILE for rule in program.seen.get("denied", ())}
 
-    assert met == {*REFUSALS}
+    assert met == {*DENIAL_MEANINGS}
 
 
 def test_an_outcome_says_its_refusals_in_words() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sandbox import Job, SandboxError
 from sandbox.contract import ROOMY
-from sandbox.types import Json, SandboxLost
+from sandbox.types import Json, SandboxDied
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -82,7 +82,7 @@ async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: Jail
 
 
 async def test_once_a_message_was_told_the_loss_is_told(jail: JailSandbox) -> None:
-    with pytest.raises(SandboxLost, match="the fork server ended"):
+    with pytest.raises(SandboxDied, match="the fork server ended"):
         async with jail.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             assert await process.receive() == 1
             kill(await server_of(jail))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sandbox import Job, Layer, SandboxError, Witness
+from sandbox import Isolation, Job, Layer, SandboxError
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -31,7 +31,7 @@ async def test_jobs_that_begin_together_wait_for_one_server(
         await start(self)
 
     sandbox = JailSandbox()
-    await sandbox.witness()
+    await sandbox.isolation()
     monkeypatch.setattr(ForkServer, "start", counted)
     job = Job("jail.send(0)", seed=4_242)
 
@@ -44,11 +44,11 @@ async def test_jobs_that_begin_together_wait_for_one_server(
 async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def all_through(server: ForkServer) -> Witness:
-        return Witness("L1", (Layer("seccomp", False, "open a socket: possible"),))
+    async def all_through(server: ForkServer) -> Isolation:
+        return Isolation("L1", (Layer("seccomp", False, "open a socket: possible"),))
 
     sandbox = JailSandbox()
-    await sandbox.witness()
+    await sandbox.isolation()
     monkeypatch.setattr("sandbox.jail.servers.canaries", all_through)
 
     with pytest.raises(SandboxError, match=r"granted before, and now it is not: .* possible"):

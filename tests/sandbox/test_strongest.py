@@ -6,32 +6,32 @@ import pytest
 
 from sandbox import Job, SandboxUnavailable, open_sandbox
 from sandbox.jail import JailSandbox
-from sandbox.levels import Witness
+from sandbox.levels import Isolation
 from sandbox.strongest import StrongestSandbox
 
 
 async def test_the_default_is_the_jail_where_the_system_grants_one(
     strongest: JailSandbox,
 ) -> None:
-    jailed = await strongest.witness()
+    jailed = await strongest.isolation()
     sandbox = open_sandbox()
 
     assert (await sandbox.run(Job("print(6 * 7)"))).stdout == "42\n"
-    assert await sandbox.witness() == jailed
+    assert await sandbox.isolation() == jailed
     assert sandbox.describe().startswith(f"jail: {jailed.level} ")
 
 
 async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def not_granted(self: JailSandbox, coming: Job | None = None) -> Witness:
+    async def not_granted(self: JailSandbox, coming: Job | None = None) -> Isolation:
         raise SandboxUnavailable("the kernel has no seccomp")
 
     monkeypatch.setattr(JailSandbox, "witness", not_granted)
     sandbox = StrongestSandbox()
 
     outcome = await sandbox.run(Job("print(6 * 7)"))
-    seen = await sandbox.witness()
+    seen = await sandbox.isolation()
 
     assert (outcome.ended, outcome.stdout) == ("completed", "42\n")
     assert seen.level == "L1"
@@ -48,7 +48,7 @@ async def test_a_platform_without_any_jail_leaves_limits_too(
     monkeypatch.setattr("sandbox.strongest.sys.platform", "sunos5")
     sandbox = StrongestSandbox()
 
-    assert (await sandbox.witness()).level == "L1"
+    assert (await sandbox.isolation()).level == "L1"
     assert "the jail needs Linux" in sandbox.describe()
 
 

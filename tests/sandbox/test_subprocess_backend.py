@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Job, Limits, Lost, Outcome, SandboxError, SandboxUnavailable, open_sandbox
+from sandbox import Job, Limits, LostItem, Outcome, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.contract import ECHO, ROOMY, script
 from sandbox.subprocess_backend import SubprocessSandbox
 
@@ -246,7 +246,7 @@ async def test_a_lost_item_tells_what_its_process_complained_of(
     async with sandbox.batch(Job("jail.receive()\nraise ValueError('why')")) as batch:
         lost = [reply async for _, reply in batch.replies([1], item_wall_s=5)]
 
-    assert isinstance(lost[0], Lost)
+    assert isinstance(lost[0], LostItem)
     assert lost[0].ended == "exited"
     assert lost[0].stderr.endswith("ValueError: why\n")
 

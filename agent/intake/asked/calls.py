@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.core.domain import Solution, TestCase, address
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 from agent.core.trees import expression, literal
 from agent.intake.asked.signatures import Signatures, imported, signatures, target
 from agent.intake.found.effects import keeps_state
@@ -43,7 +43,7 @@ def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
         return frozenset({code})
 
 
-def asks_anew(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
+def makes_new_calls(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
     """Whether a test asks something that none of the others asks."""
     known = frozenset[str]().union(*(calls_made(other, program) for other in others))
     return not calls_made(test, program) <= known
@@ -196,7 +196,7 @@ class _Reader:
         """An expression in words, and a note of each call of the program in it."""
         value = literal(node)
         if value is not None:
-            return spelt(value[0])
+            return literal_source(value[0])
         match node:
             case ast.Name(id=name):
                 return self._holds.get(name) or self.own.get(name) or name

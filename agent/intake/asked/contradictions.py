@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.domain import TestCase
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 from agent.core.trees import expression, literal
 from agent.intake.asked.signatures import imported, signatures, target
 from agent.intake.found.effects import may_keep_state
@@ -149,8 +149,8 @@ def _call(
     if not name or None in values or None in named.values() or "" in named:
         return ""
     return known.bound(
-        name, [spelt(one[0]) for one in values if one],
-        {key: spelt(one[0]) for key, one in named.items() if one}, defaults=False,
+        name, [literal_source(one[0]) for one in values if one],
+        {key: literal_source(one[0]) for key, one in named.items() if one}, defaults=False,
     )
 
 

@@ -28,7 +28,7 @@ _CALLED_BY_PYTEST = frozenset({
 })
 
 
-def without(code: str, node: str) -> str | None:
+def file_without_test(code: str, node: str) -> str | None:
     """The file without the test of this node, a pytest node id without the file's name; `None`
     where it cannot be parted from the others."""
     body = _parsed(code)
@@ -37,7 +37,7 @@ def without(code: str, node: str) -> str | None:
     return None if gone is None else _blanked(code, gone)
 
 
-def stands_in(code: str, node: str, text: str) -> bool:
+def contains_test(code: str, node: str, text: str) -> bool:
     """Whether the test of this node stands in a text, however it is spaced. Without a node, or
     where there is no such test, all of the code must."""
     place = _place(_parsed(code), node.split("::"))

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 from agent.core.trees import literal
 from agent.intake.parsing import Definition, imports, statements_of, toplevel, visible_names
 
@@ -99,7 +99,7 @@ def _default(node: ast.expr | None) -> object:
     if node is None:
         return inspect.Parameter.empty
     known = literal(node)
-    return spelt(known[0]) if known else ast.unparse(node)
+    return literal_source(known[0]) if known else ast.unparse(node)
 
 
 @lru_cache(maxsize=8)

@@ -20,7 +20,7 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.intake.environment import absent_package
-from sandbox.types import REFUSALS
+from sandbox.types import DENIAL_MEANINGS
 
 _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
 _NO_PATH = r"(?!: ')"
@@ -30,21 +30,21 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (r"async def functions are not natively supported",
      "it is a coroutine, and no plugin that runs those is here"),
     (r"\[Errno -[23]\] (?:Name or service not known|Temporary failure in name resolution)",
-     REFUSALS["network"]),
-    (r"\[Errno 101\] Network is unreachable", REFUSALS["network"]),
+     DENIAL_MEANINGS["network"]),
+    (r"\[Errno 101\] Network is unreachable", DENIAL_MEANINGS["network"]),
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied" + _NO_PATH + ".*; the jail ",
-     REFUSALS["network"]),
+     DENIAL_MEANINGS["network"]),
     (_HEAD + r"PermissionError: \[Errno 1\] Operation not permitted" + _NO_PATH + ".*; the jail ",
-     f"{REFUSALS['processes']}, and no signal to another"),
-    (_HEAD + r"BlockingIOError: \[Errno 11\] .*; the jail ", REFUSALS["processes"]),
+     f"{DENIAL_MEANINGS['processes']}, and no signal to another"),
+    (_HEAD + r"BlockingIOError: \[Errno 11\] .*; the jail ", DENIAL_MEANINGS["processes"]),
     # A semaphore, which has no path.
     (_HEAD + r"FileNotFoundError: \[Errno 2\] No such file or directory(?!:)",
-     REFUSALS["processes"]),
+     DENIAL_MEANINGS["processes"]),
     # A wrong answer is wrong, whatever was to be started meanwhile.
     (_HEAD + r"(?:FileNotFound|Permission)Error: .*; (the jail has no program but Python)$", "{0}"),
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
-     REFUSALS["files"]),
-    (_HEAD + r"OSError: \[Errno 30\] Read-only file system", REFUSALS["files"]),
+     DENIAL_MEANINGS["files"]),
+    (_HEAD + r"OSError: \[Errno 30\] Read-only file system", DENIAL_MEANINGS["files"]),
     (r"^(a test file needs files, and at this level .*)", "that is for us to mend: {0}"),
     (r"^it did not run$", "a fault of ours: it did not run"),
 )
@@ -67,7 +67,7 @@ def outside(verdict: Verdict, task: Task) -> str:
     return ""
 
 
-def apart(report: Report, task: Task) -> Report:
+def with_outside_failures(report: Report, task: Task) -> Report:
     """A report of the program as it came, with a reason at each failure that is not its own."""
     # A whole file often fails alike, and to look for a package takes a while.
     failing = {(one.origin, one.message): one for one in report.verdicts if one.fails}
@@ -78,7 +78,7 @@ def apart(report: Report, task: Task) -> Report:
     )})
 
 
-def remaining(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
+def tests_still_counting(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
     """The tests without what a report sets aside, and without the rests of files in which pytest
     has found no more."""
     aside: dict[str, list[str]] = {}
@@ -109,7 +109,7 @@ def _node(test: Script, name: str) -> str:
     return name if test.node == REST else test.node + name.removeprefix(test.name)
 
 
-def aside_words(report: Report) -> str:
+def outside_failure_words(report: Report) -> str:
     """What is told of all that is set aside; empty where nothing is."""
     found: dict[str, list[str]] = {}
     for verdict in report.verdicts:
@@ -123,7 +123,7 @@ def aside_words(report: Report) -> str:
     return ". ".join(sentence.rstrip(".") for sentence in sentences)
 
 
-def faithful(report: Report, first: Report, tests: Sequence[TestCase]) -> Report:
+def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) -> Report:
     """A repair's report beside that of the program as it came: a test that is newly set aside, or
     that pytest finds no more, has not passed."""
     before = {verdict.name: verdict for verdict in first.verdicts}

@@ -21,7 +21,7 @@ from agent.intake.environment import (
     standard_modules,
 )
 from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, parsed, where
-from sandbox import REFUSALS
+from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
 
@@ -193,7 +193,7 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
         asks = "more arguments than it was" if task.argv else "arguments, and none were"
         return _surroundings(f"The program asks for {asks} given. Give them after --.")
-    refused = [words for words in failure.refused if words != REFUSALS["files"]]
+    refused = [words for words in failure.refused if words != DENIAL_MEANINGS["files"]]
     if refused and failure.name in _REFUSED:
         return _surroundings(f"The program needs what it cannot have here: {'; '.join(refused)}.")
     if failure.name in _FILES:

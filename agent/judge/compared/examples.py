@@ -23,7 +23,7 @@ from agent.core.domain import Example, Raises, TestCase
 from agent.core.trees import parse_expression
 from agent.judge.compared import plain
 from agent.judge.observed.codec import Garbled, Unplain
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from agent.judge.texts.messages import first_line, is_literal, short
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Outcome, SandboxError
@@ -39,7 +39,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExampleCall:
     """What an example asks of the program, and what the host keeps to itself."""
 
     call: str
@@ -58,7 +58,7 @@ class NotComparable:
     why: str
 
 
-def asked(test: TestCase) -> Asked | None:
+def example_call(test: TestCase) -> ExampleCall | None:
     """What the test asks, where the host itself can compare the answer."""
     match test:
         case Example(call=call, expected=expected):
@@ -69,7 +69,7 @@ def asked(test: TestCase) -> Asked | None:
 
 
 @lru_cache(maxsize=4096)
-def _asked(call: str, expected: str, exception: str) -> Asked | None:
+def _asked(call: str, expected: str, exception: str) -> ExampleCall | None:
     try:
         node = parse_expression(call.strip())
         value = ast.literal_eval(expected.strip())
@@ -84,7 +84,7 @@ def _asked(call: str, expected: str, exception: str) -> Asked | None:
         return None
     if parts > plain.MOST_PARTS or not names:
         return None
-    return Asked(ast.unparse(node), tuple(names), value, exception, parts)
+    return ExampleCall(ast.unparse(node), tuple(names), value, exception, parts)
 
 
 def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
@@ -106,7 +106,7 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
     return False
 
 
-def calling(subject: Brought, called: list[Json], wall_s: float) -> Job:
+def answering_job(subject: Subject, called: list[Json], wall_s: float) -> Job:
     """A job that answers calls of a program in a process that holds the program alone; `wall_s` is
     for each of them."""
     job = subject.job(
@@ -128,7 +128,7 @@ async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
         yield process
 
 
-async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComparable]:
+async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | NotComparable]:
     """A row for each of the first examples, up to and with the one that ends the process."""
     wall_s = subject.test_s
     numbers = [secrets.token_hex(8) for _ in asks]
@@ -137,7 +137,7 @@ async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComp
         for number, ask in zip(numbers, asks, strict=True)
     ]
     rows: list[Row | NotComparable] = []
-    async with answering(subject.sandbox, calling(subject, called, wall_s)) as process:
+    async with answering(subject.sandbox, answering_job(subject, called, wall_s)) as process:
         for ask, number in zip(asks, numbers, strict=True):
             started = time.monotonic()
             reply = await process.receive(wall_s)
@@ -159,7 +159,9 @@ async def answers(subject: Brought, asks: Sequence[Asked]) -> list[Row | NotComp
     return rows
 
 
-def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row | NotComparable:
+def _row(
+    ask: ExampleCall, reply: Json | Outcome, number: str, wall_s: float
+) -> Row | NotComparable:
     """What one reply shows."""
     if isinstance(reply, Outcome):
         if reply.ended == "timeout":
@@ -178,7 +180,7 @@ def _row(ask: Asked, reply: Json | Outcome, number: str, wall_s: float) -> Row |
         }
 
 
-def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | NotComparable:
+def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | NotComparable:
     match answer:
         case {"untold": str(why)}:
             return NotComparable(why[:200])
@@ -189,7 +191,7 @@ def _judged(ask: Asked, answer: Mapping[str, Json]) -> Row | NotComparable:
     raise Garbled("an answer without a value")
 
 
-def _raised(ask: Asked, raised: Mapping[str, Json], loaded: bool) -> Row:
+def _raised(ask: ExampleCall, raised: Mapping[str, Json], loaded: bool) -> Row:
     match raised:
         case {"name": str(name), "text": str(text), "place": str(where), "kinds": list(kinds)}:
             if loaded and ask.exception and ask.exception in kinds:
@@ -202,7 +204,7 @@ def _raised(ask: Asked, raised: Mapping[str, Json], loaded: bool) -> Row:
     raise Garbled("an exception that is none")
 
 
-def _compared(ask: Asked, wire: Json) -> Row:
+def _compared(ask: ExampleCall, wire: Json) -> Row:
     """What the host sees of a value: equal values have equally many parts, so an answer that
     has more or fewer need not be rebuilt."""
     if ask.exception:

@@ -18,9 +18,9 @@ from typing import Literal
 from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.judge.compared import plain
-from agent.judge.compared.examples import answering, calling
+from agent.judge.compared.examples import answering, answering_job
 from agent.judge.observed.codec import Garbled
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Outcome
 
@@ -34,7 +34,7 @@ FAILURES: tuple[Kind, ...] = ("raised", "endless", "ended", "unloaded")
 
 
 @dataclass(frozen=True)
-class Answered:
+class ProbeAnswer:
     """What a program gave for one call.
 
     value     a plain value, `words` its form that is alike in all processes
@@ -56,13 +56,13 @@ class Answered:
         return self.kind in FAILURES
 
 
-UNASKED = Answered("unasked")
+UNASKED = ProbeAnswer("unasked")
 
 
 async def answers(
     solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, *, wall_s: float,
     until: float,
-) -> tuple[Answered, ...]:
+) -> tuple[ProbeAnswer, ...]:
     """One answer for each call, each to the program loaded afresh; `wall_s` is for one call,
     `until` for all of them, on the monotonic clock."""
     parts = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
@@ -75,8 +75,8 @@ async def answers(
 async def _part(
     solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
     until: float,
-) -> list[Answered]:
-    found: list[Answered] = []
+) -> list[ProbeAnswer]:
+    found: list[ProbeAnswer] = []
     while len(found) < len(called) and time.monotonic() < until:
         found += await _session(solution, called[len(found) :], task, sandbox, wall_s, until)
         if [one.kind for one in found].count("endless") >= MOST_LOST:
@@ -87,13 +87,13 @@ async def _part(
 async def _session(
     solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
     until: float,
-) -> list[Answered]:
+) -> list[ProbeAnswer]:
     """What one process answers, up to and with the call that ends it."""
     items: list[Json] = [
         {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
     ]
-    found: list[Answered] = []
-    job = calling(Brought(solution, task, sandbox, wall_s), items, wall_s)
+    found: list[ProbeAnswer] = []
+    job = answering_job(Subject(solution, task, sandbox, wall_s), items, wall_s)
     async with answering(sandbox, job) as process:
         for item in items:
             if time.monotonic() >= until:
@@ -106,24 +106,24 @@ async def _session(
     return found
 
 
-def _answered(reply: Json | Outcome, number: Json) -> Answered:
+def _answered(reply: Json | Outcome, number: Json) -> ProbeAnswer:
     """A reply as an answer; whatever makes no sense counts as the end of the process."""
     if isinstance(reply, Outcome):
-        return Answered("endless" if reply.ended == "timeout" else "ended")
+        return ProbeAnswer("endless" if reply.ended == "timeout" else "ended")
     if not isinstance(reply, dict) or reply.get("id") != number:
-        return Answered("ended")
+        return ProbeAnswer("ended")
     match reply:
         case {"untold": str()}:
-            return Answered("untold")
+            return ProbeAnswer("untold")
         case {"raised": {"name": str(name)}, "loaded": bool(loaded)}:
-            return Answered("raised" if loaded else "unloaded", name)
+            return ProbeAnswer("raised" if loaded else "unloaded", name)
         case {"value": value}:
             try:
                 plain.shown(value)
             except Garbled:
-                return Answered("ended")
-            return Answered("value", json.dumps(_alike(value)), value)
-    return Answered("ended")
+                return ProbeAnswer("ended")
+            return ProbeAnswer("value", json.dumps(_alike(value)), value)
+    return ProbeAnswer("ended")
 
 
 def _alike(wire: Json) -> Json:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.core.domain import Script, TestCase
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 from agent.judge.compared.examples import LAST_WORD_S, ended
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome, SandboxError
 
@@ -37,7 +37,7 @@ class ObservedRun:
 
 
 async def observe_snippets(
-    subject: Brought, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
+    subject: Subject, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
 ) -> None:
     """Observes snippets: a key for each, the test, and the program's output where it reads that."""
     waiting = {key: (test, output) for key, test, output in tests}
@@ -61,7 +61,7 @@ async def observe_snippets(
 
 
 async def observe_file(
-    subject: Brought, code: str, tests: Sequence[TestCase], run: ObservedRun,
+    subject: Subject, code: str, tests: Sequence[TestCase], run: ObservedRun,
     only: Sequence[str], left_out: Sequence[str],
 ) -> None:
     """Observes one test file; a session of pytest for as long as no test ends the program.
@@ -84,14 +84,14 @@ async def observe_file(
 
 
 async def _session(
-    subject: Brought, payload: dict[str, Json], tests: Sequence[TestCase],
+    subject: Subject, payload: dict[str, Json], tests: Sequence[TestCase],
     test_files: Mapping[str, str] | None = None, shared: bool = False,
 ) -> tuple[dict[str, Row], Row]:
     """One pair of processes: rows by name, and the last message that is none."""
     wall_s = subject.test_s
     total_s = START_S + len(tests) * (wall_s + GRACE_S)
     # The same modules for both: both may come from one preloaded interpreter.
-    ours = await shipping.shipment(
+    ours = await jail_modules.bundle(
         subject.sandbox, subject.task.sites, subject.needs_packages([*tests])
     )
     payload = {

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from agent.core.domain import SET_ASIDE
 from agent.judge.plain.plain_run import PlainRun
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 
 
-def astray(subject: Brought, run: PlainRun, code: str, *, own: bool = False) -> str:
+def astray(subject: Subject, run: PlainRun, code: str, *, own: bool = False) -> str:
     """What a file of tests ran in place of the program, in words; empty where it ran the program,
     or may have tried to. The program's `own` tests may also use nothing of it."""
     entry = subject.solution.entry

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.core.domain import Script, TestCase
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 from agent.judge.compared.examples import ended, explained, lacks_permission
 from agent.judge.plain.canary import Canary, CanaryKind
 from agent.judge.signs import words
-from agent.judge.subject import Brought
+from agent.judge.subject import Subject
 from agent.judge.texts.masking import mask
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome
@@ -56,7 +56,7 @@ class PlainRun:
 
 
 async def run_snippets(
-    subject: Brought, tests: Sequence[tuple[str, TestCase, str | None]], canary: CanaryKind,
+    subject: Subject, tests: Sequence[tuple[str, TestCase, str | None]], canary: CanaryKind,
     run: PlainRun,
 ) -> None:
     """Runs snippets: a key for each, the test, and the program's output where it reads that."""
@@ -85,7 +85,7 @@ async def run_snippets(
 
 
 async def run_file(
-    subject: Brought, code: str, tests: Sequence[TestCase], canary: CanaryKind, only: Sequence[str],
+    subject: Subject, code: str, tests: Sequence[TestCase], canary: CanaryKind, only: Sequence[str],
     run: PlainRun,
 ) -> None:
     """Runs the tests of one file in one session of pytest, and again what is left after one
@@ -110,13 +110,13 @@ async def run_file(
 
 
 async def _one_process(
-    subject: Brought, asked: list[TestCase], payload: dict[str, Json],
+    subject: Subject, asked: list[TestCase], payload: dict[str, Json],
     test_files: Mapping[str, str], with_pytest: bool, canary: CanaryKind, run: PlainRun,
 ) -> bool:
     """Runs what is left in one process; whether it came to its end."""
     key = secrets.token_bytes(32)
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
-    ours = await shipping.shipment(subject.sandbox, subject.task.sites, with_pytest)
+    ours = await jail_modules.bundle(subject.sandbox, subject.task.sites, with_pytest)
     starts, connects = subject.grants(asked)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
@@ -146,7 +146,7 @@ async def _one_process(
     return finished
 
 
-async def _listen(process: Process, key: bytes, subject: Brought, run: PlainRun) -> bool:
+async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun) -> bool:
     """Takes what the process tells until it is done, or has ended."""
     patience_s = START_S
     begun, count = "", 0
@@ -188,7 +188,7 @@ def _authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     return None
 
 
-def _cut_off(outcome: Outcome, begun: str, subject: Brought, run: PlainRun) -> None:
+def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> None:
     """The process is gone: in the midst of a test, or outside of any."""
     if begun:
         if outcome.ended == "timeout":

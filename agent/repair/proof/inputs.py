@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 from agent.core.trees import is_literal
 from agent.repair.program import readable
 
@@ -181,7 +181,7 @@ def with_literals(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int,
 
 def as_argument(value: Any) -> str:
     """A value as an argument: infinities too, which have no literal of their own."""
-    return spelt(value, _atom)
+    return literal_source(value, _atom)
 
 
 def _atom(value: Any) -> str:

@@ -18,7 +18,7 @@ from agent.repair.edits.moves import dropped
 from agent.repair.edits.operators import comparison
 from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
 from agent.repair.program.blocks import is_docstring
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 MOST = 40
 """Mutants of one repair; of more, as many are taken evenly from the first line to the last."""
@@ -61,7 +61,7 @@ def mutants(text: str, lines: Collection[int]) -> tuple[Mutant, ...]:
     chosen = [one for one in texts if one != text]
     if len(chosen) > MOST:
         chosen = [chosen[place * len(chosen) // MOST] for place in range(MOST)]
-    return tuple(Mutant(one, described(text, one)) for one in chosen)
+    return tuple(Mutant(one, edit_in_words(text, one)) for one in chosen)
 
 
 def repaired_lines(before: str, after: str) -> frozenset[int]:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 from agent.core.trees import is_literal
 from agent.repair.program import Function, readable
 from agent.repair.proof.inputs import LONGEST, as_argument, seeds_of, with_literals
@@ -22,7 +22,7 @@ LARGEST_LENGTH = 24
 MUTABLE = (list, dict, set)
 
 
-def recombined(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
+def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
     """Up to `MOST` calls of the program's `names`, none of them a test's own, in turns by kind.
 
     The same program and tests give the same calls.
@@ -148,7 +148,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     ))
 
 
-def observed(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
+def observing_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
     """Calls that look at more than the tests do: an argument after the call, in the tests' own
     calls, and the other attributes and methods without arguments of an object they make."""
     functions, members = _defined(text)
@@ -174,7 +174,9 @@ def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> 
     if call.keywords or not any(isinstance(ast.literal_eval(one), MUTABLE) for one in literals):
         return ""
     given = [f"given_{place}" for place in range(len(call.args))]
-    values = ", ".join(spelt(ast.literal_eval(one)) for one in call.args if is_literal(one))
+    values = ", ".join(
+        literal_source(ast.literal_eval(one)) for one in call.args if is_literal(one)
+    )
     inner = f"(lambda {', '.join(given)}: ({name}({', '.join(given)}), {', '.join(given)}))"
     return f"(lambda {name}: {inner}({values}))({name})"
 

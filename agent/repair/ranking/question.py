@@ -71,10 +71,10 @@ def choices(rivals: Rivals) -> tuple[tuple[str, str], ...]:
 
 def in_words(rivals: Rivals) -> str:
     """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``."""
-    return f"for `{rivals.call}` {', '.join(said(*one) for one in choices(rivals))}"
+    return f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in choices(rivals))}"
 
 
-def said(labels: str, gives: str) -> str:
+def choice_in_words(labels: str, gives: str) -> str:
     """One of the choices: `A gives 0`, `B and C raise KeyError`."""
     ending = "" if " and " in labels else "s"
     if gives.startswith("raises "):

@@ -64,12 +64,12 @@ def _rivals(one: Candidate, own: Candidate) -> bool:
     is_far = one.operators != own.operators and one.cost - own.cost > FAR
     if is_far or (one.types and not own.types):
         return False
-    return not (one.answers and own.answers) or otherwise(
-        own.answers, one.answers, deliberate(one.text)
+    return not (one.answers and own.answers) or differs(
+        own.answers, one.answers, raised_exceptions(one.text)
     )
 
 
-def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) -> bool:
+def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) -> bool:
     """Whether a rival answers some call otherwise than a repair: with another value, or with one
     of the exceptions that it is there to raise.
 
@@ -85,7 +85,7 @@ def otherwise(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) 
     return False
 
 
-def deliberate(text: str) -> frozenset[str]:
+def raised_exceptions(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
     tree = readable(text)
     found = set()

@@ -13,39 +13,39 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.sandbox import Batch
-from sandbox.types import Json, Lost
+from sandbox.types import Json, LostItem
 
 LOST_S = 0.4
 """The most that counts for a process that was ended: how long it worked is not known."""
 
 
 @dataclass
-class Work:
+class ProcessorTime:
     """Processor seconds that were spent so far."""
 
     spent_s: float = 0.0
 
 
 @dataclass(frozen=True)
-class Counted:
+class TimedBatch:
     """A batch whose replies bring their processor seconds, which are counted and taken off.
 
     A reply that brings none is `None`.
     """
 
     batch: Batch
-    work: Work
+    work: ProcessorTime
 
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
-    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
         """As the batch's own."""
         asked = time.monotonic()
         async for number, reply in self.batch.replies(items, item_wall_s):
             heard = time.monotonic()
             waited_s, asked = heard - asked, heard
             match reply:
-                case Lost():
+                case LostItem():
                     self.work.spent_s += min(waited_s, LOST_S)
                     yield number, reply
                 case [int() | float() as cpu_s, answer] if 0 <= cpu_s <= waited_s:
@@ -61,13 +61,13 @@ class Counted:
 
 async def shared_out(
     batches: Sequence[Batch], items: Sequence[Json], wall_s: float
-) -> AsyncGenerator[tuple[int, Json | Lost], None]:
+) -> AsyncGenerator[tuple[int, Json | LostItem], None]:
     """The replies of several processes to items that they share; any process suits any item."""
     if len(batches) == 1 or len(items) == 1:
         async for number, reply in batches[0].replies(items, wall_s):
             yield number, reply
         return
-    heard: asyncio.Queue[tuple[int, Json | Lost] | None] = asyncio.Queue()
+    heard: asyncio.Queue[tuple[int, Json | LostItem] | None] = asyncio.Queue()
 
     async def ask(share: Sequence[int], batch: Batch) -> None:
         try:

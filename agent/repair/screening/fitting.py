@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agent.core.domain import Solution, Task, TestCase
 from agent.repair.screening.screening import screening
-from agent.repair.search import quick
+from agent.repair.search import quick_calls
 from sandbox.sandbox import Sandbox
 
 
@@ -41,7 +41,7 @@ async def fitting(
         ])
         soon: tuple[str, ...] = ()
         if places and calls:
-            soon = quick(tuple(calls), await screener.probe([program.text], calls))
+            soon = quick_calls(tuple(calls), await screener.probe([program.text], calls))
         if not soon:
             return Fitting(tuple(places), answers=((),) * len(places))
         asked = await screener.probe([program.text, *(texts[one] for one in places)], soon)

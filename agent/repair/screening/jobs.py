@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.core.domain import Script, Solution, Task, TestCase
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits
 
@@ -24,8 +24,8 @@ async def job(
     paths = [file.path for file in (*solution.files, *task.support)]
     own = {path.partition("/")[0].removesuffix(".py") for path in paths}
     own |= {PurePosixPath(solution.entry).stem, "solution"}
-    with_pytest = any(shipping.needs_packages(test, own) for test in tests)
-    ours = await shipping.shipment(sandbox, task.sites, with_pytest)
+    with_pytest = any(jail_modules.needs_packages(test, own) for test in tests)
+    ours = await jail_modules.bundle(sandbox, task.sites, with_pytest)
     texts = {file.path: file.text for file in (*task.support, *solution.files)}
     payload: dict[str, Json] = {
         "entry": solution.entry,
@@ -45,11 +45,11 @@ async def job(
         **more,
     }
     return Job(
-        program=shipping.program(program),
+        program=jail_modules.program(program),
         payload=payload,
         modules=ours.modules,
         files=texts,
         sites=ours.sites,
-        preload=shipping.preloads(text for path, text in texts.items() if path.endswith(".py")),
+        preload=jail_modules.preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )

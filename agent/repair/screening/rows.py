@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, cast
 
 from agent.repair.facts import Screened
-from sandbox.types import Json, Lost
+from sandbox.types import Json, LostItem
 
 NO_SENSE = "the reply made no sense"
 _ENDS = ("ok", "failed", "syntax", "timeout", "endless")
@@ -50,7 +50,7 @@ def _hundredths(near: Json, count: int) -> tuple[float, ...]:
 
 
 def probe_rows(
-    reply: Json | Lost, texts: int, calls: int
+    reply: Json | LostItem, texts: int, calls: int
 ) -> list[tuple[tuple[str, int], ...]] | None:
     """Each text's answers to each call with their steps; `None` for no such reply."""
     if not isinstance(reply, list) or len(reply) != texts:
@@ -78,7 +78,7 @@ class BaseRow(NamedTuple):
     cpu_s: float = 0.0
 
 
-def base_rows(reply: Json | Lost, count: int) -> list[BaseRow] | None:
+def base_rows(reply: Json | LostItem, count: int) -> list[BaseRow] | None:
     """How each test went; `None` where the program wrote over our channel."""
     runs = reply.get("runs") if isinstance(reply, dict) else None
     if not isinstance(runs, list) or len(runs) != count:

@@ -28,12 +28,12 @@ from agent.repair.screening.baseline import (
     Baseline,
     limits,
 )
-from agent.repair.screening.batches import Counted, Work, shared_out
+from agent.repair.screening.batches import ProcessorTime, TimedBatch, shared_out
 from agent.repair.screening.changes import change
 from agent.repair.screening.jobs import KILL_S, job
 from agent.repair.screening.rows import BaseRow, base_rows, candidate_rows, probe_rows, screened
 from sandbox.sandbox import Batch, Sandbox
-from sandbox.types import Json, Lost
+from sandbox.types import Json, LostItem
 
 CPU_LEAST_S, CPU_FACTOR = 0.03, 10
 """Processor seconds for one test: so many times those of the base's longest, within limits."""
@@ -79,7 +79,7 @@ class Screener:
         """Has another process take part from when it runs: where places are scarce it may have to
         wait for one, and nobody waits for it."""
         async for _, reply in batch.replies([NOTHING], SLICE_S + KILL_S):
-            if not isinstance(reply, Lost):
+            if not isinstance(reply, LostItem):
                 self._batches.append(batch)
 
     async def baseline(self) -> Baseline:
@@ -106,7 +106,7 @@ class Screener:
             wall_s = BUSY * (SLICE_S + _cpu_s(baseline, patience)) + KILL_S
             async for number, reply in shared_out(tuple(self._batches), items, wall_s):
                 chunk = chunks[number]
-                if isinstance(reply, Lost):
+                if isinstance(reply, LostItem):
                     if len(chunk) == 1:
                         yield chunk[0], self._lost(reply)
                     else:
@@ -116,7 +116,7 @@ class Screener:
                 if answers is None or not answers or len(answers) > len(chunk):
                     # A candidate wrote over our channel: nothing it says counts.
                     for index in chunk:
-                        yield index, self._lost(Lost("garbled"))
+                        yield index, self._lost(LostItem("garbled"))
                     continue
                 for index, answer in zip(chunk, answers, strict=False):
                     yield index, screened(answer, self._count)
@@ -213,7 +213,7 @@ class Screener:
         output = answer.get("output")
         return rows, output if isinstance(output, str) else None, answer.get("hidden") is True
 
-    def _lost(self, reply: Lost) -> Screened:
+    def _lost(self, reply: LostItem) -> Screened:
         return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
 
 
@@ -221,7 +221,7 @@ class Screener:
 async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), processes: int | None = None,
-    work: Work | None = None,
+    work: ProcessorTime | None = None,
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes.
 
@@ -229,10 +229,10 @@ async def screening(
     by side, by default one a core and at most two.
     """
     ordered = await job(task, base, tests, sandbox, "screen")
-    spent = work or Work()
+    spent = work or ProcessorTime()
     async with AsyncExitStack() as stack:
         batches = [
-            Counted(await stack.enter_async_context(sandbox.batch(ordered)), spent)
+            TimedBatch(await stack.enter_async_context(sandbox.batch(ordered)), spent)
             for _ in range(processes or min(MOST_PROCESSES, os.cpu_count() or 1))
         ]
         screener = Screener(batches[:1], base.text, len(tests) or 1, hanging)

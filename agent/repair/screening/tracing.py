@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from agent.core.domain import Report, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
-from agent.repair.screening.batches import Counted, Work
+from agent.repair.screening.batches import ProcessorTime, TimedBatch
 from agent.repair.screening.jobs import KILL_S, job
 from agent.repair.screening.members import members
 from agent.repair.screening.rows import NO_SENSE
 from sandbox.sandbox import Sandbox
-from sandbox.types import Json, Lost
+from sandbox.types import Json, LostItem
 
 STEPS = 100_000
 STEPS_HANGING = 5_000
@@ -28,7 +28,7 @@ SLOW_TESTS = 3
 
 async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
-    hanging: Collection[int] = frozenset(), work: Work | None = None,
+    hanging: Collection[int] = frozenset(), work: ProcessorTime | None = None,
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed.
 
@@ -43,7 +43,7 @@ async def trace(
     slow = 0
     # The search that waits for it keeps places of its own meanwhile.
     async with sandbox.batch(replace(watched, brief=True)) as uncounted:
-        batch = Counted(uncounted, work or Work())
+        batch = TimedBatch(uncounted, work or ProcessorTime())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:
                 seen.append(Traced(passed=False, exception="TimeoutError"))
@@ -64,10 +64,10 @@ def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
 
 
 def _traced(
-    reply: Json | Lost, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
+    reply: Json | LostItem, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
 ) -> Traced:
     """Reads one reply and adds to what all tests saw together."""
-    if isinstance(reply, Lost):
+    if isinstance(reply, LostItem):
         return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
                       message=reply.limit or reply.ended)
     row = cast(dict[str, Any], reply)

@@ -14,7 +14,7 @@ from agent.core.domain import Alternatives, Report, Rivals, Solution, TestCase
 from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed, TestsFrozen
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.healing.searching import confirmed
+from agent.healing.searching import confirmed_alternatives
 from agent.repair.ranking.question import (
     MOST_ASKED,
     BadAnswer,
@@ -53,7 +53,7 @@ async def ask(state: State, ctx: Context) -> State:
     async def verify(solution: Solution) -> Report:
         return await ctx.judge(solution, suite.visible)
 
-    left = await confirmed(
+    left = await confirmed_alternatives(
         fitting(alternatives, test), verify, lambda: ctx.seconds_left <= 0
     )
     return _chosen(state, ctx, base, left) | {

@@ -10,8 +10,8 @@ from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
 from agent.intake import classify
-from agent.memory import Failure, MemoryFault, symptom_of
-from agent.repair.blame import blamed
+from agent.memory import Failure, MemoryFault, failure_description
+from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
@@ -37,8 +37,8 @@ async def diagnose(state: State, ctx: Context) -> State:
             hanging=hanging(suite.visible, report),
         )
         ctx.screenings.watched(solution, suite.visible, seen)
-        lines = await asyncio.to_thread(blamed, seen, solution.text)
-        found = found.model_copy(update={"blamed": lines})
+        lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
+        found = found.model_copy(update={"suspicious_lines": lines})
     if found.fixable:
         answer = await ask_if_it_answers(
             ctx,
@@ -81,14 +81,14 @@ def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
     return found.model_copy(update={
         "category": answer.category, "cause": answer.cause, "confidence": sure,
         "evidence": (*found.evidence, f"seen by rule: {found.cause}", *doubts),
-        "blamed": (*named, *(one for one in found.blamed if one not in named)),
+        "suspicious_lines": (*named, *(one for one in found.blamed if one not in named)),
     })
 
 
 def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
     """Shows the lessons of earlier failures like this one, where there are any."""
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
-    symptom = symptom_of(diagnosis, failure, solution.text)
+    symptom = failure_description(diagnosis, failure, solution.text)
     try:
         lessons = ctx.memory.lessons_for(symptom)
     except MemoryFault as error:

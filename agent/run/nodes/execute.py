@@ -6,7 +6,7 @@ from agent.core.domain import Report, Solution
 from agent.core.events import Judged, Notice
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.healing.flakiness import steadied
+from agent.healing.flakiness import with_reruns
 
 
 async def execute(state: State, ctx: Context) -> State:
@@ -17,7 +17,7 @@ async def execute(state: State, ctx: Context) -> State:
     report = await ctx.judge(solution, suite.all, known)
     if suite.flaky and state["iteration"] > 0:
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
-        report = await steadied(ctx, solution, flaky, report)
+        report = await with_reruns(ctx, solution, flaky, report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)

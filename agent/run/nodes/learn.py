@@ -6,7 +6,7 @@ from agent.core.domain import Alternatives, Diagnosis, Lesson, Rivals, Solution
 from agent.core.events import LessonLearned, Notice
 from agent.core.state import State
 from agent.healing.context import Context
-from agent.memory import Failure, Fix, MemoryFault, is_local, symptom_of
+from agent.memory import Failure, Fix, MemoryFault, failure_description, is_local
 from agent.memory.fixes import Standing
 from agent.repair.ranking.question import question
 from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
@@ -40,7 +40,7 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
-    ctx.memory.learn(lesson, symptom_of(diagnosis, failure, base.text))
+    ctx.memory.learn(lesson, failure_description(diagnosis, failure, base.text))
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
 
 

@@ -9,13 +9,13 @@ from agent.healing.context import Context
 from agent.healing.proving import (
     ENOUGH_PROBES,
     RERUNS,
+    gather_evidence,
     holds_at_e1,
-    looked_into,
     reaches_e3,
 )
-from agent.healing.rivalry import Case, Gathered
-from agent.intake import asks_anew
-from agent.intake.asked.held_out import stands_in as stands_within
+from agent.healing.rivalry import ProofCase, ProofEvidence
+from agent.intake import makes_new_calls
+from agent.intake.asked.held_out import contains_test
 from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
 from agent.repair.proof.widening import dropped_guards
 from agent.repair.ranking.question import question
@@ -62,20 +62,20 @@ def proof_of(
     if not {test.name for test in suite.held_out} <= showing:
         return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
-    if not any(asks_anew(test, known, program) for test in suite.held_out):
+    if not any(makes_new_calls(test, known, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
-    if any(stands_in(test, read) for test in suite.held_out):
+    if any(contains_test(test, read) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
     unseen = f"{len(suite.held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
 
-def stands_in(test: TestCase, text: str) -> bool:
+def contains_test(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
     if test.kind == "script":
-        return stands_within(test.code, test.node, text)
+        return contains_test(test.code, test.node, text)
     return "".join(test.call.split()) in "".join(text.split())
 
 
@@ -200,7 +200,7 @@ async def prove(state: State, ctx: Context) -> State:
 
 async def _evidence(
     state: State, ctx: Context, report: Report, suite: Suite, budget_s: float
-) -> Gathered:
+) -> ProofEvidence:
     trusted = {verdict.test for verdict in report.trusted}
     tests = tuple(test for test in suite.all if test.name in trusted)
     others = state.get("rivals_id")
@@ -208,8 +208,8 @@ async def _evidence(
     async def judge(solution: Solution) -> Report:
         return await ctx.judge(solution, tests)
 
-    return await looked_into(
-        Case(
+    return await gather_evidence(
+        ProofCase(
             base=ctx.store.get(state["base_id"], Solution),
             repaired=ctx.store.get(state["solution_id"], Solution),
             report=report, tests=tests,

@@ -18,8 +18,8 @@ from agent.core.events import (
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
-from agent.healing.recollection import recollected, taken
-from agent.intake import apart, aside_words, remaining
+from agent.healing.recollection import apply_recalled_fix, with_rivals
+from agent.intake import outside_failure_words, tests_still_counting, with_outside_failures
 from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.repair.ranking.blindness import blindness
 from agent.run.nodes.specify import info
@@ -39,11 +39,11 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
-    report = apart(await (ctx.begun or ctx.judge_brought(base)), ctx.task)
+    report = with_outside_failures(await (ctx.begun or ctx.judge_brought(base)), ctx.task)
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = remaining(tests, report)
+    tests = tests_still_counting(tests, report)
     suite = Suite(visible=tests)
     update |= {
         "suite_id": ctx.store.put(suite),
@@ -53,7 +53,7 @@ async def recall(state: State, ctx: Context) -> State:
     ctx.emit(Judged(iteration=0, report=report))
     if report.astray:
         return update | _ended(ctx, "invalid_tests", report.astray)
-    aside = aside_words(report)
+    aside = outside_failure_words(report)
     if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
         why = aside or "every test sets itself aside"
         return update | _ended(
@@ -155,7 +155,7 @@ async def _looked_back(
             report = await ctx.judge(candidate, tests)
             if report.passed:
                 _credit(ctx, offer, helped=True)
-                found = await recollected(ctx, base, tests, candidate, report, offer)
+                found = await with_rivals(ctx, base, tests, candidate, report, offer)
                 if ctx.asks and not offer.settled:
                     ctx.emit(Recalled(hit=False, note=(
                         "a remembered fix passes, but so may other repairs: the search goes on, "
@@ -163,7 +163,7 @@ async def _looked_back(
                     )))
                     return {"reserve_id": ctx.store.put(found)}
                 ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
-                return taken(ctx, base, found, iteration=1) | {"recalled": True}
+                return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
         _credit(ctx, offer, helped=False)
         done = offer.note(offer.texts[0])
         ctx.emit(Recalled(

@@ -17,7 +17,7 @@ from agent.core.events import (
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.healing.recollection import Recollection, taken
+from agent.healing.recollection import RecalledFix, apply_recalled_fix
 from agent.repair.ranking.question import question
 from llm.errors import OverBudget
 
@@ -77,8 +77,8 @@ def _from_reserve(state: State, ctx: Context) -> State:
     was chosen by all tests, so none is held out from it."""
     suite = ctx.store.get(state["suite_id"], Suite).shown()
     base = ctx.store.get(state["base_id"], Solution)
-    found = ctx.store.get(state["reserve_id"], Recollection)
-    return taken(ctx, base, found, state["iteration"] + 1) | {
+    found = ctx.store.get(state["reserve_id"], RecalledFix)
+    return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {
         "suite_id": ctx.store.put(suite), "reserve_id": "",
     }
 

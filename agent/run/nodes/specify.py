@@ -14,8 +14,8 @@ from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import expression, is_literal, plain
 from agent.healing.context import Context
-from agent.intake import asks_anew, calls_made, fixes_a_value
-from agent.intake.asked.held_out import stands_in, without
+from agent.intake import calls_made, fixes_a_value, makes_new_calls
+from agent.intake.asked.held_out import contains_test, file_without_test
 from agent.thinking.roles import SPEC_TESTER, SpecTest, ask
 
 HOLD_OUT_FROM = 4
@@ -136,7 +136,7 @@ def _telling(
         elif tries:
             tries -= 1
             parted = _without_text(others, test, program)
-            if parted is not None and asks_anew(test, parted, program):
+            if parted is not None and makes_new_calls(test, parted, program):
                 return test, parted
     return None
 
@@ -146,9 +146,9 @@ def _without_text(
 ) -> tuple[TestCase, ...] | None:
     """The other tests, those of its file with its text taken out; `None` where that cannot be, as
     of a test in the program's own file: whoever repairs that has read it."""
-    if test.kind != "script" or stands_in(test.code, test.node, program.text):
+    if test.kind != "script" or contains_test(test.code, test.node, program.text):
         return None
-    rest = without(test.code, test.node)
+    rest = file_without_test(test.code, test.node)
     return None if rest is None else tuple(
         one.model_copy(update={"code": rest}) if _of_a_file(one) and one.code == test.code else one
         for one in others

@@ -22,7 +22,7 @@ from agent.core.events import (
     from_jsonl,
     to_jsonl,
 )
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import fold
 from agent.run.session import open_session
 from tests.agent.model_runs import HARD, HARD_TESTS, followed, settings
@@ -69,7 +69,7 @@ def test_a_log_from_before_there_were_models_can_be_read() -> None:
 
 async def test_a_run_from_before_there_were_models_goes_on_without_one(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, {}, autonomy_level="review_repairs")) as session:
-        run = await session.start(paste(HARD, HARD_TESTS).task)
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
         await session.close()
     with sqlite3.connect(tmp_path / "runs.db") as store:
         (options,) = store.execute("select options from runs").fetchone()

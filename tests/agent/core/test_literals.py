@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
 PLAIN = st.recursive(
@@ -21,7 +21,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_is_spelt_is_read_again(value: object) -> None:
-    assert ast.literal_eval(spelt(value)) == value
+    assert ast.literal_eval(literal_source(value)) == value
 
 
 @pytest.mark.parametrize(("value", "words"), [
@@ -32,8 +32,8 @@ def test_what_is_spelt_is_read_again(value: object) -> None:
     ({(1,): {True}}, "{(1,): {True}}"),
 ])
 def test_sets_are_sorted_wherever_they_stand(value: object, words: str) -> None:
-    assert spelt(value) == words
+    assert literal_source(value) == words
 
 
 def test_what_holds_no_others_may_be_written_in_another_way() -> None:
-    assert spelt({"a": [1, 2]}, lambda atom: f"<{atom}>") == "{<a>: [<1>, <2>]}"
+    assert literal_source({"a": [1, 2]}, lambda atom: f"<{atom}>") == "{<a>: [<1>, <2>]}"

@@ -14,7 +14,7 @@ from agent.core.domain import File, Jail, Report, Solution, Task, Verdict
 from agent.core.events import CodeWritten, Event, Judged, RunFinished, RunStarted, Stamped
 from agent.core.settings import Settings
 from agent.healing.models import Models
-from agent.log.spending import Foreseen
+from agent.log.spending import CostEstimate
 from llm import Plan
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -41,7 +41,7 @@ class ReplayedSession:
     def plan(self) -> Plan:
         return Plan("mock", "no model: memory and search only")
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[Foreseen, ...]:
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         return ()
 
     async def jail(self) -> Jail:

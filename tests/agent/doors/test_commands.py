@@ -575,7 +575,7 @@ def test_a_person_is_asked_until_the_answer_is_one(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("Z\nnone\n[\nnone\n7\n"))
 
-    answer = commands._chosen("Which is right?", RIVALS, commands.Face(Terminal()))
+    answer = commands._chosen("Which is right?", RIVALS, commands.Display(Terminal()))
 
     told = capsys.readouterr().err
     assert answer == "7"
@@ -585,7 +585,7 @@ def test_a_person_is_asked_until_the_answer_is_one(
 
 def test_whoever_knows_no_value_skips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("none\n\n"))
-    assert commands._chosen("Which?", RIVALS, commands.Face(Terminal())) == "skip"
+    assert commands._chosen("Which?", RIVALS, commands.Display(Terminal())) == "skip"
 
 
 def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:

@@ -27,7 +27,7 @@ from agent.core.events import (
     Stamped,
 )
 from agent.doors.library import RunFault
-from agent.intake import BadInput, paste
+from agent.intake import BadInput, from_page
 from llm import NoProvider, Plan
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -217,7 +217,7 @@ async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.Monk
 
     def noted(*given: Any) -> Any:
         readers.append(threading.current_thread())
-        return paste(*given)
+        return from_page(*given)
 
     monkeypatch.setattr("agent.doors.library.paste", noted)
     monkeypatch.setattr("agent.doors.library.read_dotenv", lambda: noted("x = 1", "", ""))

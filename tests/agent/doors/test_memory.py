@@ -15,7 +15,7 @@ from agent.core.settings import ANSWERS
 from agent.doors.cli import app
 from agent.memory import Failure, Fix, Memory
 from llm import Reply, Usage
-from llm.cache import Answers
+from llm.cache import AnswerCache
 
 BEFORE = "def f(a, b):\n    return a + b\n"
 FAILURE = Failure(
@@ -185,7 +185,7 @@ def test_sharing_without_its_settings_says_which_and_how(
 
 
 def test_kept_answers_of_models_are_counted_and_forgotten(folder: Path) -> None:
-    kept = Answers(folder / ANSWERS)
+    kept = AnswerCache(folder / ANSWERS)
     kept.put("question", Reply("an answer", "stop", "p", "m", Usage(1, 1)))
     kept.close()
 

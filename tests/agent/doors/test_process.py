@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.doors.cli import app
-from sandbox import REFUSALS, SandboxUnavailable
+from sandbox import DENIAL_MEANINGS, SandboxUnavailable
 from sandbox.strongest import open_jail
 
 ROOT = Path(__file__).parents[3]
@@ -267,7 +267,8 @@ def test_a_program_that_needs_what_the_jail_forbids_is_told_so(folder: Path) -> 
     done = heal(folder, "run", path)
 
     assert done.returncode == 4
-    assert f"The program needs what it cannot have here: {REFUSALS['network']}." in done.stderr
+    needs = DENIAL_MEANINGS["network"]
+    assert f"The program needs what it cannot have here: {needs}." in done.stderr
     assert "The program raised PermissionError at line 2: [Errno 1" in done.stderr
     assert done.stdout == ""
 
@@ -279,7 +280,7 @@ def test_a_file_that_is_the_machines_own_is_told_with_what_to_do(folder: Path) -
     done = heal(folder, "run", path)
 
     assert done.returncode == 4
-    assert REFUSALS["files"] in done.stderr
+    assert DENIAL_MEANINGS["files"] in done.stderr
     assert "Bring it with --with FILE" in done.stderr
     assert "root:" not in done.stdout + done.stderr
 

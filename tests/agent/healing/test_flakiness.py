@@ -11,8 +11,8 @@ import pytest
 from agent.core.domain import Report, Verdict
 from agent.core.events import Notice, Searched
 from agent.healing.context import Context
-from agent.healing.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, steadied
-from agent.intake import paste
+from agent.healing.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, with_reruns
+from agent.intake import from_page
 from sandbox import open_sandbox
 from tests.agent.runs import healed, last
 
@@ -52,7 +52,7 @@ async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path:
 async def test_a_flaky_test_passes_where_it_passes_in_every_run(
     code: str, passed: bool, message: str
 ) -> None:
-    task = paste(code, "assert toss() in (True,)").task
+    task = from_page(code, "assert toss() in (True,)").task
     ctx = cast(Context, SimpleNamespace(
         task=task, sandbox=open_sandbox(), test_s=5.0, emit=None
     ))
@@ -62,7 +62,7 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(
                 integrity="outside") for test in task.tests
     ))
 
-    report = await steadied(ctx, task.solution, task.tests, lucky)
+    report = await with_reruns(ctx, task.solution, task.tests, lucky)
 
     assert report.passed is passed
     assert report.verdicts[0].message.startswith(message)
@@ -88,6 +88,6 @@ async def test_a_crash_that_comes_and_goes_is_said_to_be_flaky(tmp_path: Path) -
 def test_another_hash_seed_is_asked_for_where_hashes_can_matter(
     code: str, seeds: object
 ) -> None:
-    task = paste(code, "assert f(2) == 3").task
+    task = from_page(code, "assert f(2) == 3").task
     assert task.solution is not None
     assert again_with(task.solution, task.tests) == seeds

@@ -18,7 +18,7 @@ import pytest
 
 from agent.core.events import to_jsonl
 from agent.healing.models import BadKey, visitor_of
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import document, fold
 from agent.run.session import Session, open_session
 from llm import router
@@ -47,7 +47,7 @@ def keys_seen(model: Claude) -> list[str]:
 
 
 async def begun(session: Session, visitor: str) -> str:
-    return await session.start(paste(HARD, HARD_TESTS).task, visitor=visitor, pauses=True)
+    return await session.start(from_page(HARD, HARD_TESTS).task, visitor=visitor, pauses=True)
 
 
 async def test_visitors_pay_with_their_own_keys_side_by_side(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ async def test_visitors_pay_with_their_own_keys_side_by_side(tmp_path: Path) -> 
         claude(generator=fenced(SOLVED)) as model,
         open_session(model.settings(tmp_path, host_keys=False)) as session,
     ):
-        session.models.give(ANN, NAME, ANNS)
-        session.models.give(BOB, NAME, BOBS)
+        session.models.add_key(ANN, NAME, ANNS)
+        session.models.add_key(BOB, NAME, BOBS)
         runs = [await begun(session, ANN), await begun(session, BOB)]
         results = [await followed(session, run) for run in runs]
         with pytest.raises(NeedsKey):
@@ -80,7 +80,7 @@ async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) 
         claude(debugger=stalls) as model,
         open_session(model.settings(tmp_path, host_keys=False)) as session,
     ):
-        session.models.give(ANN, NAME, ANNS)
+        session.models.add_key(ANN, NAME, ANNS)
         run = await begun(session, ANN)
         await until(session, run, "model_asked")
     async with (
@@ -93,14 +93,14 @@ async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) 
         assert asked.needs == "key"
         assert NAME in asked.question
 
-        session.models.give(BOB, NAME, BOBS)  # of no use to the run of another
+        session.models.add_key(BOB, NAME, BOBS)  # of no use to the run of another
         assert await session.answer(run, asked.interrupt, {}) is True
         again = (await followed(session, run)).waiting
         assert again is not None
         assert (again.needs, again.interrupt == asked.interrupt) == ("key", False)
         assert model.asked == []
 
-        session.models.give(ANN, NAME, ANNS)
+        session.models.add_key(ANN, NAME, ANNS)
         assert await session.answer(run, again.interrupt, {}) is True
         result = await followed(session, run)
         ends = [entry for entry in session.log(run) if entry.final]
@@ -111,7 +111,7 @@ async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) 
 async def test_who_waits_for_a_key_may_end_the_run(tmp_path: Path) -> None:
     async with claude(debugger=stalls) as model:
         async with open_session(model.settings(tmp_path, host_keys=False)) as session:
-            session.models.give(ANN, NAME, ANNS)
+            session.models.add_key(ANN, NAME, ANNS)
             run = await begun(session, ANN)
             await until(session, run, "model_asked")
         async with open_session(model.settings(tmp_path, host_keys=False)) as session:
@@ -250,8 +250,8 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                 max_candidates=20, record=record, cache="all", trace_content=True,
             )
             async with open_session(settings) as session:
-                session.models.give(ANN, NAME, ANNS)
-                session.models.give(BOB, NAME, BOBS)
+                session.models.add_key(ANN, NAME, ANNS)
+                session.models.add_key(BOB, NAME, BOBS)
                 for visitor, (way, said) in zip([ANN, BOB] * 4, ways.items(), strict=False):
                     model.said |= {"debugger": RIGHT_CALLS["debugger"], "generator": said}
                     if way != "success":
@@ -266,14 +266,15 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                     if way == "cancelled":
                         await session.cancel(runs[way])
                 with pytest.raises(BadKey) as bad:
-                    session.models.give(ANN, NAME, f"{ANNS}\n{BOBS}")
+                    session.models.add_key(ANN, NAME, f"{ANNS}\n{BOBS}")
                 hunt.error("bad key", bad.value)
                 model.server.on("GET", "/v1/models", echoes(401))
                 with pytest.raises(LlmError) as refused:
                     await session.models.test_key(ANN, "anthropic")
                 hunt.error("test of a key", refused.value)
                 for thing in (
-                    session, settings, session.models, session.plan(ANN), session.models.has(ANN),
+                    session, settings, session.models, session.plan(ANN),
+                    session.models.available_keys(ANN),
                     session.models.logs, session.models._given, session._shared.bus, vars(session),
                 ):
                     hunt.add(type(thing).__name__, f"{thing!r} {thing!s}")

@@ -41,10 +41,10 @@ def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> N
                                 (False, ("GROQ_API_KEY",))):
         settings = Settings.from_env({"ANTHROPIC_API_KEY": "host"}, host_keys=host_keys)
         found = Models(settings)
-        found.give(ANNA, "GROQ_API_KEY", "hers")
-        assert found.has(ANNA) == expected
-        assert found.has(BEN) == expected[:-1]
-        assert "ANTHROPIC_API_KEY" in found.has(OWNER)
+        found.add_key(ANNA, "GROQ_API_KEY", "hers")
+        assert found.available_keys(ANNA) == expected
+        assert found.available_keys(BEN) == expected[:-1]
+        assert "ANTHROPIC_API_KEY" in found.available_keys(OWNER)
 
 
 @pytest.mark.parametrize("text", [
@@ -52,22 +52,22 @@ def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> N
 ])
 def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(BadKey) as caught:
-        models().give(ANNA, "GROQ_API_KEY", text)
+        models().add_key(ANNA, "GROQ_API_KEY", text)
     assert text not in str(caught.value)
     with pytest.raises(BadKey, match="PATH is no key of a model"):
-        models().give(ANNA, "PATH", "x")
+        models().add_key(ANNA, "PATH", "x")
 
 
 def test_the_keys_of_the_visitor_who_came_longest_ago_are_forgotten_first() -> None:
     held = Models(Settings.from_env({}), most_visitors=4)
     for visitor in (OWNER, "one", "two", "three", "one", "the last"):
-        held.give(visitor, "GROQ_API_KEY", f"key-of-{visitor}".replace(" ", "-"))
-    assert held.has("two") == ()
-    assert [held.has(one) for one in (OWNER, "one", "three", "the last")] == (
+        held.add_key(visitor, "GROQ_API_KEY", f"key-of-{visitor}".replace(" ", "-"))
+    assert held.available_keys("two") == ()
+    assert [held.available_keys(one) for one in (OWNER, "one", "three", "the last")] == (
         [("GROQ_API_KEY",)] * 4
     )
-    held.give("one", "GROQ_API_KEY", " ")
-    assert held.has("one") == ()
+    held.add_key("one", "GROQ_API_KEY", " ")
+    assert held.available_keys("one") == ()
 
 
 def test_breakers_of_visitors_do_not_pile_up() -> None:
@@ -83,11 +83,11 @@ def test_breakers_of_visitors_do_not_pile_up() -> None:
 
 def test_a_key_that_is_gone_is_named() -> None:
     found = models()
-    found.give(ANNA, "ANTHROPIC_API_KEY", "hers")
+    found.add_key(ANNA, "ANTHROPIC_API_KEY", "hers")
     plan = found.plan(ANNA)
-    assert (plan.provider, found.lacks(plan, ANNA)) == ("anthropic", "")
+    assert (plan.provider, found.missing_key(plan, ANNA)) == ("anthropic", "")
     found.forget(ANNA)
-    assert "ANTHROPIC_API_KEY" in found.lacks(plan, ANNA)
+    assert "ANTHROPIC_API_KEY" in found.missing_key(plan, ANNA)
     with pytest.raises(NeedsKey):
         found.provider(plan.choices[0], ANNA)
 

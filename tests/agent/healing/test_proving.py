@@ -17,8 +17,8 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.healing.proving import looked_into, patience, reaches_e3
-from agent.healing.rivalry import Case
+from agent.healing.proving import gather_evidence, patience, reaches_e3
+from agent.healing.rivalry import ProofCase
 from agent.judge import check
 from agent.judge.judge import FIRST_SEEDS, Seeds
 from sandbox import open_sandbox
@@ -58,12 +58,12 @@ async def gathered_for(
     alternatives = Alternatives(
         calls=(), behaviours=tuple(Alternative(solution=solution(text)) for text in others)
     )
-    case = Case(
+    case = ProofCase(
         base=solution(base), repaired=solution(repaired), report=await judge(solution(repaired)),
         tests=tests, others=alternatives, task=task, sandbox=sandbox, test_s=5.0,
     )
     assert case.report.passed
-    return (await looked_into(case, judge, seconds)).evidence
+    return (await gather_evidence(case, judge, seconds)).evidence
 
 
 async def test_tests_that_notice_every_slip_prove_all_there_is() -> None:
@@ -251,11 +251,11 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
         return await check(one, tests, task, sandbox)
 
     repaired = solution(REPAIRED)
-    case = Case(
+    case = ProofCase(
         base=solution(BASE), repaired=repaired, report=await judge(repaired), tests=tests,
         others=None, task=task, sandbox=sandbox, test_s=5.0,
     )
-    seen = (await looked_into(case, judge, 5.0)).evidence
+    seen = (await gather_evidence(case, judge, 5.0)).evidence
     assert (seen.probes, seen.others) == (0, 0)
     assert not reaches_e3(seen)
 
@@ -302,11 +302,11 @@ async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None
 
 
 def test_a_program_that_takes_long_to_load_is_given_time_for_each_input() -> None:
-    def case(wall_s: float) -> Case:
+    def case(wall_s: float) -> ProofCase:
         verdict = Verdict(
             name="t", test="t", origin="user", status="passed", integrity="outside", wall_s=wall_s,
         )
-        return Case(
+        return ProofCase(
             base=solution(BASE), repaired=solution(REPAIRED),
             report=Report(solution="s", verdicts=(verdict,)), tests=(), others=None, task=Task(),
             sandbox=open_sandbox(), test_s=5.0,

@@ -13,9 +13,9 @@ import pytest
 from agent.core.domain import File, Report, Script, Solution, Task, Verdict
 from agent.core.events import Searched
 from agent.healing import searching
-from agent.healing.screenings import Screenings
-from agent.healing.searching import SearchResult, heal_by_search
-from agent.repair.screening.batches import Work
+from agent.healing.screenings import SearchCache
+from agent.healing.searching import SearchResult, search_repair
+from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
@@ -44,7 +44,7 @@ async def heal(text: str, *tests: str, rejects: int = 0, output: bool = False) -
         return Report(solution=solution.id, verdicts=(verdict(len(judged) > rejects),))
 
     seen: list[Searched] = []
-    result = await heal_by_search(
+    result = await search_repair(
         Task(solution=base, tests=cases), base, cases,
         Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
         budget_s=30, max_candidates=6000, progress=seen.append, verify=verify,
@@ -159,7 +159,7 @@ async def test_a_search_can_be_cancelled_while_it_runs() -> None:
     base = program("def f(x):\n    return x\n")
     test = Script(name="t", origin="user", code="assert f(1) == 'never'")
     running = asyncio.ensure_future(
-        heal_by_search(
+        search_repair(
             Task(solution=base), base, [test],
             Report(solution=base.id, verdicts=(verdict(False),)), open_sandbox(),
             budget_s=30, max_candidates=6000, progress=lambda seen: begun.set(), verify=never,
@@ -177,11 +177,11 @@ async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_be
     first = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
     more = [*first, Script(name="u", origin="user", code="assert plus(2, 3) == 5")]
     sandbox = Counting(open_sandbox())
-    known = Screenings()
+    known = SearchCache()
 
-    async def search(tests: list[Script], known: Screenings) -> tuple[Solution | None, int]:
+    async def search(tests: list[Script], known: SearchCache) -> tuple[Solution | None, int]:
         before = sandbox.texts
-        found = await heal_by_search(
+        found = await search_repair(
             Task(solution=program(source)), program(source), tests,
             Report(solution="", verdicts=(verdict(False),)), sandbox,
             budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
@@ -191,7 +191,7 @@ async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_be
 
     _, of_the_first = await search(first, known)
     again, of_the_second = await search(more, known)
-    afresh, of_a_fresh_one = await search(more, Screenings())
+    afresh, of_a_fresh_one = await search(more, SearchCache())
 
     assert again is not None and afresh is not None
     assert again.text == afresh.text == source.replace("a - b", "a + b")
@@ -204,15 +204,15 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
     shown: list[Searched] = []
-    work = Work()
-    monkeypatch.setattr(searching, "Work", lambda: work)
+    work = ProcessorTime()
+    monkeypatch.setattr(searching, "ProcessorTime", lambda: work)
     monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
 
     def tell(seen: Searched) -> None:
         shown.append(seen)
         work.spent_s = 100.0 if seen.plausible else 0.0
 
-    found = await heal_by_search(
+    found = await search_repair(
         Task(solution=program(source)), program(source), tests,
         Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
         budget_s=60, max_candidates=6000, progress=tell, verify=confirmed,
@@ -229,7 +229,7 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget(
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 5")]
 
-    found = await heal_by_search(
+    found = await search_repair(
         Task(solution=program(source)), program(source), tests,
         Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), silent=True),
         budget_s=30, wall_s=0.4, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
@@ -251,7 +251,7 @@ async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pa
     )
     monkeypatch.setattr(searching, "time", slow)
 
-    found = await heal_by_search(
+    found = await search_repair(
         Task(solution=program(source)), program(source), tests,
         Report(solution="", verdicts=(verdict(False),)), open_sandbox(),
         budget_s=30, wall_s=1e6, max_candidates=6000, progress=lambda seen: None,
@@ -265,7 +265,7 @@ async def test_what_the_jailed_processes_work_is_counted() -> None:
     source = "def plus(a, b):\n    return a - b\n"
     tests = [Script(name="t", origin="user", code="assert plus(2, 3) == 'never'")]
 
-    found = await heal_by_search(
+    found = await search_repair(
         Task(solution=program(source)), program(source), tests,
         Report(solution="", verdicts=(verdict(False),)), Counting(open_sandbox(), claims_s=3.0),
         budget_s=0.1, max_candidates=6000, progress=lambda seen: None, verify=confirmed,
@@ -318,14 +318,14 @@ async def test_a_search_begins_with_what_the_diagnosis_has_watched(
     tests = [Script(name="t", origin="user", code="assert plus(2, 2) == 4")]
     sandbox = open_sandbox()
     task = Task(solution=program(source))
-    known = Screenings()
+    known = SearchCache()
     known.watched(program(source), tests, await trace(program(source), tests, task, sandbox))
 
     async def never(*watched: object, **how: object) -> None:
         raise AssertionError("the program was watched again")
 
     monkeypatch.setattr(searching, "trace", never)
-    found = await heal_by_search(
+    found = await search_repair(
         task, program(source), tests, Report(solution="", verdicts=(verdict(False),)), sandbox,
         budget_s=30, max_candidates=6000, progress=lambda seen: None, verify=confirmed, known=known,
     )
@@ -349,7 +349,7 @@ async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
     async def verify(solution: Solution) -> Report:
         return Report(solution=solution.id, verdicts=(passed,))
 
-    result = await heal_by_search(
+    result = await search_repair(
         Task(solution=base, tests=tests), base, tests,
         Report(solution=base.id, verdicts=(
             failed.model_copy(update={"name": "fails", "test": "fails"}),
@@ -375,7 +375,7 @@ async def test_the_report_of_a_refuted_repair_leaves_out_no_test() -> None:
         judged.append(solution.text)
         return Report(solution=solution.id, verdicts=(passed,))
 
-    await heal_by_search(
+    await search_repair(
         Task(solution=base, tests=tests), base, tests,
         Report(solution="refuted", verdicts=(
             passed.model_copy(update={"name": tests[1].name, "test": tests[1].name}),

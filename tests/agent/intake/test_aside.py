@@ -16,7 +16,13 @@ from agent.core.domain import (
     Task,
     Verdict,
 )
-from agent.intake.failing.aside import apart, aside_words, faithful, outside, remaining
+from agent.intake.failing.aside import (
+    outside,
+    outside_failure_words,
+    tests_still_counting,
+    with_lost_tests,
+    with_outside_failures,
+)
 
 CODE = "import lazy_thing\ndef test_a(): pass\n"
 ONE = Script(name="test_a", origin="user", code=CODE, node="test_a")
@@ -86,12 +92,13 @@ def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
 
 
 def test_what_is_set_aside_neither_fails_nor_passes() -> None:
-    report = apart(Report(solution="x", verdicts=(
+    report = with_outside_failures(Report(solution="x", verdicts=(
         seen("test_a", message="setup: fixture 'a' not found"), seen("test_b", "passed"),
     )), TASK)
 
     assert report.passed and not report.failing and report.score == (1, 1)
-    assert aside_words(report).startswith("`test_a` is set aside: it asks for the fixture a")
+    words = outside_failure_words(report)
+    assert words.startswith("`test_a` is set aside: it asks for the fixture a")
 
 
 def test_nothing_goes_by_what_is_set_aside() -> None:
@@ -101,7 +108,8 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
         seen("test_b").model_copy(update={"aside": "no network"}),
     ))
 
-    assert remaining(TASK.tests, report) == (ONE.model_copy(update={"without": ("test_a[2]",)}),)
+    (left,) = tests_still_counting(TASK.tests, report)
+    assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
 
 
 def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:
@@ -110,7 +118,8 @@ def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:
         seen("test_a"), seen("test_b"), seen("test_c", test="test_it.py::*"),
     ))
 
-    assert remaining(TASK.tests, unread) == remaining(TASK.tests, made) == TASK.tests
+    assert tests_still_counting(TASK.tests, unread) == TASK.tests
+    assert tests_still_counting(TASK.tests, made) == TASK.tests
 
 
 def test_a_test_that_a_repair_has_skipped_or_lost_has_not_passed() -> None:
@@ -119,7 +128,7 @@ def test_a_test_that_a_repair_has_skipped_or_lost_has_not_passed() -> None:
     ))
     now = Report(solution="y", verdicts=(seen("test_a", "skipped"), seen("test_b", "skipped")))
 
-    report = faithful(now, first, TASK.tests)
+    report = with_lost_tests(now, first, TASK.tests)
 
     assert {v.name for v in report.failing} == {"test_a", "test_c"}
-    assert faithful(first, first, TASK.tests) == first
+    assert with_lost_tests(first, first, TASK.tests) == first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.intake import TestText, make_task, paste
+from agent.intake import TestText, from_page, make_task
 from agent.intake.found.borrowing import borrowed
 
 FACT = "def fact(n):\n    return n\n"
@@ -53,7 +53,7 @@ def test_where_a_star_would_bring_too_much_the_names_are_imported(more: str) -> 
 
 
 def test_the_run_says_that_names_were_lent() -> None:
-    brought = paste(FACT, "def test_a():\n    assert fact(1) == 1\n")
+    brought = from_page(FACT, "def test_a():\n    assert fact(1) == 1\n")
 
     assert brought.notices == (
         "The tests do not import the program: the program's names are there, as if by "

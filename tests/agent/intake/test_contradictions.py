@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.intake import NotFixable, TestText, make_task, paste
+from agent.intake import NotFixable, TestText, from_page, make_task
 
 PROGRAM = "def f(a, b=3):\n    return a + b\n\ndef g():\n    return 1\n"
 COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return total\n"
@@ -64,21 +64,21 @@ AGREEING = (
 @pytest.mark.parametrize("tests", CONTRADICTING)
 def test_a_contradiction_is_told_with_its_pair(tests: str) -> None:
     with pytest.raises(NotFixable, match=r"contradict each other: `.*f.*` and `.*f.*`") as refused:
-        paste(PROGRAM, tests)
+        from_page(PROGRAM, tests)
 
     assert refused.value.category == "invalid_tests"
 
 
 @pytest.mark.parametrize(("code", "tests"), AGREEING)
 def test_what_some_program_could_pass_is_no_contradiction(code: str, tests: str) -> None:
-    assert paste(code, tests).task.tests
+    assert from_page(code, tests).task.tests
 
 
 def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
     code = 'def f(x):\n    """\n    >>> f(2)\n    4\n    """\n    return x\n'
 
     with pytest.raises(NotFixable, match=r"`assert f\(2\) == 5` and `assert f\(2\) == 4`"):
-        paste(code, "assert f(2) == 5")
+        from_page(code, "assert f(2) == 5")
 
 
 ODD = "class Odd{}:\n    def {}(self, *other):\n        return True\n\n"

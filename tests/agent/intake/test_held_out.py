@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.intake.asked.held_out import stands_in, without
+from agent.intake.asked.held_out import contains_test, file_without_test
 
 FILE = '''\
 """Tests of a till."""
@@ -59,7 +59,7 @@ class TestAlone:
 
 def left(code: str, node: str) -> list[str]:
     """The lines that are left of a file, without the empty ones."""
-    rest = without(code, node)
+    rest = file_without_test(code, node)
     assert rest is not None
     return [line for line in rest.splitlines() if line.strip()]
 
@@ -104,7 +104,7 @@ def test_a_class_whose_only_test_goes_goes_whole() -> None:
 
 
 def test_every_other_line_keeps_its_number() -> None:
-    before, rest = FILE.splitlines(), without(FILE, "test_rare")
+    before, rest = FILE.splitlines(), file_without_test(FILE, "test_rare")
     assert rest is not None
     after = rest.splitlines()
     assert len(after) == len(before)
@@ -120,7 +120,7 @@ def test_every_other_line_keeps_its_number() -> None:
     ("assert f(1) == 2", "", "see: assert f(1) == 3, say", False),
 ])
 def test_whether_a_test_stands_in_a_text(code: str, node: str, text: str, stands: bool) -> None:
-    assert stands_in(code, node, text) == stands
+    assert contains_test(code, node, text) == stands
 
 
 def test_a_class_that_would_be_empty_keeps_its_place() -> None:
@@ -128,7 +128,7 @@ def test_a_class_that_would_be_empty_keeps_its_place() -> None:
         "class Base:\n    pass\n"
         "class TestA(Base):\n    def test_a(self):\n        assert f() == 1\n"
     )
-    assert without(code, "TestA::test_a") == (
+    assert file_without_test(code, "TestA::test_a") == (
         "class Base:\n    pass\nclass TestA(Base):\n    pass\n\n"
     )
 
@@ -155,7 +155,7 @@ def test_a_class_that_would_be_empty_keeps_its_place() -> None:
     pytest.param("def test_b(): pass", "test_a", id="no such test"),
 ])
 def test_what_cannot_be_parted_cleanly_is_not_held_out(code: str, node: str) -> None:
-    assert without(code, node) is None
+    assert file_without_test(code, node) is None
 
 
 def test_what_pytest_calls_by_itself_stays() -> None:
@@ -223,7 +223,7 @@ def names_of_tests(code: str) -> set[str]:
 def test_only_the_test_goes_and_nothing_of_it_stays(drawn: tuple[str, tuple[str, ...]]) -> None:
     code, nodes = drawn
     for number, node in enumerate(nodes):
-        rest = without(code, node)
+        rest = file_without_test(code, node)
         assert rest is not None
         assert names_of_tests(rest) == names_of_tests(code) - {node.rpartition(":")[2]}
         assert f"97{number}97" not in rest
@@ -235,7 +235,7 @@ def test_names_that_others_use_stay_defined(drawn: tuple[str, tuple[str, ...]]) 
     code, nodes = drawn
     before = {node.name: node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
     for node in nodes:
-        rest = ast.parse(without(code, node) or "")
+        rest = ast.parse(file_without_test(code, node) or "")
         used = {one.id for one in ast.walk(rest) if isinstance(one, ast.Name)}
         bound = {one.name for one in rest.body if isinstance(one, ast.FunctionDef)}
         assert used & before.keys() <= bound
@@ -243,5 +243,5 @@ def test_names_that_others_use_stay_defined(drawn: tuple[str, tuple[str, ...]]) 
 
 @given(st.text(max_size=60), st.text(max_size=10))
 def test_any_text_is_answered(code: str, node: str) -> None:
-    rest = without(code, node)
+    rest = file_without_test(code, node)
     assert rest is None or ast.parse(rest)

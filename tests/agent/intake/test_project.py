@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import bring
+from agent.intake import from_command_line
 from agent.intake.project import MOST_MODULES, laid_out, module_stem
 
 MODULE = "def double(n):\n    return 2 * n\n"
@@ -157,7 +157,8 @@ def test_a_command_line_brings_a_package_with_its_tests(tmp_path):
         "calc/__init__.py": MODULE, "tests/helper.py": "FOUR = 4\n",
         "tests/test_calc.py": "from helper import FOUR\n" + TEST,
     })
-    task = bring(tmp_path / "calc/__init__.py", tests_file=tmp_path / "tests/test_calc.py").task
+    tests_file = tmp_path / "tests/test_calc.py"
+    task = from_command_line(tmp_path / "calc/__init__.py", tests_file=tests_file).task
 
     assert task.solution is not None and task.solution.entry == "calc/__init__.py"
     assert [(test.name, test.file) for test in task.tests] == [

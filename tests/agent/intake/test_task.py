@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File
-from agent.intake import BadInput, NotFixable, TestText, bring, make_task, paste
+from agent.intake import BadInput, NotFixable, TestText, from_command_line, from_page, make_task
 
 ADD = "def add(a, b):\n    return a - b\n"
 
@@ -15,7 +15,7 @@ def test_all_sources_of_tests_are_joined_under_unique_names():
         'def add(a, b):\n    """\n    >>> add(2, 2)\n    4\n    """\n    return a + b\n'
         "assert add(1, 1) == 2\n"
     )
-    task = paste(code, "assert add(1, 2) == 3\nassert add(1, 1) == 2", "add(3, 3) == 6").task
+    task = from_page(code, "assert add(1, 2) == 3\nassert add(1, 1) == 2", "add(3, 3) == 6").task
 
     assert task.solution is not None
     assert (task.solution.entry, task.solution.text) == ("solution.py", code)
@@ -27,7 +27,7 @@ def test_all_sources_of_tests_are_joined_under_unique_names():
 
 
 def test_words_alone_are_a_task_with_their_examples():
-    task = paste(words="Write add: add(1, 2) == 3.").task
+    task = from_page(words="Write add: add(1, 2) == 3.").task
 
     assert task.solution is None and task.text.startswith("Write")
     assert [test.code for test in task.tests] == ["assert add(1, 2) == 3"]
@@ -39,13 +39,13 @@ def test_words_alone_are_a_task_with_their_examples():
     ("from math import floor\nassert floor(add(1, 2)) == 3", "solution.py"),
 ])
 def test_pasted_code_is_called_as_its_tests_import_it(tests, entry):
-    task = paste(ADD, tests).task
+    task = from_page(ADD, tests).task
 
     assert task.solution is not None and task.solution.entry == entry
 
 
 def test_pasted_windows_lines_are_lines():
-    task = paste(ADD.replace("\n", "\r\n"), "x = add(1, 2)\r\nassert x == 3\r\n").task
+    task = from_page(ADD.replace("\n", "\r\n"), "x = add(1, 2)\r\nassert x == 3\r\n").task
 
     assert task.solution is not None and task.solution.text == ADD
     assert task.tests[0].code == "x = add(1, 2)\nassert x == 3"
@@ -59,7 +59,7 @@ def test_triple_quotes_future_guard_private_names_and_decorators_are_ordinary_co
         "def f(x):\n    return _inner(x)\n\n"
         "if __name__ == '__main__':\n    print(f(input()))\n"
     )
-    task = paste(code, "assert _inner(1) == '\\ud800'").task
+    task = from_page(code, "assert _inner(1) == '\\ud800'").task
 
     assert [test.code for test in task.tests] == ["assert _inner(1) == '\\ud800'"]
     assert task.model_dump_json()
@@ -77,7 +77,7 @@ BAD = {
 @pytest.mark.parametrize("fields, word", BAD.values(), ids=BAD)
 def test_input_that_cannot_be_used_is_bad_input(fields, word):
     with pytest.raises(BadInput, match=word):
-        paste(*fields)
+        from_page(*fields)
 
 
 INVALID = {
@@ -103,14 +103,14 @@ def test_tests_that_cannot_be_used_are_not_fixable(tests, word, category):
 
 
 def test_vacuous_tests_among_others_are_left_out_and_named():
-    found = paste(ADD, "assert True\nassert add(1, 2) == 3")
+    found = from_page(ADD, "assert True\nassert add(1, 2) == 3")
 
     assert [test.code for test in found.task.tests] == ["assert add(1, 2) == 3"]
     assert len(found.notices) == 1 and "'assert True'" in found.notices[0]
 
 
 def test_a_truism_in_the_user_s_own_file_is_a_notice_only():
-    found = paste(ADD + "assert True\n")
+    found = from_page(ADD + "assert True\n")
 
     assert found.task.tests == () and "line 3" in found.notices[0]
 
@@ -149,7 +149,7 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
         "from calc import add\n\nclass TestAdd:\n    def test_one(self):\n"
         "        assert add(1, 2) == 3\n"
     )
-    found = bring(
+    found = from_command_line(
         tmp_path / "calc.py", snippets=["assert add(2, 2) == 4"],
         tests_file=tmp_path / "test_calc.py", with_files=[tmp_path / "extra.txt"],
         stdin=f"@{tmp_path / 'lines.txt'}", argv=["-v"],
@@ -177,7 +177,7 @@ def test_a_file_without_a_test_that_can_run_is_not_fixable(tmp_path, tests, word
     (tmp_path / "test_calc.py").write_text(tests)
 
     with pytest.raises(NotFixable, match=word):
-        bring(tmp_path / "calc.py", tests_file=tmp_path / "test_calc.py")
+        from_command_line(tmp_path / "calc.py", tests_file=tmp_path / "test_calc.py")
 
 
 @pytest.mark.parametrize("asked", ["tests_file", "with_files", "stdin"])
@@ -187,7 +187,7 @@ def test_files_that_are_not_there_are_bad_input(tmp_path, asked):
     given = {"tests_file": none, "with_files": [none], "stdin": f"@{none}"}
 
     with pytest.raises(BadInput, match="does not exist"):
-        bring(tmp_path / "calc.py", **{asked: given[asked]})
+        from_command_line(tmp_path / "calc.py", **{asked: given[asked]})
 
 
 @pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit()"])
@@ -204,7 +204,7 @@ def test_a_program_that_is_nested_too_deeply_is_refused_in_words(terms: int) -> 
     code = f"def f(x):\n    return x{' + 0' * terms} - 1\n"
 
     with pytest.raises(NotFixable, match="The program: the code is nested too deeply") as refused:
-        paste(code, "assert f(3) == 3")
+        from_page(code, "assert f(3) == 3")
 
     assert refused.value.category == "too_deep"
 
@@ -221,6 +221,6 @@ def test_tests_that_are_nested_deeply_are_read_or_refused(test: str, terms: int)
 
     for code, tests in ((program, deep), (program + deep, "")):
         try:
-            assert len(paste(code, tests).task.tests) >= 1
+            assert len(from_page(code, tests).task.tests) >= 1
         except NotFixable as refused:
             assert "nested too deeply" in str(refused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import intake
-from agent.intake import TestText, make_task, paste
+from agent.intake import TestText, from_page, make_task
 from agent.intake.asked.vacuity import vacuous
 
 PROGRAM = "def f(x):\n    return x\n\nclass Box:\n    pass\n\nLIMIT = 3\n"
@@ -70,6 +70,6 @@ def test_a_reason_counts_lines_in_the_user_s_text() -> None:
 
 
 def test_what_a_test_of_a_file_shows_is_for_the_judge_to_say() -> None:
-    brought = paste(PROGRAM, "from solution import f\n\ndef test_a():\n    assert True\n")
+    brought = from_page(PROGRAM, "from solution import f\n\ndef test_a():\n    assert True\n")
 
     assert brought.task.tests[0].name == "test_a" and brought.notices == ()

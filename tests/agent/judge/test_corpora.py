@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.verdicts import BENCH, Case, Seen, judged
+from evaluation.verdicts import BENCH, Case, Comparison, judged
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -56,13 +56,13 @@ def _by_chance(row: Row) -> bytes:
     return hashlib.sha256(row["id"].encode()).digest()
 
 
-async def _seen(row: Row, plain: dict[str, str], sandbox: Sandbox) -> Seen:
+async def _seen(row: Row, plain: dict[str, str], sandbox: Sandbox) -> Comparison:
     case = Case(
         row["id"], row["kind"], row["program"], row["tests"], bool(row["snippet"]),
         tuple((row["support"] or {}).items()), row["stdin"] or "",
     )
     report, refused = await judged(case, sandbox)
-    return Seen(case, plain, report.verdicts if report is not None else (), refused)
+    return Comparison(case, plain, report.verdicts if report is not None else (), refused)
 
 
 async def test_an_honest_file_comes_out_as_under_pytest(honest: Row, jail: Sandbox) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agent.core.domain import Example, File, Raises, Script, Solution, Task, TestCase, Verdict
 from agent.judge import check
-from agent.judge.compared.examples import asked
+from agent.judge.compared.examples import example_call
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job
 
@@ -53,7 +53,7 @@ async def _judged(
 def test_calls_of_the_program_with_literals_are_compared_by_the_host(
     call: str, expected: str
 ) -> None:
-    assert asked(Example(name="n", origin="user", call=call, expected=expected)) is not None
+    assert example_call(Example(name="n", origin="user", call=call, expected=expected)) is not None
 
 
 @pytest.mark.parametrize(("call", "expected"), [
@@ -64,13 +64,13 @@ def test_calls_of_the_program_with_literals_are_compared_by_the_host(
     ("f(1)", str([0] * 3000)), ("f([x for x in 'ab'])", "1"), ("f(f'{1}')", "1"),
 ])
 def test_all_others_are_not(call: str, expected: str) -> None:
-    assert asked(Example(name="n", origin="user", call=call, expected=expected)) is None
+    assert example_call(Example(name="n", origin="user", call=call, expected=expected)) is None
 
 
 def test_only_builtin_exceptions_are_known_without_the_tests_process() -> None:
-    assert asked(Raises(name="n", origin="user", call="f(1)", exception="KeyError"))
+    assert example_call(Raises(name="n", origin="user", call="f(1)", exception="KeyError"))
     for name in ("json.JSONDecodeError", "BankError", "print", "int"):
-        assert asked(Raises(name="n", origin="user", call="f(1)", exception=name)) is None
+        assert example_call(Raises(name="n", origin="user", call="f(1)", exception=name)) is None
 
 
 async def test_one_process_answers_all_examples(jail: Sandbox) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.judge import witnesses as hearing
+from agent.judge import witnesses
 from agent.judge.nodes import EVERY
 from agent.judge.observed.following import names_of_functions, unfollowable
 from agent.judge.plain.plain_run import PlainRun, run_file
@@ -103,7 +103,7 @@ async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(
         runs.append(canary_kind)
         await run_file(brought, code, tests, canary_kind, only, run)
 
-    monkeypatch.setattr(hearing, "run_file", counted)
+    monkeypatch.setattr(witnesses, "run_file", counted)
 
     report = await judge(LOGGING, SILENT, ("test_told", "test_silent"), entry="calc.py")
 

@@ -21,7 +21,7 @@ from agent.core.domain import (
 from agent.judge import check
 from agent.judge.judge import _unique
 from agent.judge.witnesses import UNASKED
-from sandbox import REFUSALS, SandboxUnavailable
+from sandbox import DENIAL_MEANINGS, SandboxUnavailable
 from sandbox.jail import JailSandbox
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -380,7 +380,7 @@ async def test_a_failure_for_want_of_permission_names_the_rule(
 ) -> None:
     sandbox = JailSandbox()
     try:
-        await sandbox.witness()
+        await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
     text = """\
@@ -409,7 +409,7 @@ def signalled():
 
     (verdict,) = report.verdicts
     assert verdict.status == "error"
-    assert verdict.message.endswith(REFUSALS[rule])
+    assert verdict.message.endswith(DENIAL_MEANINGS[rule])
 
 
 @pytest.mark.parametrize("kind", ["example", "script"])
@@ -417,7 +417,7 @@ async def test_a_program_that_imports_numpy_meets_it_loaded(kind: str) -> None:
     pytest.importorskip("numpy", reason="numpy is not installed")
     sandbox = JailSandbox()
     try:
-        await sandbox.witness()
+        await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
     text = "import sys\nLOADED = 'numpy' in sys.modules\nimport numpy\ndef seen(): return LOADED\n"

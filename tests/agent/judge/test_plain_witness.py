@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Task
-from agent.intake import apart
+from agent.intake import with_outside_failures
 from agent.judge.observed import observed_run
 from agent.judge.plain import plain_run
 
@@ -328,7 +328,7 @@ async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer
     )
 
     report = await judge(PROGRAM, tests, ("test_it",), entry="calc.py")
-    (verdict,) = apart(report, Task()).verdicts
+    (verdict,) = with_outside_failures(report, Task()).verdicts
 
     assert verdict.status in ("failed", "error")
     assert verdict.message.endswith("; the jail has no program but Python")

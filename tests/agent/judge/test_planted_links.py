@@ -49,7 +49,7 @@ for module in list(sys.modules.values()):
 @pytest.mark.parametrize("jail", ["L3", "L4"], indirect=True)
 async def test_no_link_of_the_program_leads_into_the_tests_folder(jail: Any, judge: Any) -> None:
     try:
-        await jail.witness()
+        await jail.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
     (verdict,) = (await judge(PROGRAM, TESTS, ("test_it",))).verdicts

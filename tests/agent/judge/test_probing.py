@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from agent.core.domain import File, Solution, Task
-from agent.judge.compared.probing import TOGETHER, Answered, answers
+from agent.judge.compared.probing import TOGETHER, ProbeAnswer, answers
 from sandbox import open_sandbox
 
 PROGRAM = """\
@@ -65,7 +65,7 @@ async def test_the_program_is_loaded_afresh_for_each_call() -> None:
 
 
 def test_failures_are_what_gives_no_value() -> None:
-    assert [Answered(kind).failed for kind in ("value", "untold", "unasked")] == [False] * 3
-    assert [Answered(kind).failed for kind in ("raised", "endless", "ended", "unloaded")] == (
+    assert [ProbeAnswer(kind).failed for kind in ("value", "untold", "unasked")] == [False] * 3
+    assert [ProbeAnswer(kind).failed for kind in ("raised", "endless", "ended", "unloaded")] == (
         [True] * 4
     )

@@ -31,7 +31,7 @@ from agent.core.events import (
     TestsFrozen,
     Waiting,
 )
-from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Least, exit_code, shortfall
+from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Requirements, exit_code, shortfall
 from agent.log.result import Result, document, fold
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -168,8 +168,9 @@ def test_candidates_of_a_search_that_was_cut_short_count() -> None:
 def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
     outcome: str | None, proof: str | None, required: str, code: int
 ) -> None:
-    assert exit_code(Result(outcome=outcome, proof=proof), Least(required)) == code
-    assert exit_code(Result(outcome=outcome, proof=proof, error="KeyError"), Least(required)) == 3
+    least, failed = Requirements(required), Result(outcome=outcome, proof=proof, error="KeyError")
+    assert exit_code(Result(outcome=outcome, proof=proof), least) == code
+    assert exit_code(failed, least) == 3
 
 
 def believed(*integrities: str, **fields: object) -> Report:
@@ -224,12 +225,12 @@ def test_exit_codes_follow_the_integrity_asked_for(
     outcome: str, found: str, required: str | None, code: int
 ) -> None:
     result = Result(outcome=outcome, proof="E1", report=believed(found))
-    assert exit_code(result, Least(integrity=required)) == code
+    assert exit_code(result, Requirements(integrity=required)) == code
 
 
 def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached() -> None:
     result = Result(outcome="healthy", proof="E0", report=believed("outside", vacuous=True))
-    asked = Least(integrity="in-process")
+    asked = Requirements(integrity="in-process")
     assert (exit_code(result), exit_code(result, asked)) == (0, 6)
     assert shortfall(result, asked) == (
         "Integrity in-process was required and no test passes that shows something.",
@@ -326,7 +327,7 @@ def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
         for label, gives in (("A", "2"), ("B", "3"))
     )))
 
-    assert shortfall(several, Least(proof="E2"))[1] == f"Next: {SAY_WHICH}."
+    assert shortfall(several, Requirements(proof="E2"))[1] == f"Next: {SAY_WHICH}."
 
 
 @given(st.data())

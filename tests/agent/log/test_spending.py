@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.events import Event, Extended, ModelFailed, Stamped
-from agent.log.spending import Said, ledger, lost, told
+from agent.log.spending import Said, event_of, ledger, lost_calls
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallStarted
 from llm.errors import OverBudget
@@ -53,7 +53,7 @@ class Played:
         except OverBudget:
             return
         self.open.append((charge, question, answer, priced))
-        self.log.append(told(
+        self.log.append(event_of(
             CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str, kept
         ))
 
@@ -64,7 +64,7 @@ class Played:
         usage = Usage(question, 0 if broke else answer)
         usd = usage.total / 1_024 if priced else None
         self.live.settle(charge, usage, usd, 0.125)
-        self.log.append(told(
+        self.log.append(event_of(
             CallBroke(charge.id, charge.role, "p", "m", "E", "why", usage, usd, 0.125) if broke
             else CallEnded(charge.id, charge.role, "h", "q", Reply(
                 "", "stop", "p", "m", usage, cost_usd=usd, wall_s=0.125
@@ -117,10 +117,10 @@ def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
     orders: list[tuple[str, str, int, int, bool, int]]
 ) -> None:
     one = played(Caps(), {}, orders)
-    ends = lost(stamped(one.log))
+    ends = lost_calls(stamped(one.log))
     assert [end.call for end in ends] == sorted(charge.id for charge, *_ in one.open)
     whole = stamped([*one.log, *ends])
-    assert lost(whole) == ()
+    assert lost_calls(whole) == ()
     again = ledger(Caps(), {}, whole)
     assert again.spent() == one.live.spent()
     assert not any(charge.open for charge in again.charges)
@@ -128,13 +128,13 @@ def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
 
 def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
     broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
-    event = told(broke, 3, str, kept)
+    event = event_of(broke, 3, str, kept)
     assert isinstance(event, ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
 
 
 def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:
-    started = told(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
+    started = event_of(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
     assert ledger(Caps(), {}, stamped([started])).charges == [
         Charge(0, "critic", Spent(0.5, 700, 1))
     ]

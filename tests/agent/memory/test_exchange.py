@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import Lesson
-from agent.memory import Fix, Memory, Symptom, fixes
+from agent.memory import FailureDescription, Fix, Memory, fixes
 from agent.memory.exchange import (
     MOST_LINES,
     BadExchange,
@@ -16,7 +16,7 @@ from agent.memory.exchange import (
     exported,
     import_lines,
 )
-from agent.memory.fixes import MOST_LOOKED_AT, Remembered
+from agent.memory.fixes import MOST_LOOKED_AT, StoredFix
 
 Making = Callable[..., Fix]
 SIGNATURE = "0123456789abcdef"
@@ -38,7 +38,7 @@ def as_line(**changes: object) -> str:
 def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: Path) -> None:
     memory.remember(fix(SIGNATURE))
     memory.credit(memory.fixes()[0], helped=True)
-    memory.learn(Lesson(text="guard the index", category="crash"), Symptom())
+    memory.learn(Lesson(text="guard the index", category="crash"), FailureDescription())
     out = exported(memory)
     other = Memory(tmp_path / "other.db")
     found = import_lines(other, out.text, "friends.jsonl", trusted=True)
@@ -200,7 +200,7 @@ def test_an_import_does_not_read_again_what_it_has_taken_in(
 ) -> None:
     read = 0
 
-    def counting(row: sqlite3.Row) -> Remembered | None:
+    def counting(row: sqlite3.Row) -> StoredFix | None:
         nonlocal read
         read += 1
         return remembered(row)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from agent.core.domain import Lesson
 from agent.doors.cli import app
-from agent.memory import Fix, Memory, Symptom
+from agent.memory import FailureDescription, Fix, Memory
 from agent.memory.hub import HubFault, Place, sync, without_code
 
 pytest.importorskip("huggingface_hub")
@@ -163,7 +163,7 @@ def test_code_values_and_numbers_are_taken_out_of_a_lesson(text: str, words: str
 def test_a_pulled_lesson_is_found_like_any_other(hub: Any, memory: Memory) -> None:
     hub.add("lessons.jsonl", HEADER + line("the list ended before the index"))
     sync(memory, place(hub))
-    assert len(memory.lessons_for(Symptom(exception="IndexError"))) == 1
+    assert len(memory.lessons_for(FailureDescription(exception="IndexError"))) == 1
 
 
 def test_the_command_shares_and_says_so(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Lesson, Rivals
-from agent.memory import Failure, Fix, Memory, Symptom, offers
+from agent.memory import Failure, FailureDescription, Fix, Memory, offers
 from agent.memory.offers import MOST_OFFERS
 from agent.memory.placing import contexts
 
@@ -194,26 +194,26 @@ def test_forgotten_is_forgotten(memory: Memory, fix: Making) -> None:
     assert memory.fixes() == (oldest,)
     memory.forget_all()
     assert (memory.fixes(), memory.lessons()) == ((), ())
-    assert memory.lessons_for(Symptom(message="list")) == ()
+    assert memory.lessons_for(FailureDescription(message="list")) == ()
 
 
 LESSONS = {
-    "range ends before its second number": Symptom(
+    "range ends before its second number": FailureDescription(
         category="crash", exception="IndexError", message="list index out of range",
         names=("items", "total"),
     ),
-    "a dictionary was asked for a key that it lacks": Symptom(
+    "a dictionary was asked for a key that it lacks": FailureDescription(
         category="crash", exception="KeyError", message="'…'", names=("prices", "currency"),
     ),
-    "the name was misspelt": Symptom(
+    "the name was misspelt": FailureDescription(
         category="name", exception="NameError", message="name '…' is not defined",
         names=("subtotal",),
     ),
-    "the base case of the recursion was missing": Symptom(
+    "the base case of the recursion was missing": FailureDescription(
         category="endless", exception="RecursionError",
         message="maximum recursion depth exceeded", names=("walk", "node"),
     ),
-    "integers were divided with / instead of //": Symptom(
+    "integers were divided with / instead of //": FailureDescription(
         category="wrong_result", exception="", message="", names=("average", "half"),
     ),
 }
@@ -222,15 +222,15 @@ LESSONS = {
 @pytest.mark.parametrize(
     ("symptom", "first"),
     [
-        (Symptom(exception="IndexError", message="tuple index out of range"), 0),
-        (Symptom(exception="KeyError", names=("currencies",)), 1),
-        (Symptom(category="name", exception="NameError"), 2),
-        (Symptom(cause="the function recurses for ever"), 3),
-        (Symptom(category="wrong_result", names=("averages",)), 4),
+        (FailureDescription(exception="IndexError", message="tuple index out of range"), 0),
+        (FailureDescription(exception="KeyError", names=("currencies",)), 1),
+        (FailureDescription(category="name", exception="NameError"), 2),
+        (FailureDescription(cause="the function recurses for ever"), 3),
+        (FailureDescription(category="wrong_result", names=("averages",)), 4),
     ],
 )
 def test_a_failure_calls_the_closest_lesson_to_mind(
-    memory: Memory, symptom: Symptom, first: int
+    memory: Memory, symptom: FailureDescription, first: int
 ) -> None:
     for text, shown in LESSONS.items():
         memory.learn(Lesson(text=text, category=shown.category), shown)
@@ -241,21 +241,23 @@ def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike
     memory: Memory,
 ) -> None:
     cause = "The program crashes: IndexError: list index out of range at line 2"
-    shown = Symptom(category="crash", exception="IndexError", cause=cause, names=("row",))
+    shown = FailureDescription(
+        category="crash", exception="IndexError", cause=cause, names=("row",)
+    )
     memory.learn(Lesson(text="range ended one too late", category="crash"), shown)
-    wrong = Symptom(
+    wrong = FailureDescription(
         category="wrong_result", exception="wrong result",
         cause="area(2, 3) gives 5 where 6 is expected",
     )
     memory.learn(Lesson(text="a plus stood for a star", category="wrong_result"), wrong)
 
-    other = Symptom(
+    other = FailureDescription(
         category="crash", exception="TypeError", names=("label",),
         cause="The program crashes: TypeError: can only concatenate str to str at line 9",
     )
     assert memory.lessons_for(other) == ()
     assert len(memory.lessons_for(other.model_copy(update={"names": ("rows",)}))) == 1
-    mean = Symptom(
+    mean = FailureDescription(
         category="wrong_result", exception="wrong result",
         cause="mean([1]) gives 2 where 1 is expected",
     )
@@ -267,9 +269,11 @@ def test_a_name_of_the_program_in_the_cause_makes_no_other_failure_alike(memory:
     cause = "A name is used that is not there: NameError: name 'Counter' is not defined at line 2"
     memory.learn(
         Lesson(text="what helped was added `from collections import Counter`", category="name"),
-        Symptom(category="name", exception="NameError", cause=cause, names=("Counter", "words")),
+        FailureDescription(
+            category="name", exception="NameError", cause=cause, names=("Counter", "words")
+        ),
     )
-    shared = Symptom(
+    shared = FailureDescription(
         category="wrong_result", exception="wrong result", names=("collect", "item", "items"),
         cause="collect(2) gives [1, 2] where [2] is expected",
     )
@@ -282,17 +286,18 @@ def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Mem
     for number in range(9):
         memory.learn(
             Lesson(text=f"guard the index, way {number}", category="crash"),
-            Symptom(exception="IndexError"),
+            FailureDescription(exception="IndexError"),
         )
-    assert len(memory.lessons_for(Symptom(exception="IndexError"))) == 5
-    assert memory.lessons_for(Symptom(exception="UnicodeDecodeError", names=("guard",))) == ()
-    assert memory.lessons_for(Symptom()) == ()
+    assert len(memory.lessons_for(FailureDescription(exception="IndexError"))) == 5
+    other = FailureDescription(exception="UnicodeDecodeError", names=("guard",))
+    assert memory.lessons_for(other) == ()
+    assert memory.lessons_for(FailureDescription()) == ()
 
 
 def test_a_question_full_of_query_language_is_only_words(memory: Memory) -> None:
     memory.learn(Lesson(text="close the bracket", category="syntax"))
     hostile = 'AND OR NOT NEAR( "bracket" words:* ^ { } -close'
-    assert [one.text for one in memory.lessons_for(Symptom(message=hostile))] == [
+    assert [one.text for one in memory.lessons_for(FailureDescription(message=hostile))] == [
         "close the bracket"
     ]
 

@@ -11,7 +11,7 @@ import pytest
 from agent.core.domain import File, Solution
 from agent.core.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
 from agent.doors.terminal import status_line
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import fold
 from agent.log.words import event_lines
 from agent.run.session import Session, Settings, open_session
@@ -41,7 +41,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 async def healed(session: Session, code: str, tests: str) -> tuple[Stamped, ...]:
-    run = await session.start(paste(code, tests, "").task)
+    run = await session.start(from_page(code, tests, "").task)
     async for _ in session.follow(run):
         pass
     return fold_attempts(session.log(run))
@@ -215,7 +215,7 @@ async def test_the_same_program_in_another_file_is_recognised(
     test = "import NAME\n\n\ndef test_area():\n    assert NAME.area(2, 5) == 10\n"
     notes = []
     for name in ("sides", "rectangle"):
-        task = paste(BROKEN, test.replace("NAME", name), "").task
+        task = from_page(BROKEN, test.replace("NAME", name), "").task
         own = Solution(files=(File(path=f"{name}.py", text=BROKEN),), entry=f"{name}.py")
         task = task.model_copy(update={"solution": own})
         run = await session.start(task)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.events import Searched
 from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.memory import Memory
 from agent.run.session import Session, Settings, open_session
@@ -40,7 +40,7 @@ async def followed(session: Session, run: str, after: int = 0) -> Result:
 async def healed(
     session: Session, *, code: str = PRICE, tests: str = TESTS, ask: bool = False
 ) -> Result:
-    return await followed(session, await session.start(paste(code, tests, "").task, ask=ask))
+    return await followed(session, await session.start(from_page(code, tests, "").task, ask=ask))
 
 
 async def answered(session: Session, waiting: Result, answer: str) -> Result:

@@ -1,9 +1,9 @@
 """Suspicion falls on what failing tests ran and passing tests did not."""
 
 from agent.core.domain import BlamedLine
-from agent.repair.blame import blamed, crash_of, ochiai
+from agent.repair.blame import crash_of, ochiai, suspicious_lines
 from agent.repair.facts import Crash, Trace, Traced
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 TRACE = Trace(
     (
@@ -36,7 +36,7 @@ def test_a_crash_is_told_from_a_wrong_answer() -> None:
 def test_what_only_loads_the_module_is_blamed_last() -> None:
     text = '"""Notes."""\nimport os\ndef f(n):\n    return n\n'
     wrong = Traced(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
-    lines = blamed(Trace((wrong,)), text)
+    lines = suspicious_lines(Trace((wrong,)), text)
 
     assert [(line.line, line.values) for line in lines] == [
         (4, (("n", "1"),)), (1, ()), (2, ()), (3, ())
@@ -44,7 +44,7 @@ def test_what_only_loads_the_module_is_blamed_last() -> None:
 
 
 def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
-    lines = blamed(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
+    lines = suspicious_lines(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
 
     assert lines[0] == BlamedLine(
         line=3, suspicion=1.0, text="x = 1 / n", values=(("n", "0"),)
@@ -52,8 +52,8 @@ def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
 
 
 def test_a_change_is_told_in_words() -> None:
-    assert described("a = b[0]\n", "a = b[-1]\n") == "changed `0` to `-1` in line 1"
-    assert described("x\n", "if a:\n    x\n") == "changed line 1 to `if a: x`"
-    assert described("x\ny\n", "y\n") == "removed `x` from line 1"
-    assert described("x\n", "import os\nx\n") == "added `import os` at the start"
-    assert described("f(a)\n", "f(a, b)\n") == "inserted `, b` in line 1"
+    assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "changed `0` to `-1` in line 1"
+    assert edit_in_words("x\n", "if a:\n    x\n") == "changed line 1 to `if a: x`"
+    assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"
+    assert edit_in_words("x\n", "import os\nx\n") == "added `import os` at the start"
+    assert edit_in_words("f(a)\n", "f(a, b)\n") == "inserted `, b` in line 1"

@@ -7,7 +7,7 @@ import pytest
 from agent.repair.edits import single_edits
 from agent.repair.program import Program
 from agent.repair.program.scopes import NEAR, nearest
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 MANY = 700
 LINE = "def f(x):\n    " + "; ".join(f"v{n}=x-{n}" for n in range(MANY)) + "; return v3-v5\n"
@@ -41,6 +41,6 @@ def test_a_vast_table_is_no_material_and_is_no_value_to_edit(row: str) -> None:
 
 
 def test_an_edit_of_a_very_long_line_is_told_by_what_differs() -> None:
-    assert described(LINE, RIGHT) == "changed `-` to `+` in line 2"
+    assert edit_in_words(LINE, RIGHT) == "changed `-` to `+` in line 2"
     both = RIGHT.replace("v9=x-9", "v9=x+9")
-    assert described(LINE, both) == "changed several places of line 2"
+    assert edit_in_words(LINE, both) == "changed several places of line 2"

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.repair.facts import Candidate
-from agent.repair.ranking.rivals import clusters, deliberate, is_readable, otherwise, telling_call
+from agent.repair.ranking.rivals import (
+    clusters,
+    differs,
+    is_readable,
+    raised_exceptions,
+    telling_call,
+)
 
 
 def candidate(text: str, cost: float, *answers: str) -> Candidate:
@@ -48,8 +54,8 @@ def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
 
 
 def test_another_rounding_in_the_last_digits_is_no_other_behaviour() -> None:
-    assert not otherwise(("0.30000000000000004",), ("0.3",), frozenset())
-    assert otherwise(("0.31",), ("0.3",), frozenset())
+    assert not differs(("0.30000000000000004",), ("0.3",), frozenset())
+    assert differs(("0.31",), ("0.3",), frozenset())
 
 
 def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
@@ -62,13 +68,13 @@ def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
 
 
 def test_equal_values_of_another_type_and_mere_failing_are_no_other_behaviour() -> None:
-    assert not otherwise(("1", "0"), ("True", "0.0"), frozenset())
-    assert not otherwise(("1",), ("!IndexError",), frozenset())
-    assert not otherwise(("1",), ("~",), frozenset())
-    assert otherwise(("1",), ("!ValueError",), frozenset({"ValueError"}))
-    assert otherwise(("1", "2"), ("1", "3"), frozenset())
+    assert not differs(("1", "0"), ("True", "0.0"), frozenset())
+    assert not differs(("1",), ("!IndexError",), frozenset())
+    assert not differs(("1",), ("~",), frozenset())
+    assert differs(("1",), ("!ValueError",), frozenset({"ValueError"}))
+    assert differs(("1", "2"), ("1", "3"), frozenset())
 
 
 def test_exceptions_that_a_program_raises_by_itself_are_meant() -> None:
     text = "def f(n):\n    assert n\n    if n:\n        raise ValueError('n')\n    raise KeyError\n"
-    assert deliberate(text) == {"ValueError", "KeyError", "AssertionError"}
+    assert raised_exceptions(text) == {"ValueError", "KeyError", "AssertionError"}

@@ -20,7 +20,7 @@ from agent.repair.facts import (
 )
 from agent.repair.search import search
 from agent.repair.state import KEPT
-from agent.repair.wording import described
+from agent.repair.wording import edit_in_words
 
 SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
 FAILS = Trace(
@@ -248,12 +248,12 @@ def test_they_come_before_pairs_where_a_test_was_cut_off() -> None:
 def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
     before = "".join(f"x{n} = {n}\n" for n in range(500)) + "a\nlast = 1\n"
 
-    assert described(before, before.replace("last = 1", "last = 2")) == (
+    assert edit_in_words(before, before.replace("last = 1", "last = 2")) == (
         "changed `1` to `2` in line 502"
     )
-    assert described(before, before + "b = 1\n") == "added `b = 1` after line 502"
-    assert described("a\na\n", "a\na\na\n") == "added `a` after line 2"
-    assert described("a\na\na\n", "a\na\n") == "removed `a` from line 3"
+    assert edit_in_words(before, before + "b = 1\n") == "added `b = 1` after line 502"
+    assert edit_in_words("a\na\n", "a\na\na\n") == "added `a` after line 2"
+    assert edit_in_words("a\na\na\n", "a\na\n") == "removed `a` from line 3"
 
 
 def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:

@@ -13,7 +13,7 @@ from agent.core.domain import Evidence, Rivals, Task
 from agent.core.events import fold_attempts
 from agent.doors.library import UnusableAnswer
 from agent.healing import proving
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import Result, document, fold
 from agent.run.session import Session, UnknownRun, open_session
 from tests.agent import runs
@@ -25,7 +25,7 @@ FOUR_TESTS = TESTS + "\nassert price(0) == 0"
 
 
 def task(tests: str = TESTS) -> Task:
-    return paste(PRICE, tests, "").task
+    return from_page(PRICE, tests, "").task
 
 
 async def followed(session: Session, run: str, after: int = 0) -> Result:
@@ -219,7 +219,7 @@ def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_noth
 async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
     examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
     program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
-    run = await session.start(paste(program, "", "").task, ask=False)
+    run = await session.start(from_page(program, "", "").task, ask=False)
     open_ended = await followed(session, run)
     assert open_ended.rivals is not None
 

@@ -14,7 +14,7 @@ import pytest
 from agent.core.events import Extended, ModelAsked, ModelFailed, RunFinished
 from agent.core.settings import Settings
 from agent.doors.exits import BUDGET, exit_code
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.spending import ledger
 from agent.log.waiting import BadExtension
 from agent.run.session import Session, open_session
@@ -54,7 +54,7 @@ async def limited(
 
 
 async def begun(session: Session, **given: Any) -> str:
-    return await session.start(paste(HARD, HARD_TESTS).task, **{"pauses": True, **given})
+    return await session.start(from_page(HARD, HARD_TESTS).task, **{"pauses": True, **given})
 
 
 async def waits(session: Session, run: str) -> str:
@@ -265,7 +265,7 @@ async def test_time_that_ran_out_in_a_search_can_be_added_too(tmp_path: Path) ->
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, proof_s=0.0)
     async with open_session(settings) as session:
-        run = await session.start(paste(code, tests).task, budget_s=1.0, pauses=True)
+        run = await session.start(from_page(code, tests).task, budget_s=1.0, pauses=True)
         question = await waits(session, run)
         assert events(session.log(run), "waiting")[-1].needs == "budget"
         searched = len(events(session.log(run), "searched"))

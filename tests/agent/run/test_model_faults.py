@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.doors.exits import NOT_FIXABLE, exit_code
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import Result
 from agent.run.session import open_session
 from llm import router
@@ -154,7 +154,7 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
         claude(generator=half) as model,
         open_session(model.settings(tmp_path, max_candidates=50)) as session,
     ):
-        run = await session.start(paste(HARD, HARD_TESTS).task)
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
         while "generator" not in model.asked:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # it reads the pieces
@@ -179,7 +179,7 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
 async def test_a_run_left_by_its_session_is_taken_up_and_ends_once(tmp_path: Path) -> None:
     async with claude(generator=stalls) as model:
         async with open_session(model.settings(tmp_path, max_candidates=50)) as session:
-            run = await session.start(paste(HARD, HARD_TESTS).task)
+            run = await session.start(from_page(HARD, HARD_TESTS).task)
             while "generator" not in model.asked:
                 await asyncio.sleep(0.01)
         model.said["generator"] = fenced(SOLVED)

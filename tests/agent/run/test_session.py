@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
-from agent.intake import make_task, paste
+from agent.intake import from_page, make_task
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, Outcome, SandboxError
-from sandbox.levels import Witness
+from sandbox.levels import Isolation
 from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
 from tests.agent.runs import finished, followed, last, of_kind, settings
@@ -28,7 +28,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0
 
 
 async def test_a_run_opens_with_the_level_that_was_seen_to_hold(session: Session) -> None:
-    start = of_kind(await finished(session, paste("print(1)\n", "", "").task), "run_started")[0]
+    start = of_kind(await finished(session, from_page("print(1)\n", "", "").task), "run_started")[0]
     seen = await session.jail()
 
     assert isinstance(start, RunStarted)
@@ -41,14 +41,14 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
     tmp_path: Path,
 ) -> None:
     class Broken(SubprocessSandbox):
-        async def witness(self, coming: Job | None = None) -> Witness:
+        async def isolation(self, coming: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
         async def run(self, job: Job) -> Outcome:
             raise SandboxError("the kernel is on holiday")
 
     async with open_session(settings(tmp_path), Broken) as session:
-        log = await finished(session, paste("print(1)\n", "", "").task)
+        log = await finished(session, from_page("print(1)\n", "", "").task)
 
     (start,) = of_kind(log, "run_started")
     assert isinstance(start, RunStarted)
@@ -58,7 +58,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
 
 
 async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) -> None:
-    log = await finished(session, paste(ONE_BUG, TESTS, "").task)
+    log = await finished(session, from_page(ONE_BUG, TESTS, "").task)
     end = last(log)
     assert (end.outcome, end.strategy, end.proof, end.tokens, end.cost_usd) == (
         "healed", "search", "E1", 0, 0.0
@@ -86,7 +86,7 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
     # No time for a proof, which screens siblings of the repair against all tests.
     async with open_session(settings(tmp_path, proof_s=0.0), Watched) as session:
-        end = last(await finished(session, paste(ONE_BUG, tests, "").task))
+        end = last(await finished(session, from_page(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")
     told = [f"{job.payload}{job.files}" for job in searched]
@@ -95,8 +95,8 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
 
 
 async def test_the_same_failure_again_is_healed_from_memory(session: Session) -> None:
-    first = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
-    again = await finished(session, paste(ONE_BUG, TESTS, "").task)
+    first = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
+    again = await finished(session, from_page(ONE_BUG, TESTS, "").task)
     assert (last(again).strategy, last(again).candidates, last(again).code) == (
         "memory", 0, first.code
     )
@@ -104,30 +104,30 @@ async def test_the_same_failure_again_is_healed_from_memory(session: Session) ->
 
 
 async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) -> None:
-    first = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
+    first = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
     with sqlite3.connect(tmp_path / "memory.db") as memory:
         memory.execute("update fixes set after = 'def area(w, h):\n    return 10\n'")
     memory.close()
-    again = last(await finished(session, paste(ONE_BUG, TESTS, "").task))
+    again = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
     assert (again.strategy, again.code) == ("search", first.code)
 
 
 async def test_a_healthy_program_is_left_as_it_is(session: Session) -> None:
     code = ONE_BUG.replace("+", "*")
-    end = last(await finished(session, paste(code, TESTS, "").task))
+    end = last(await finished(session, from_page(code, TESTS, "").task))
     assert (end.outcome, end.diff, end.code, end.iterations) == ("healthy", "", code, 0)
 
 
 async def test_a_crash_without_a_test_merely_stops(session: Session) -> None:
     code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
-    end = last(await finished(session, paste(code, "", "").task))
+    end = last(await finished(session, from_page(code, "", "").task))
     assert (end.outcome, end.proof) == ("crash_stopped", "E0")
     assert "add a test" in end.reason
 
 
 async def test_the_same_crash_with_a_test_on_its_output_is_healed(session: Session) -> None:
     code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
-    end = last(await finished(session, paste(code, "assert output == '3\\n'", "").task))
+    end = last(await finished(session, from_page(code, "assert output == '3\\n'", "").task))
     assert (end.outcome, end.proof, end.stdout) == ("healed", "E1", "3\n")
 
 
@@ -137,7 +137,7 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
         "assert secret(1) == 917\nassert secret(2) == -3\nassert secret(3) == 55\n"
         "assert secret(4) == 8812"
     )
-    log = await finished(session, paste(code, tests, "").task, budget_s=30.0)
+    log = await finished(session, from_page(code, tests, "").task, budget_s=30.0)
     end = last(log)
     assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
     assert "the search found no repair among" in end.reason
@@ -149,14 +149,14 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
 
 async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     tests = TESTS + "\nassert area(4, 4) == 16\nassert area(5, 2) == 10"
-    log = await finished(session, paste(ONE_BUG, tests, "").task)
+    log = await finished(session, from_page(ONE_BUG, tests, "").task)
     assert last(log).proof == "E4"
     frozen = [test for event in of_kind(log, "tests_frozen") for test in event.tests]
     assert [test.origin for test in frozen].count("held-out") == 1
 
 
 async def test_a_task_in_words_needs_a_model_and_says_so(session: Session) -> None:
-    end = last(await finished(session, paste("", "", "Write a chess engine.").task))
+    end = last(await finished(session, from_page("", "", "Write a chess engine.").task))
     assert end.outcome == "not_fixable"
     assert "needs a model" in end.reason
 
@@ -165,14 +165,14 @@ async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) ->
     words = "Write triple(n). For example triple(2) returns 6 and triple(-1) returns -3."
     drafts = {words: "def triple(n):\n    return n * 2\n"}
     async with open_session(settings(tmp_path, drafts=drafts)) as session:
-        log = await finished(session, paste("", "", words).task)
+        log = await finished(session, from_page("", "", words).task)
     assert last(log).outcome == "healed"
     assert "n * 3" in last(log).code
 
 
 async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
     code = "def spin(n):\n    while True:\n        n += 1\n"
-    run = await session.start(paste(code, "assert spin(1) == 2", "").task)
+    run = await session.start(from_page(code, "assert spin(1) == 2", "").task)
     async for batch in session.follow(run):
         if any(entry.event.kind == "step_started" for entry in batch):
             break
@@ -184,7 +184,7 @@ async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))
-    run = await session.start(paste(code, tests, "").task)
+    run = await session.start(from_page(code, tests, "").task)
     async for batch in session.follow(run):
         if any(isinstance(one.event, Searched) and one.event.candidates for one in batch):
             break
@@ -200,12 +200,12 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
 async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
     code = "def spin(n):\n    while True:\n        n += 1\n"
     test = "assert spin(1) == [4, 'x']"  # beyond any search: only the time can end it
-    log = await finished(session, paste(code, test, "").task, budget_s=0.5)
+    log = await finished(session, from_page(code, test, "").task, budget_s=0.5)
     assert last(log).outcome == "budget"
 
 
 async def test_many_runs_go_on_at_once(session: Session) -> None:
-    runs = [await session.start(paste(ONE_BUG, TESTS, "").task) for _ in range(8)]
+    runs = [await session.start(from_page(ONE_BUG, TESTS, "").task) for _ in range(8)]
     logs = await asyncio.gather(*(followed(session, run) for run in runs))
     assert [last(log).outcome for log in logs] == ["healed"] * 8
     assert max(log[2].at for log in logs) < min(log[-1].at for log in logs)
@@ -213,7 +213,7 @@ async def test_many_runs_go_on_at_once(session: Session) -> None:
 
 async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
-        run = await session.start(paste(ONE_BUG, TESTS, "").task)
+        run = await session.start(from_page(ONE_BUG, TESTS, "").task)
         await followed(session, run)
         question = session.waiting(run)
         assert question is not None
@@ -226,7 +226,7 @@ async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
 
 async def test_a_rejected_repair_is_not_kept(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
-        run = await session.start(paste(ONE_BUG, TESTS, "").task)
+        run = await session.start(from_page(ONE_BUG, TESTS, "").task)
         await followed(session, run)
         question = session.waiting(run)
         assert question is not None
@@ -237,10 +237,10 @@ async def test_a_rejected_repair_is_not_kept(tmp_path: Path) -> None:
 
 
 async def test_a_known_id_starts_no_second_run_and_leaves_nothing_going(session: Session) -> None:
-    await session.start(paste(ONE_BUG, TESTS, "").task, run_id="one")
+    await session.start(from_page(ONE_BUG, TESTS, "").task, run_id="one")
     before = asyncio.all_tasks()
     with pytest.raises(ValueError, match="exists already"):
-        await session.start(paste(ONE_BUG, TESTS, "").task, run_id="one")
+        await session.start(from_page(ONE_BUG, TESTS, "").task, run_id="one")
     assert {task for task in asyncio.all_tasks() - before if "judge" in repr(task)} == set()
     assert last(await followed(session, "one")).outcome == "healed"
 
@@ -254,12 +254,12 @@ async def test_a_provider_that_cannot_be_had_starts_no_run(tmp_path: Path) -> No
     settings = Settings.from_env({}, provider="anthropic", data_dir=tmp_path)
     async with open_session(settings) as session:
         with pytest.raises(NoProvider, match="anthropic needs a key: set ANTHROPIC_API_KEY"):
-            await session.start(paste(ONE_BUG, TESTS, "").task)
+            await session.start(from_page(ONE_BUG, TESTS, "").task)
         assert session.runs() == ()
 
 
 async def test_the_checkpoint_holds_addresses_only(session: Session, tmp_path: Path) -> None:
-    await finished(session, paste(ONE_BUG, TESTS, "").task)
+    await finished(session, from_page(ONE_BUG, TESTS, "").task)
     content = b"".join(path.read_bytes() for path in tmp_path.glob("checkpoints.db*"))
     assert content
     assert b"the sides of a rectangle" not in content
@@ -275,7 +275,7 @@ async def test_the_users_own_asserts_are_judged_and_never_edited(session: Sessio
 async def test_a_run_cancelled_from_another_session_is_over_for_good(
     session: Session, tmp_path: Path
 ) -> None:
-    run = await session.start(paste(ONE_BUG, TESTS, "").task)
+    run = await session.start(from_page(ONE_BUG, TESTS, "").task)
     async with open_session(settings(tmp_path)) as other:
         await other.cancel(run)
     while run in session._driven:

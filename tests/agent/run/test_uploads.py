@@ -17,7 +17,7 @@ from langsmith import Client, utils
 from langsmith.run_helpers import tracing_context
 
 from agent.core.settings import BadSettings, Settings
-from agent.intake import paste
+from agent.intake import from_page
 from agent.run.session import open_session
 from agent.run.uploads import PROJECT, Uploads, address, uploads
 from llm.redaction import Redactor
@@ -124,7 +124,7 @@ async def heal(folder: Path, environment: dict[str, str], content: bool = False)
         environment, provider="mock", data_dir=folder, proof_s=0.0, trace_content=content
     )
     async with open_session(settings) as session:
-        run = await session.start(paste(CODE, TESTS, "").task)
+        run = await session.start(from_page(CODE, TESTS, "").task)
         async for _ in session.follow(run):
             pass
         assert session.log(run)[-1].event.kind == "run_finished"

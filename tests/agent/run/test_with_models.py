@@ -10,7 +10,7 @@ import pytest
 
 from agent.core.events import Notice, RunStarted, from_jsonl, to_jsonl
 from agent.core.settings import ROLES
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import document
 from agent.run.session import open_session
 from llm.providers.anthropic import AnthropicProvider
@@ -243,7 +243,7 @@ async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path)
         # A run makes four calls; of one ledger, the second run could make none.
         limited = model.settings(tmp_path, budget_calls=4)
         async with open_session(limited) as session:
-            task = paste(HARD, HARD_TESTS).task
+            task = from_page(HARD, HARD_TESTS).task
             runs = [await session.start(task), await session.start(task)]
             results = [await followed(session, run) for run in runs]
             calls = [events(session.log(run), "model_asked") for run in runs]
@@ -256,7 +256,7 @@ async def test_the_log_of_a_run_with_models_goes_to_lines_and_back(tmp_path: Pat
         claude(generator=fenced(SOLVED)) as model,
         open_session(model.settings(tmp_path)) as session,
     ):
-        run = await session.start(paste(HARD, HARD_TESTS).task)
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
         await followed(session, run)
         log = session.log(run)
     assert from_jsonl(to_jsonl(log)) == log

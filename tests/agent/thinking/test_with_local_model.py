@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.events import ModelCalled, ModelFailed, RunStarted
 from agent.core.settings import ROLES
-from agent.intake import paste
+from agent.intake import from_page
 from agent.log.result import fold
 from agent.run.session import Settings, open_session
 from llm.budget import Caps
@@ -40,7 +40,7 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
         roles={"critic": "mock"}, role_budgets={"generator": Caps(seconds=0.5)},
     )
     async with open_session(settings) as session:
-        task = paste("def f(x):\n    return x\n", "assert f('b') == ['q!']").task
+        task = from_page("def f(x):\n    return x\n", "assert f('b') == ['q!']").task
         run = await session.start(task)
         async for _ in session.follow(run):
             pass

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from sandbox import Job, Lost, Outcome, SandboxError
+from sandbox import Job, LostItem, Outcome, SandboxError
 from sandbox.contract import ROOMY
 from sandbox.remote import link
 from sandbox.remote.backend import RemoteSandbox
@@ -142,7 +142,7 @@ async def test_a_batch_that_answers_out_of_order_is_an_error() -> None:
 
 
 async def test_a_lost_item_is_told_as_it_was() -> None:
-    lost = Lost("timeout", "answer time 1 s")
+    lost = LostItem("timeout", "answer time 1 s")
     host = Script(HELLO, f"lost 0 {packed(dataclasses.asdict(lost))}")
 
     async with RemoteSandbox(host).batch(Job("")) as batch:

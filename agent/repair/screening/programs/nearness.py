@@ -10,7 +10,7 @@ import hashlib
 import math
 from typing import Any
 
-from agent.core.literals import spelt
+from agent.core.literals import literal_source
 
 NUMBERS = (bool, int, float)
 SEQUENCES = (str, bytes, list, tuple)
@@ -106,7 +106,7 @@ def described(value: Any) -> str:
     """
     if not is_plain(value, longest=MOST):
         return f"<{type(value).__name__}>"
-    text = spelt(value, _atom)
+    text = literal_source(value, _atom)
     if len(text) <= LONGEST:
         return text
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

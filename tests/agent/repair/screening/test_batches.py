@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from agent.repair.screening import batches
-from agent.repair.screening.batches import LOST_S, Counted, Work
-from sandbox.types import Json, Lost
+from agent.repair.screening.batches import LOST_S, ProcessorTime, TimedBatch
+from sandbox.types import Json, LostItem
 
 
 class Telling:
     """A batch that gives these replies, each a second of the host's clock after the one before."""
 
-    def __init__(self, replies: Sequence[Json | Lost]) -> None:
+    def __init__(self, replies: Sequence[Json | LostItem]) -> None:
         self._replies = replies
         self.now = 0.0
 
@@ -21,18 +21,19 @@ class Telling:
 
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
-    ) -> AsyncIterator[tuple[int, Json | Lost]]:
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
         for number, reply in enumerate(self._replies):
             self.now += 1.0
             yield number, reply
 
 
 async def heard(
-    monkeypatch: pytest.MonkeyPatch, *replies: Json | Lost
-) -> tuple[list[Json | Lost], float]:
-    telling, spent = Telling(replies), Work()
+    monkeypatch: pytest.MonkeyPatch, *replies: Json | LostItem
+) -> tuple[list[Json | LostItem], float]:
+    telling, spent = Telling(replies), ProcessorTime()
     monkeypatch.setattr(batches, "time", telling)
-    told = [reply async for _, reply in Counted(telling, spent).replies([None] * len(replies), 9)]
+    batch = TimedBatch(telling, spent)
+    told = [reply async for _, reply in batch.replies([None] * len(replies), 9)]
     return told, spent.spent_s
 
 
@@ -54,5 +55,5 @@ async def test_a_reply_without_its_seconds_is_no_reply(monkeypatch: pytest.Monke
 async def test_a_process_that_was_lost_counts_within_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lost = Lost("killed")
+    lost = LostItem("killed")
     assert await heard(monkeypatch, lost) == ([lost], min(1.0, LOST_S))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.judge import jail_modules as shipping
+from agent.judge import jail_modules
 from agent.repair.screening.programs.trace import Watcher
 
 PROGRAM = '''import collections
@@ -55,7 +55,7 @@ print(json.dumps([trace._seen(harness, n, Limits(100_000, 5.0, 5.0)) for n in ra
 
 def seen(python: str, folder: Path, base: str = PROGRAM) -> list[dict[str, object]]:
     """What the tracer tells of the tests, run by an interpreter with nothing installed."""
-    modules = shipping.modules()
+    modules = jail_modules.modules()
     for name, text in modules.items():
         is_package = any(other.startswith(f"{name}.") for other in modules)
         path = folder / (name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))

@@ -18,7 +18,7 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.state import Suite
-from agent.intake.asked.held_out import without
+from agent.intake.asked.held_out import file_without_test
 from agent.run.nodes.prove import proof_of, seen_through, stands_in
 from agent.run.nodes.specify import hold_out, is_stated
 from agent.thinking.roles import SpecTest
@@ -115,7 +115,7 @@ def test_a_test_of_a_file_is_held_out_with_its_text_and_its_tables() -> None:
     (held,) = suite.held_out
     assert held == of_a_file(code).visible[3].model_copy(update={"origin": "held-out"})
     assert names(suite.visible) == ["a", "b", "c"]
-    assert {test.code for test in suite.visible} == {without(code, "test_d")}
+    assert {test.code for test in suite.visible} == {file_without_test(code, "test_d")}
     assert not any(told in suite.model_copy(update={"held_out": ()}).to_json()
                    for told in ("57", "FAR", "test_d"))
 
