@@ -7,7 +7,7 @@ SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 # Hundreds of processes are started, and each would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test nightly check fix bench wheel clean
+.PHONY: run test test-all check fix bench wheel clean
 
 run: .venv/.core
 	$(BIN)/python app.py
@@ -16,7 +16,7 @@ test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
 # The same, with all that `test` takes samples of: corpora, levels of the sandbox, attacks, kills.
-nightly: .venv/.test
+test-all: .venv/.test
 	$(BIN)/python -m pytest --whole $(SHARED_OUT) $(ARGS)
 
 check: .venv/.test

@@ -117,7 +117,7 @@ class Page:
         """Starts the run and follows it."""
         try:
             running = await self._host.running()
-            intake = await asyncio.to_thread(running.engine.paste, code, tests, words)
+            intake = await asyncio.to_thread(running.engine.from_page, code, tests, words)
         except Unavailable as fault:
             yield _refused(fault)
             return

@@ -80,10 +80,10 @@ class Engine:
     """What the page needs of the engine; importing it is slow, so it is found late."""
 
     open: Callable[[], AbstractAsyncContextManager[Session]]
-    paste: Callable[[str, str, str], Intake]
+    from_page: Callable[[str, str, str], Intake]
     """Makes a task of code, tests and words; it may take a while and is called in a thread."""
     refusals: tuple[type[Exception], ...]
-    """What `paste` raises for input that cannot be used; the message is for people."""
+    """What `from_page` raises for input that cannot be used; the message is for people."""
     faults: tuple[type[Exception], ...]
     """What `open` raises where the surroundings lack something; the message is for people."""
 

@@ -45,7 +45,7 @@ def missing_plan_html(why: str, jail: Jail) -> str:
 
 def roles_html(
     roles: Iterable[RoleChoice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
-    *, key: str = "roles_html",
+    *, key: str = "who",
 ) -> str:
     """Who answers each role and why; nothing where no model answers any."""
     rows = [

@@ -164,10 +164,10 @@ def recorded_engine(session: RecordedSession) -> Engine:
     async def opened() -> AsyncIterator[RecordedSession]:
         yield session
 
-    def paste(code: str, tests: str, words: str) -> RecordedIntake:
+    def from_page(code: str, tests: str, words: str) -> RecordedIntake:
         if not code.strip() and not words.strip():
             raise ValueError("There is no code and no task yet: paste one, or choose an example.")
         solution = Solution(files=(File(path="program.py", text=code),), entry="program.py")
         return RecordedIntake(Task(text=words, solution=solution if code else None))
 
-    return Engine(open=opened, paste=paste, refusals=(ValueError,), faults=())
+    return Engine(open=opened, from_page=from_page, refusals=(ValueError,), faults=())

@@ -198,7 +198,7 @@ def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
     took = "" if step.wall_ms is None else _duration(step.wall_ms)
     lines = [line for event in step.events for line in event_lines(event, judged)]
     bad = bool(lines) and lines[-1].tone == "bad"
-    ended = ("✓", "success") if step.wall_ms is not None else ("○", "left")
+    ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
     mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
     turn = f' <small class="turn">{step.iteration}</small>' if step.iteration else ""
     running = '<span class="sr">running</span>' if now else ""

@@ -43,7 +43,7 @@ from sandbox import Sandbox, SandboxError, open_sandbox
 
 OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
-TERMS = ("WRONG_TYPE", "WIDENING", "BLIND")
+TERMS = ("WRONG_TYPE", "WIDENING", "IDLE", "BLIND")
 """What `rank` adds to the cost of a candidate."""
 _OFFERS = sys.modules[Offer.__module__]  # the package calls a function by its name
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {
@@ -266,7 +266,7 @@ def _say(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m evaluation.ablation",
+        prog=f"python -m {__package__}.ablation",
         description="Heal suites with and without each part of the search and of the memory.",
     )
     parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")

@@ -180,7 +180,7 @@ def told(package: Package, compared: Sequence[Compared]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the figures; 1 where a test differs or a pass is not believed."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation.packages", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}.packages", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--folder", type=Path, help="keep what is fetched here")
     wanted = parser.parse_args(arguments)

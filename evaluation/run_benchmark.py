@@ -147,7 +147,7 @@ def _say(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m evaluation.run_benchmark",
+        prog=f"python -m {__package__}.run_benchmark",
         description="Heal a suite of broken programs, and say how many are right.",
     )
     parser.add_argument("--suite", type=Path, required=True, metavar="FILE", help="JSON lines")

@@ -268,7 +268,7 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the figures; 1 where an honest case differs or a forged one is believed outside."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation.verdicts", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}.verdicts", description=__doc__)
     parser.add_argument("--cases", action="append", type=Path, metavar="FILE")
     parser.add_argument("--only", action="append", metavar="ID", help="ids that begin so")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")

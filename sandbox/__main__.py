@@ -65,7 +65,7 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m sandbox",
+        prog=f"python -m {__package__}",
         description="Runs untrusted Python in a jail. After -- come the program's arguments.",
     )
     _offer_backends(parser, default=STRONGEST)

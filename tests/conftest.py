@@ -6,7 +6,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--whole`: all that `make nightly` tries and `make test` takes samples of."""
+    """`--whole`: all that `make test-all` tries and `make test` takes samples of."""
     parser.addoption("--whole", action="store_true", help="whole corpora, all sandbox levels")
 
 

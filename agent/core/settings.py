@@ -38,6 +38,10 @@ ROLES: Mapping[str, Work] = {
 """The roles that models answer, and what each does."""
 
 
+COMMAND = "heal" if __name__.startswith("selfheal.") else "python -m agent"
+"""What is typed at a terminal, installed or in a checkout."""
+
+
 class BadSettings(Exception):
     """A setting has a value that cannot be used; the message names it."""
 

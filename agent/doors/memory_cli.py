@@ -128,7 +128,8 @@ def _list(face: Display) -> int:
     if lessons:
         face.terminal.out.print(memory_tables.lesson_table(lessons))
     if skipped:
-        face.terminal.say(f"{memory_tables.count_of(skipped, 'row')} made no sense and will not be used.")
+        rows = memory_tables.count_of(skipped, "row")
+        face.terminal.say(f"{rows} made no sense and will not be used.")
     return HEALED
 
 

@@ -28,6 +28,7 @@ from agent.core.events import (
     StepFinished,
     StepStarted,
 )
+from agent.core.settings import COMMAND
 from agent.log.result import Result
 from agent.log.words import (
     STANDING_SIGNS,
@@ -73,7 +74,7 @@ DISBELIEVED = (
 """The next step where each failure is a pass that is not believed."""
 
 MODELS_HELP = (
-    "A model may find what the search did not: `python -m agent plan` says who would answer."
+    f"A model may find what the search did not: `{COMMAND} plan` says who would answer."
 )
 
 
@@ -84,7 +85,7 @@ def next_step(result: Result) -> str:
     if result.unanswered and result.outcome in ("unresolved", "not_fixable"):
         return (
             f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
-            "`python -m agent plan --test` tests providers and keys, and spends nothing."
+            f"`{COMMAND} plan --test` tests providers and keys, and spends nothing."
         )
     failing = [one for one in result.report.verdicts if one.fails] if result.report else []
     if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
@@ -160,7 +161,7 @@ class Terminal:
         if result.reason:
             self.say(result.reason)
         if result.waiting is not None:
-            self.say(f"Answer at a terminal: python -m agent resume {result.run_id}", "bold")
+            self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
         self.tests(result.report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)

@@ -295,7 +295,7 @@ class _Driver:
         fresh = [one for one in others if one.solution.text not in self.judged]
         every = Alternatives(
             calls=findings.calls,
-            behaviours=(own.model_copy(update={"confirmed_alternatives": True}), *fresh),
+            behaviours=(own.model_copy(update={"confirmed": True}), *fresh),
         )
         return await confirmed_alternatives(every, self.verify, self._spent)
 
@@ -341,7 +341,7 @@ async def confirmed_alternatives(
         if one.confirmed:
             settled.append(one)
         elif (await verify(one.solution)).passed:
-            settled.append(one.model_copy(update={"confirmed_alternatives": True}))
+            settled.append(one.model_copy(update={"confirmed": True}))
     return every.model_copy(update={"behaviours": (*settled, *waiting)})
 
 

@@ -159,6 +159,8 @@ class Candidate:
     types: tuple[str, ...] = ()
     blind: bool = False
     """Its answer no longer depends on the arguments."""
+    idle: bool = False
+    """It has an operation more that leaves a number as it is, as `x * 1`."""
     widens: bool = False
     """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agent.core.domain import Diagnosis, Solution, TestCase
-from agent.core.settings import GENERATOR
+from agent.core.settings import COMMAND, GENERATOR
 from agent.core.trees import is_literal, nodes_of, parse, tree_of
 from agent.intake import protected_lines, tests_from_words
 from agent.thinking.roles import (
@@ -65,9 +65,9 @@ def draft(drafts: Mapping[str, str], task: str) -> str:
         if " ".join(words.split()) == wanted:
             return f"```python\n{code.rstrip()}\n```\n"
     raise NoModel(
-        "Writing code from words needs a model, and none is configured: set one up (`python -m "
-        "agent plan` says who would answer), bring code and a test instead, or choose one of the "
-        "demo tasks. Healing code you bring needs none."
+        "Writing code from words needs a model, and none is configured: set one up "
+        f"(`{COMMAND} plan` says who would answer), bring code and a test instead, or choose one "
+        "of the demo tasks. Healing code you bring needs none."
     )
 
 

@@ -59,7 +59,7 @@ class Speed:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures each way to hold the weights, and each way to decode."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation.measures.gpu_model")
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}.gpu_model")
     parser.add_argument("--small", action="store_true", help="a tiny model, also without a GPU")
     small = parser.parse_args(arguments).small
     import torch

@@ -93,14 +93,15 @@ class Inbox:
             raise Garbled("bytes on the private channel that are no message")
 
     def _take(self, kind: int, body: bytes, count: int) -> None:
+        untold = DENIAL_MEANINGS.keys() - self.rules
         if kind == READY and not self.ready and not body:
             self.ready = True
         elif kind == BEGUN and not self.begun and not body:
             self.begun = True
         elif kind == END and not body:
             self.ended = True
-        elif kind == RULE and (rule := body.decode("ascii", "replace")) in DENIAL_MEANINGS:
-            self.rules.add(rule)
+        elif kind == RULE and body.decode("ascii", "replace") in untold:
+            self.rules.add(body.decode("ascii"))
         elif kind == MESSAGE:
             values = body.count(b"[") + body.count(b"{") + body.count(b",")
             self._left -= max(_MESSAGE_COST, len(body), _VALUE_COST * values)

@@ -1,7 +1,7 @@
 """Nothing gets out: every attack, at every level, as root, as anyone, in Docker's profile.
 
 `make test` runs every attack at the strongest level only, and samples of them, each from another
-place of the table, at the levels below and as others; `make nightly` runs all of them everywhere.
+place of the table, at the levels below and as others; `make test-all` runs all of them everywhere.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def judge_others(printed: str, levels: dict[str, str], part: int) -> None:
 def test_an_ordinary_user_is_held_as_well(
     stage: Path, python: str, seen_here: dict[str, Gauntlet], whole: bool
 ) -> None:
-    granted = seen_here["L4"].witness.level
+    granted = seen_here["L4"].isolation.level
     identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     part = 1 if whole else SAMPLED
 

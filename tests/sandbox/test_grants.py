@@ -38,9 +38,9 @@ class Granted(JailSandbox):
 
 @pytest.fixture
 async def jail(strongest: JailSandbox) -> JailSandbox:
-    witness = await strongest.isolation(Job("", processes=True))
-    if "processes" not in witness.grants:
-        pytest.skip(f"{witness.level} grants a job no processes")
+    isolation = await strongest.isolation(Job("", processes=True))
+    if "processes" not in isolation.grants:
+        pytest.skip(f"{isolation.level} grants a job no processes")
     return strongest
 
 
@@ -198,11 +198,11 @@ async def test_where_an_end_is_not_certain_a_job_stays_one_process(
     level: JailLevel, jail_at: Callable[[JailLevel], Awaitable[JailSandbox]]
 ) -> None:
     sandbox = await jail_at(level)
-    witness = await sandbox.isolation(Job("", processes=True, loopback=True))
+    isolation = await sandbox.isolation(Job("", processes=True, loopback=True))
 
     outcome = await sandbox.run(script("import os\nos.fork()", loopback=True))
 
-    assert witness.grants == frozenset()
+    assert isolation.grants == frozenset()
     assert (outcome.ended, outcome.denied) == ("exited", ("processes",))
 
 
@@ -223,10 +223,10 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     monkeypatch.setattr(SERVERS, "_ungranted", set())
     job = script("print(1)", seed=4_545)
 
-    witness = await jail.isolation(job)
+    isolation = await jail.isolation(job)
     outcome = await jail.run(job)
 
-    assert (witness.level, witness.grants) == ("L4", frozenset())
+    assert (isolation.level, isolation.grants) == ("L4", frozenset())
     assert outcome.stdout == "1\n"
 
 

@@ -40,15 +40,15 @@ async def started(jail: JailSandbox) -> Running:
 
 
 async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
-    witness = await jail.isolation()
+    isolation = await jail.isolation()
 
-    assert witness.level in jail.describe()
-    held = {layer.name: layer.holds for layer in witness.layers}
+    assert isolation.level in jail.describe()
+    held = {layer.name: layer.holds for layer in isolation.layers}
     assert held == {
         "seccomp": True,
         "files": True,
-        "Landlock": witness.level in ("L3", "L4"),
-        "namespaces": witness.level == "L4",
+        "Landlock": isolation.level in ("L3", "L4"),
+        "namespaces": isolation.level == "L4",
     }
 
 

@@ -27,7 +27,7 @@ async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
     async def not_granted(self: JailSandbox, coming: Job | None = None) -> Isolation:
         raise SandboxUnavailable("the kernel has no seccomp")
 
-    monkeypatch.setattr(JailSandbox, "witness", not_granted)
+    monkeypatch.setattr(JailSandbox, "isolation", not_granted)
     sandbox = StrongestSandbox()
 
     outcome = await sandbox.run(Job("print(6 * 7)"))

@@ -119,8 +119,6 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     old = BINARY[type(node.op)][0]
     start = _operator_start(program, node, old)
     for position, new in enumerate(ARITHMETIC[old]):
-        if _is_idle(new, node.right):
-            continue  # `operands` offers the left one alone
         cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
         if new == "%" and old not in ("/", "//"):
             cost += 0.8
@@ -131,12 +129,6 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
         left = program.grouped(node.left, need + (new == "**"))
         right = program.grouped(node.right, UNARY if new == "**" else need + 1)
         yield program.replace(node, f"{left} {new} {right}", cost)
-
-
-def _is_idle(sign: str, right: ast.expr) -> bool:
-    """Whether an operation leaves the number on its left as it is, as `x * 1` does."""
-    neutral = {"+": 0, "-": 0, "*": 1, "/": 1, "//": 1, "**": 1}
-    return isinstance(right, ast.Constant) and neutral.get(sign) == right.value
 
 
 def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
+from agent.core.trees import nodes_of
 from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
 WIDENING = 1.0
 """Cost of a condition changed so that no test takes one of its sides."""
+IDLE = 3.0
+"""Cost of an operation that leaves a number as it is: the repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -28,5 +32,20 @@ def weight(candidate: Candidate) -> float:
     """How unlikely it is that a candidate is what was meant."""
     return (
         candidate.cost + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
-        + BLIND * candidate.blind
+        + IDLE * candidate.idle + BLIND * candidate.blind
+    )
+
+
+def idle_operations(text: str) -> int:
+    """How many operations of a text leave the number on their left as it is, as `x * 1` does; none
+    where it does not compile."""
+    neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Pow: 1}
+    try:
+        nodes = nodes_of(text)
+    except SyntaxError:
+        return 0
+    return sum(
+        isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant)
+        and node.right.value == neutral.get(type(node.op))
+        for node in nodes
     )

@@ -38,7 +38,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         )
         ctx.screenings.watched(solution, suite.visible, seen)
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
-        found = found.model_copy(update={"suspicious_lines": lines})
+        found = found.model_copy(update={"blamed": lines})
     if found.fixable:
         answer = await ask_if_it_answers(
             ctx,
@@ -81,7 +81,7 @@ def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
     return found.model_copy(update={
         "category": answer.category, "cause": answer.cause, "confidence": sure,
         "evidence": (*found.evidence, f"seen by rule: {found.cause}", *doubts),
-        "suspicious_lines": (*named, *(one for one in found.blamed if one not in named)),
+        "blamed": (*named, *(one for one in found.blamed if one not in named)),
     })
 
 

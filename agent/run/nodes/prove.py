@@ -64,14 +64,14 @@ def proof_of(
     known = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(makes_new_calls(test, known, program) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
-    if any(contains_test(test, read) for test in suite.held_out):
+    if any(is_told(test, read) for test in suite.held_out):
         return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
     unseen = f"{len(suite.held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
 
-def contains_test(test: TestCase, text: str) -> bool:
+def is_told(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
     if test.kind == "script":

@@ -219,7 +219,7 @@ async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.Monk
         readers.append(threading.current_thread())
         return from_page(*given)
 
-    monkeypatch.setattr("agent.doors.library.paste", noted)
+    monkeypatch.setattr("agent.doors.library.from_page", noted)
     monkeypatch.setattr("agent.doors.library.read_dotenv", lambda: noted("x = 1", "", ""))
     await agent(Replayed(*healed())).arun(code=BROKEN, tests=TEST)
     assert len(readers) == 2

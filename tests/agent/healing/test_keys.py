@@ -238,7 +238,7 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
     }
     ways = {
         "wrong": echoes(401), "server": echoes(500), "teapot": echoes(418), "amid": echoes_amid,
-        "cancelled": stalls, "waiting": stalls, "success": fenced(SOLVED),
+        "cancelled": stalls, "waiting": stalls, "done": fenced(SOLVED),
     }
     monkeypatch.setattr(router, "FIRST_WAIT_S", 0.01)
     runs: dict[str, str] = {}
@@ -254,7 +254,7 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                 session.models.add_key(BOB, NAME, BOBS)
                 for visitor, (way, said) in zip([ANN, BOB] * 4, ways.items(), strict=False):
                     model.said |= {"debugger": RIGHT_CALLS["debugger"], "generator": said}
-                    if way != "success":
+                    if way != "done":
                         model.said["debugger"] = said
                     before = len(model.asked)
                     runs[way] = await begun(session, visitor)
@@ -309,5 +309,5 @@ def _told(session: Session, runs: dict[str, str], hunt: Hunt) -> None:
         hunt.add(f"{way}: document", json.dumps(document(fold(log))))
         hunt.add(f"{way}: options", session._store.run(run).options)
     outcomes = {way: fold(session.log(run)).outcome for way, run in runs.items()}
-    assert outcomes["success"] == "healed", outcomes
+    assert outcomes["done"] == "healed", outcomes
     assert outcomes["cancelled"] == "cancelled", outcomes

@@ -23,7 +23,7 @@ AT_THE_STRONGEST = "test_corpora.py"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "sampled(few): so many of its cases in `make test`, all in `make nightly`"
+        "markers", "sampled(few): so many of its cases in `make test`, all in `make test-all`"
     )
 
 

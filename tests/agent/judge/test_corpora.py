@@ -3,7 +3,7 @@
 Each line of a corpus is a program with its tests (`evaluation.verdicts`); an honest one tells how
 its tests come out under plain pytest (`outcomes`), a forged one whether plain pytest is deceived
 (`plain`), and whether what it does is a sign that the judge promises to see (`listed`). `make test`
-runs a few rows of each, `make nightly` all of them.
+runs a few rows of each, `make test-all` all of them.
 """
 
 from __future__ import annotations

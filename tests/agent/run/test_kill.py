@@ -26,7 +26,7 @@ WORKER = """
 import asyncio, os, sys
 from pathlib import Path
 import agent.run.graph
-from agent.intake import paste
+from agent.intake import from_page
 from agent.run.session import Settings, open_session
 
 CODE = "def area(width, height):\\n    return width + height\\n"
@@ -38,7 +38,7 @@ async def main(folder, count):
         known = [row.id for row in session.runs()]
         await session.recover()
         for number in range(len(known), count):
-            await session.start(paste(CODE, TESTS).task, run_id=f"run{number}")
+            await session.start(from_page(CODE, TESTS).task, run_id=f"run{number}")
         print(os.getpid(), flush=True)
         await asyncio.sleep(60)
 

@@ -58,7 +58,7 @@ class Surroundings:
     def log(self) -> tuple[Stamped, ...]:
         return ()
 
-    async def mind(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
         return self.model
 
     async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:

@@ -183,7 +183,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    async def mind(self, role: str, *, free: bool = False) -> Model:
+    async def answerer(self, role: str, *, free: bool = False) -> Model:
         return self.provider
 
 

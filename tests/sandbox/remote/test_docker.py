@@ -91,10 +91,10 @@ async def test_a_job_runs_in_a_container_that_is_removed(
 async def test_the_level_is_told_as_what_was_not_tried(
     docker: Callable[..., dict[str, str]],
 ) -> None:
-    witness = await open_sandbox("docker", docker()).isolation()
+    isolation = await open_sandbox("docker", docker()).isolation()
 
-    assert witness.level == "R"
-    assert {layer.name: layer.holds for layer in witness.layers} == {
+    assert isolation.level == "R"
+    assert {layer.name: layer.holds for layer in isolation.layers} == {
         "limits": True, "isolation": False,
     }
 

@@ -19,7 +19,7 @@ from agent.core.domain import (
 )
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
-from agent.run.nodes.prove import proof_of, seen_through, stands_in
+from agent.run.nodes.prove import is_told, proof_of, seen_through
 from agent.run.nodes.specify import hold_out, is_stated
 from agent.thinking.roles import SpecTest
 
@@ -153,8 +153,8 @@ def test_a_held_out_test_of_a_file_that_its_model_has_read_proves_no_more() -> N
     read = "from shop import f\nFAR = [(55, 57)]\ndef test_d():\n" \
         "    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
     assert proof_of(seen, suite, ADD, "def f(): pass").level == "E2"
-    assert stands_in(suite.held_out[0], f"{read}    # and more")
-    assert not stands_in(suite.held_out[0], "def f(): pass")
+    assert is_told(suite.held_out[0], f"{read}    # and more")
+    assert not is_told(suite.held_out[0], "def f(): pass")
 
 
 def brought(*codes: str) -> tuple[TestCase, ...]:

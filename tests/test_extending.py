@@ -1,0 +1,76 @@
+"""`docs/extending.md` is tried as it stands: changes are made in a copy, commands are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+SECTIONS = dict(
+    part.split("\n", 1) for part in re.split(r"^## ", GUIDE, flags=re.MULTILINE)[1:]
+)
+"""Title to text."""
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PRODUCT = ("agent", "app.py", "demo", "evaluation", "llm", "prompts", "sandbox")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the product."""
+    for name in _PRODUCT:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tmp_path)
+    return tmp_path
+
+
+def changed(text: str, change: str) -> str:
+    """A text after a change whose lines begin with a space, a minus or a plus."""
+    lines = change.splitlines(keepends=True)
+    old = "".join(line[1:] for line in lines if line[0] != "+")
+    new = "".join(line[1:] for line in lines if line[0] != "-")
+    assert text.count(old) == 1, f"these lines stand there {text.count(old)} times:\n{old}"
+    return text.replace(old, new)
+
+
+def ran(command: str, tree: Path) -> str:
+    """What a command prints in a tree."""
+    env = {
+        **os.environ, "HEAL_DATA_DIR": str(tree / "data"), "PYTHONPATH": str(tree),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    outcome = subprocess.run(
+        command, shell=True, cwd=tree, env=env, capture_output=True, text=True, timeout=120,
+        check=False,
+    )
+    return outcome.stdout + outcome.stderr
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_each_section_works_as_told(title: str, tree: Path) -> None:
+    commands = 0
+    for kind, name, text in _BLOCK.findall(SECTIONS[title]):
+        if kind == "diff":
+            file = tree / name
+            file.write_text(changed(file.read_text("utf-8"), text), encoding="utf-8")
+        elif kind == "console":
+            for told in text.removeprefix("$ ").split("\n$ "):
+                command, _, expected = told.partition("\n")
+                said = ran(command, tree)
+                for line in filter(None, expected.splitlines()):
+                    assert line in said, f"{command} said:\n{said}"
+                commands += 1
+        else:
+            assert not (tree / name).exists(), f"{name} is there already"
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(text, encoding="utf-8")
+    assert commands, "a section shows that what it adds works"
