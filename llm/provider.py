@@ -102,9 +102,9 @@ class Row:
 
     factory: str
     """`module:callable`, called with a `Connection`."""
-    package: str
-    """The package that shows that what it imports is installed."""
-    extra: str
+    package: str = ""
+    """The package that shows that what it imports is installed; empty where it imports none."""
+    extra: str = ""
     """The optional dependency set that brings it."""
     like: str = ""
     """The row whose code and variables it shares; its own name where it shares none."""
@@ -183,9 +183,12 @@ def read_rows(path: Path) -> dict[str, Row]:
 def _row(name: str, content: dict[str, dict[str, Any]]) -> Row:  # as TOML has it
     own = content[name]
     kind = content[own.get("like", name)]
-    shared = {word: kind[word] for word in ("factory", "package", "extra")}
-    settings = {option: Setting(**one) for option, one in kind["settings"].items()}
-    return Row(**{**shared, "like": name, **own, "settings": settings})
+    words: tuple[str, ...] = ("factory", "package", "extra")
+    shared = {word: kind[word] for word in words if word in kind}
+    options: dict[str, Any] = kind.get("settings", {})
+    settings = {option: Setting(**one) for option, one in options.items()}
+    fields: dict[str, Any] = {**shared, "like": name, **own, "settings": settings}
+    return Row(**fields)
 
 
 PROVIDERS = read_rows(Path(__file__).with_name("providers.toml"))
@@ -255,7 +258,7 @@ def missing(provider: str) -> str:
     from importlib.util import find_spec
 
     row = row_of(provider)
-    if find_spec(row.package) is not None:
+    if not row.package or find_spec(row.package) is not None:
         return ""
     return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent.doors.library import HealResult, SelfHealingAgent
+    from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
+    from llm import NoProvider
 
-__all__ = ["HealResult", "SelfHealingAgent"]
+__all__ = ["HealResult", "NoProvider", "SelfHealingAgent", "UnusableAnswer"]
 
 
 def __getattr__(name: str) -> object:

@@ -75,6 +75,20 @@ def test_documents_say_what_the_faces_say(
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text("utf-8")):
             assert (document.parent / target).exists(), f"{document.name} -> {target}"
+
+
+def test_paths_that_documents_name_exist() -> None:
+    """Decisions tell of what was; a section of `extending.md` makes the files it names."""
+    told = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    dead = [
+        f"{document.name}: {path}" for document in told if document.name != "extending.md"
+        for path in re.findall(
+            r"`((?:agent|demo|evaluation|llm|prompts|sandbox|tests)/[\w/.]+)`",
+            document.read_text("utf-8"),
+        )
+        if not (ROOT / path).exists()
+    ]
+    assert not dead

@@ -107,7 +107,7 @@ class State(TypedDict, total=False):
     transferred: str
     """What was done, where the recalled fix was made for another failure; else empty."""
     reserve_id: str
-    """The `Recollection` whose program is taken where the search finds none; it is searched all the
+    """The `RecalledFix` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""
     caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""

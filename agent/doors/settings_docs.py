@@ -57,7 +57,8 @@ def providers_table() -> str:
     rows = ["| provider | needs | key | model unless you name one |", "|---|---|---|---|"]
     for name, row in PROVIDERS.items():
         first = row.like in ("", name)
-        needs = [f'`pip install -e ".[{row.extra}]"`' if first else "the same", row.needs]
+        install = f'`pip install -e ".[{row.extra}]"`' if row.extra else ""
+        needs = [install if first else "the same", row.needs]
         key = f"`{row.key}` {row.key_when}".strip() if row.key else "none"
         model = str(row.default("model")) or f"none: set `{row.settings['model'].variable}`"
         if fast := row.default("fast_model"):

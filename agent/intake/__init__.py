@@ -7,7 +7,7 @@ from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.failing.aside import (
     outside_failure_words,
-    tests_still_counting,
+    still_counting_tests,
     with_lost_tests,
     with_outside_failures,
 )
@@ -22,6 +22,6 @@ __all__ = [
     "BadInput", "Brought", "NotFixable", "PreparedTask", "SourceFile", "TestText", "calls_made",
     "classify", "failures_of", "fixes_a_value", "from_command_line", "from_page", "make_task",
     "makes_new_calls", "outside_failure_words", "protected_lines", "site_folders", "task_of",
-    "tests_from_snippet", "tests_from_words", "tests_still_counting", "untouched",
+    "tests_from_snippet", "tests_from_words", "still_counting_tests", "untouched",
     "with_lost_tests", "with_outside_failures",
 ]

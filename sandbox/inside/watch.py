@@ -2,7 +2,7 @@
 
 The kernel refuses without telling the host, so the interpreter's audit events are watched
 instead. What they say is the program's own word: good for an explanation, for no verdict. The
-rules it tells of are those of `types.REFUSALS`.
+rules it tells of are those of `types.DENIAL_MEANINGS`.
 See https://docs.python.org/3/library/audit_events.html.
 """
 

@@ -78,7 +78,7 @@ def with_outside_failures(report: Report, task: Task) -> Report:
     )})
 
 
-def tests_still_counting(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
+def still_counting_tests(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
     """The tests without what a report sets aside, and without the rests of files in which pytest
     has found no more."""
     aside: dict[str, list[str]] = {}

@@ -19,7 +19,7 @@ from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
 from agent.healing.recollection import apply_recalled_fix, with_rivals
-from agent.intake import outside_failure_words, tests_still_counting, with_outside_failures
+from agent.intake import outside_failure_words, still_counting_tests, with_outside_failures
 from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.repair.ranking.blindness import blindness
 from agent.run.nodes.specify import info
@@ -43,7 +43,7 @@ async def recall(state: State, ctx: Context) -> State:
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = tests_still_counting(tests, report)
+    tests = still_counting_tests(tests, report)
     suite = Suite(visible=tests)
     update |= {
         "suite_id": ctx.store.put(suite),

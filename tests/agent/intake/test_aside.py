@@ -19,7 +19,7 @@ from agent.core.domain import (
 from agent.intake.failing.aside import (
     outside,
     outside_failure_words,
-    tests_still_counting,
+    still_counting_tests,
     with_lost_tests,
     with_outside_failures,
 )
@@ -108,7 +108,7 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
         seen("test_b").model_copy(update={"aside": "no network"}),
     ))
 
-    (left,) = tests_still_counting(TASK.tests, report)
+    (left,) = still_counting_tests(TASK.tests, report)
     assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
 
 
@@ -118,8 +118,8 @@ def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:
         seen("test_a"), seen("test_b"), seen("test_c", test="test_it.py::*"),
     ))
 
-    assert tests_still_counting(TASK.tests, unread) == TASK.tests
-    assert tests_still_counting(TASK.tests, made) == TASK.tests
+    assert still_counting_tests(TASK.tests, unread) == TASK.tests
+    assert still_counting_tests(TASK.tests, made) == TASK.tests
 
 
 def test_a_test_that_a_repair_has_skipped_or_lost_has_not_passed() -> None:
