@@ -354,10 +354,10 @@ class Workspaces:
             place.chmod(0o755)
         linked = prefix / "bin" / os.path.basename(executable)
         image = libraries / os.path.basename(library)
-        _link(executable, str(linked))
+        _link(os.path.realpath(executable), str(linked))
         _link_tree(library, str(image), left_out=_LEFT_OUT)
         for shared_object in Path(sys.base_prefix, sys.platlibdir).glob("libpython*.so*"):
-            _link(str(shared_object), str(libraries / shared_object.name))
+            _link(os.path.realpath(shared_object), str(libraries / shared_object.name))
         environment = {"LD_LIBRARY_PATH": str(libraries)}
         return Interpreter(str(linked), environment, library=str(image), shared=str(libraries))
 
@@ -541,30 +541,30 @@ def _lay(work: str, path: str, text: str, user: int | None) -> None:
     _give(target, user)
 
 
-def _link_tree(source: str, target: str, left_out: tuple[str, ...] = ()) -> None:
-    """Makes `target` a readable image of `source`, following links, each folder once."""
-    seen: set[str] = set()
-    for folder, folders, files in os.walk(source, followlinks=True):
-        place = Path(target, os.path.relpath(folder, source))
-        place.mkdir(mode=0o755)
-        place.chmod(0o755)
-        for name in files:
-            if os.path.isfile(path := str(Path(folder, name))):
-                _link(path, str(place / name))
-        seen.add(os.path.realpath(folder))
-        folders[:] = [
-            name
-            for name in folders
-            if not any(fnmatch(name, pattern) for pattern in left_out)
-            and os.path.realpath(str(Path(folder, name))) not in seen
-        ]
+def _link_tree(
+    source: str, target: str, left_out: tuple[str, ...] = (), seen: frozenset[str] = frozenset()
+) -> None:
+    """Makes `target` a readable image of `source`, following links, and no folder into itself."""
+    seen |= {os.path.realpath(source)}
+    os.mkdir(target, 0o755)
+    os.chmod(target, 0o755)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            place = f"{target}/{entry.name}"
+            if entry.is_file():
+                _link(os.path.realpath(entry.path) if entry.is_symlink() else entry.path, place)
+            elif entry.is_dir() and not (
+                any(fnmatch(entry.name, pattern) for pattern in left_out)
+                or os.path.realpath(entry.path) in seen
+            ):
+                _link_tree(entry.path, place, left_out, seen)
 
 
-def _link(source: str, target: str) -> None:
-    """A hard link; or a copy, where the file lies on another file system, and where its mode
-    would let a job write it or keep a job from reading it."""
-    real = os.path.realpath(source)
-    if os.stat(real).st_mode & 0o006 == 0o004:
+def _link(real: str, target: str) -> None:
+    """A hard link to a file that is no link; or a copy, where the file lies on another file system,
+    and where its mode would let a job write it or keep a job from reading it."""
+    mode = os.stat(real).st_mode
+    if mode & 0o006 == 0o004:
         try:
             os.link(real, target)
             return
@@ -572,5 +572,4 @@ def _link(source: str, target: str) -> None:
             if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
                 raise
     shutil.copyfile(real, target)
-    executable = os.stat(real).st_mode & 0o111
-    os.chmod(target, 0o755 if executable else 0o644)
+    os.chmod(target, 0o755 if mode & 0o111 else 0o644)
