@@ -160,7 +160,7 @@ class Candidate:
     blind: bool = False
     """Its answer no longer depends on the arguments."""
     idle: bool = False
-    """It has an operation more that leaves a number as it is, as `x * 1`."""
+    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
     widens: bool = False
     """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ WRONG_TYPE = 2.0
 WIDENING = 1.0
 """Cost of a condition changed so that no test takes one of its sides."""
 IDLE = 3.0
-"""Cost of an operation that leaves a number as it is: the repair is what stands beside it."""
+"""Cost of an operation that nobody would write: the repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -37,15 +37,24 @@ def weight(candidate: Candidate) -> float:
 
 
 def idle_operations(text: str) -> int:
-    """How many operations of a text leave the number on their left as it is, as `x * 1` does; none
-    where it does not compile."""
-    neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Pow: 1}
+    """How many operations of a text nobody would write: those that leave the number on their left
+    as it is, as `x * 1` does, and those that one constant would do, as `x + 1 - 1` does; none where
+    the text does not compile."""
     try:
         nodes = nodes_of(text)
     except SyntaxError:
         return 0
-    return sum(
-        isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant)
-        and node.right.value == neutral.get(type(node.op))
-        for node in nodes
-    )
+    return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
+
+
+def _is_idle(node: ast.BinOp) -> bool:
+    neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Pow: 1}
+    match node:
+        case ast.BinOp(
+            left=ast.BinOp(right=ast.Constant(value=int()), op=ast.Add() | ast.Sub()),
+            right=ast.Constant(value=int()), op=ast.Add() | ast.Sub(),
+        ):
+            return True
+        case ast.BinOp(right=ast.Constant(value=value)):
+            return bool(value == neutral.get(type(node.op)))
+    return False
