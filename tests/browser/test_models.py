@@ -41,9 +41,14 @@ def give_key(page: Page, button: str = "Use this key") -> None:
     field = page.locator("#key input")
     if not field.is_visible():
         page.get_by_role("button", name="Models and keys").click()
-    # The last that a page which was just loaded fills in; what is typed earlier may be lost.
+    # The last that a page which was just loaded fills in; what is typed earlier may be lost, and as
+    # Gradio begins to listen only then, once more what is typed right after.
     expect(page.locator("#at-hand")).to_contain_text("Keys at hand")
-    field.fill(KEY)
+    for _ in range(20):
+        field.fill(KEY)
+        page.wait_for_timeout(250)
+        if field.input_value() == KEY:
+            break
     expect(field).to_have_value(KEY)
     page.get_by_role("button", name=button).click()
     expect(field).to_have_value("")

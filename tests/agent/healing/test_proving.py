@@ -41,14 +41,14 @@ def examples(given: dict[str, str]) -> tuple[TestCase, ...]:
 
 async def evidence(
     base: str, repaired: str, given: dict[str, str], *, others: tuple[str, ...] = (),
-    seconds: float = 20.0,
+    seconds: float = 120.0,
 ) -> Evidence:
     return await gathered_for(base, repaired, examples(given), others=others, seconds=seconds)
 
 
 async def gathered_for(
     base: str, repaired: str, tests: tuple[TestCase, ...], *, others: tuple[str, ...] = (),
-    seconds: float = 20.0,
+    seconds: float = 120.0,
 ) -> Evidence:
     sandbox, task = open_sandbox(), Task()
 
