@@ -60,7 +60,8 @@ def providers_table() -> str:
         install = f'`pip install -e ".[{row.extra}]"`' if row.extra else ""
         needs = [install if first else "the same", row.needs]
         key = f"`{row.key}` {row.key_when}".strip() if row.key else "none"
-        model = str(row.default("model")) or f"none: set `{row.settings['model'].variable}`"
+        variable = row.settings["model"].variable if "model" in row.settings else ""
+        model = str(row.default("model")) or (f"none: set `{variable}`" if variable else "none")
         if fast := row.default("fast_model"):
             model = f"{model}, for small answers {fast}"
         rows.append(f"| `{name}` | {', '.join(filter(None, needs))} | {key} | {model} |")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -283,3 +286,29 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     ends = [entry.event for entry in session.log(run) if entry.final]
     assert [end.outcome for end in ends if isinstance(end, RunFinished)] == ["cancelled"]
     assert session.log(run)[-1].final
+
+
+async def test_a_run_enters_the_session_to_be_started_and_to_be_followed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered = []
+
+    def counted(name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            entered.append(name)
+            return verb(*given, **named)
+
+        return call
+
+    for name, verb in list(vars(Session).items()):
+        if inspect.isfunction(verb) and not name.startswith("_"):
+            monkeypatch.setattr(Session, name, counted(name, verb))
+    plan = session.plan()
+    entered.clear()
+
+    task = from_page("def add(a, b):\n    return a - b\n", "assert add(2, 3) == 5").task
+    run = await session.start(task, plan=plan)
+    async for _ in session.follow(run):
+        pass
+
+    assert entered == ["start", "follow"]
