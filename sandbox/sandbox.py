@@ -6,10 +6,11 @@ A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from sandbox.levels import Isolation
 from sandbox.types import Job, Json, LostItem, Outcome, SandboxUnavailable
@@ -90,6 +91,38 @@ class Sandbox(Protocol):
 
     def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
         """A program kept running for many items."""
+
+
+Started = TypeVar("Started", bound=Process)
+
+
+class Backend(ABC, Generic[Started]):
+    """What starts jobs, behind the protocol of a sandbox."""
+
+    @abstractmethod
+    def together(
+        self, jobs: Sequence[Job], shared: bool = False
+    ) -> AbstractAsyncContextManager[Sequence[Started]]:
+        """One job, or the two of a pair."""
+
+    async def run(self, job: Job) -> Outcome:
+        """Runs one job to its end."""
+        async with self.together([job]) as (process,):
+            return await process.finish()
+
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[Started]:
+        """A running job to talk with; leaving the context kills it."""
+        async with self.together([job]) as (process,):
+            yield process
+
+    @asynccontextmanager
+    async def pair(
+        self, first: Job, second: Job, shared: bool = False
+    ) -> AsyncIterator[tuple[Started, Started]]:
+        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
+        async with self.together([first, second], shared) as (one, other):
+            yield one, other
 
 
 BACKENDS: dict[str, str] = {

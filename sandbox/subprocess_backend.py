@@ -23,19 +23,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
 from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
+from sandbox.sandbox import Backend
 from sandbox.seatbelt import profile
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
 from sandbox.talk.orders import environment, loaded, orders
 from sandbox.talk.wire import frame
-from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
+from sandbox.types import Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import SharedFolder, Workspace, Workspaces, kill_all, survivors, workspaces
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _GRANTS = frozenset({"loopback", "processes"})
 Output = Literal["kept", "dropped"]
 
 
-class SubprocessSandbox:
+class SubprocessSandbox(Backend["_Running"]):
     """Runs each job in an interpreter of its own."""
 
     name = "subprocess"
@@ -90,58 +91,39 @@ class SubprocessSandbox:
         seatbelt = shown_by_profile(seen)
         return Isolation("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
 
-    async def run(self, job: Job) -> Outcome:
-        """Runs one job to its end."""
-        async with self.start(job) as process:
-            return await process.finish()
-
     @asynccontextmanager
-    async def start(
-        self, job: Job, peer: socket.socket | None = None
-    ) -> AsyncIterator[_Running]:
-        """A running job to talk with; leaving the context kills it.
+    async def together(
+        self, jobs: Sequence[Job], shared: bool = False, peer: socket.socket | None = None
+    ) -> AsyncIterator[list[_Running]]:
+        """One job, or the two of a pair.
 
-        With a `peer` it is half of a pair, whose other end is the caller's to carry.
+        One with a `peer` is half of a pair, whose other end is the caller's to carry.
         """
-        process = self._start(job, peer=peer)
-        try:
-            yield process
-        finally:
-            await process.kill()
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[_Running, _Running]]:
-        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         async with AsyncExitStack() as stack:
             folder = None
             if shared:
                 folder = self._workspaces.share()
                 # It may hold more than is removed in a moment; goes on when this is cancelled.
                 stack.push_async_callback(asyncio.to_thread, self._workspaces.unshare, folder)
-            one, other = socket.socketpair()
-            # Only the jobs may hold the ends, or neither would see the other's death.
-            with one, other:
+            with ExitStack() as ends:
+                # Only the jobs may hold the ends, or neither would see the other's death.
+                peers = [peer]
+                if len(jobs) > 1:
+                    peers = [ends.enter_context(one) for one in socket.socketpair()]
                 started = []
-                for job, end in ((first, one), (second, other)):
+                for job, end in zip(jobs, peers, strict=True):
                     started.append(self._start(job, folder, peer=end))
                     stack.push_async_callback(started[-1].kill)
             stack.callback(started[0].stop, "killed", "stopped by the host")
-            yield started[0], started[1]
+            yield started
 
-    @asynccontextmanager
-    async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
+    def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
 
         async def start() -> _Running:
             return self._start(job, output="dropped", endless=True)
 
-        batch = RestartingBatch(start, job)
-        try:
-            yield batch
-        finally:
-            await batch.close()
+        return RestartingBatch(start, job)
 
     def _start(
         self,

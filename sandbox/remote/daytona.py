@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.command import Command
+from sandbox.remote.link import Need
 from sandbox.remote.parcel import shell_loader
-from sandbox.remote.service import REQUEST_S, Command, Service
+from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -46,7 +47,7 @@ class Daytona(Service):
         return f"a sandbox of Daytona ({self.image or 'its usual snapshot'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh sandbox with the loader running in it, deleted at the end."""
         sdk = self.sdk()
         try:
@@ -108,7 +109,7 @@ class Daytona(Service):
             raise self.explained("the sandbox ran no command", error) from None
         command = Command()
 
-        async def write(text: str) -> None:
+        async def send(text: str) -> None:
             try:
                 await process.send_session_command_input(
                     _SESSION, begun.cmd_id, text, request_timeout=REQUEST_S
@@ -125,7 +126,7 @@ class Daytona(Service):
                 return self.explained("the connection to the sandbox was lost", error)
             return None
 
-        command.write = write
+        command.send = send
         async with command.heard(ended):
             yield command
 

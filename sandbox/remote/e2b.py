@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.command import Command
+from sandbox.remote.link import Need
 from sandbox.remote.parcel import shell_loader
-from sandbox.remote.service import REQUEST_S, Command, Service
+from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -43,7 +44,7 @@ class E2B(Service):
         return f"a machine of E2B ({self.image or 'its usual template'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh sandbox with the loader running in it, killed at the end."""
         sdk = self.sdk()
         try:
@@ -86,7 +87,7 @@ class E2B(Service):
         except Exception as error:  # noqa: BLE001 - see above
             raise self.explained("the sandbox ran no command", error) from None
 
-        async def write(text: str) -> None:
+        async def send(text: str) -> None:
             try:
                 await sandbox.commands.send_stdin(handle.pid, text)
             except Exception as error:  # noqa: BLE001 - see above
@@ -101,7 +102,7 @@ class E2B(Service):
                 return self.explained("the connection to the sandbox was lost", error)
             return None
 
-        command.write = write
+        command.send = send
         try:
             async with command.heard(ended):
                 yield command
