@@ -136,7 +136,7 @@ class SubprocessSandbox(Backend["_Running"]):
         told = orders(job, endless)
         told["modules"] = loaded(dict(job.modules))
         told["sites"] = self._workspaces.sites(job.sites)
-        workspace = self._workspaces.make(told["files"], folder)
+        workspace = self._workspaces.make(folder)
         try:
             told |= {
                 "host": os.getpid(),
@@ -317,9 +317,9 @@ class _Running(Conversation):
         if trouble is not None:
             self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
         else:
-            self._settle(self._ended_so(
+            self._conclude(
                 self._status, self._cpu_s, self._output[self._stdout], self._output[self._stderr]
-            ))
+            )
 
 
 def _spawn(

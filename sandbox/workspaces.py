@@ -40,10 +40,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from sandbox import __name__ as OURS
-from sandbox.inside.guest import in_bytes
 from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
@@ -175,11 +174,8 @@ class Workspaces:
         self._lock_fds.clear()
         atexit.unregister(self.close)
 
-    def make(self, files: Mapping[str, str], shared: SharedFolder | None = None) -> Workspace:
-        """A fresh workspace with `files` in it, whose job may also use the `shared` folder.
-
-        That the paths lie within it is for `orders` to check.
-        """
+    def make(self, shared: SharedFolder | None = None) -> Workspace:
+        """A fresh workspace, whose job may also use the `shared` folder."""
         folder, user = self._next("")
         groups = () if shared is None or shared.group is None else (shared.group,)
         workspace = Workspace(folder, user, groups)
@@ -188,8 +184,6 @@ class Workspaces:
             for place in (workspace.work, workspace.tmp):
                 os.mkdir(place, 0o700)
                 _give(place, user)
-            for path, text in files.items():
-                _lay(workspace.work, path, text, user)
         except BaseException:
             remove(folder)
             self.take_back(workspace)
@@ -522,23 +516,6 @@ def _open_to_all(path: str) -> bool:
 def _give(path: str, user: int | None) -> None:
     if user is not None:
         os.chown(path, user, user)
-
-
-def _lay(work: str, path: str, text: str, user: int | None) -> None:
-    *parents, name = PurePosixPath(path).parts
-    folder = work
-    try:
-        for parent in parents:
-            folder = str(Path(folder, parent))
-            if not os.path.isdir(folder):
-                os.mkdir(folder, 0o700)
-                _give(folder, user)
-        target = str(Path(folder, name))
-        with open(target, "wb") as file:
-            file.write(in_bytes(text))
-    except OSError as error:
-        raise SandboxError(f"the job's file {path!r} cannot be written: {error}") from error
-    _give(target, user)
 
 
 def _link_tree(

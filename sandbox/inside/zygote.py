@@ -62,7 +62,7 @@ ANSWER = struct.Struct("=BIid")
 """Answers but `READY`: kind, worker or folder, wait status, seconds of cpu time."""
 
 NOT_TAKEN_UP = 97
-"""The exit code of a child that failed us; believed of one that had not yet begun its job."""
+"""The exit code of a child that failed us."""
 
 ALONE, FIRST, SECOND = 0, 1, 2
 """A worker's place in its folder: two of a pair have one folder."""
@@ -364,7 +364,7 @@ class Zygote:
         if files:
             _shadow(files)
             if self._files:
-                _lay(folders.work, files)
+                guest.lay(folders.work, files)
             else:
                 sys.meta_path.insert(0, OwnFiles(files, folders.work))
                 show_lines(files, folders.work)
@@ -615,14 +615,6 @@ def _shadow(files: dict[str, str]) -> None:
 
 
 _NEEDED = frozenset({"__main__", "__jail__", *sys.builtin_module_names})
-
-
-def _lay(folder: str, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        if "/" in path:
-            os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
-        with open(f"{folder}/{path}", "wb") as file:
-            file.write(guest.in_bytes(text))
 
 
 def _status(end: SystemExit) -> int:
