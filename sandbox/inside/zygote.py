@@ -258,9 +258,7 @@ class Zygote:
             inner = [*inner, *_memories(base)]
         self._shared.discard(slot)
         for place in inner:
-            # A slot of a file system in memory grows with each name in it.
-            if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
-                _empty(place)
+            _empty(place)
 
     def _become_init(self, folders: _JobFolders, tells: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
@@ -387,7 +385,6 @@ class Zygote:
             base = f"{self._base}/{slot}"
             for folder in (*_folders(base), *(_memories(base) if self._grants else ())):
                 os.makedirs(folder, 0o700)
-        self._bare_bytes = os.stat(folder).st_size
 
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
