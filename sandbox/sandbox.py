@@ -1,4 +1,4 @@
-"""The protocol every backend keeps, and the table of backends.
+"""What every backend is, and the table of backends.
 
 A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come out.
 """
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Protocol, cast
 
 from sandbox.levels import Isolation
 from sandbox.types import Job, Json, LostItem, Outcome, SandboxUnavailable
@@ -51,19 +51,22 @@ class Batch(Protocol):
         """
 
 
-class Sandbox(Protocol):
+class Sandbox(ABC):
     """A place where untrusted code runs. All methods raise only `SandboxError`.
 
     Cancelling any of them ends the processes it started before the cancellation goes on.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The backend's, as the table has it."""
 
+    @abstractmethod
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
 
+    @abstractmethod
     async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that was seen to hold on this machine, and what was seen of its layers.
 
@@ -71,15 +74,31 @@ class Sandbox(Protocol):
         for that job, which is then ready.
         """
 
+    @abstractmethod
+    def together(
+        self, jobs: Sequence[Job], shared: bool = False
+    ) -> AbstractAsyncContextManager[Sequence[Process]]:
+        """One running job, or the two of a pair; leaving the context kills them."""
+
+    @abstractmethod
+    def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
+        """A program kept running for many items."""
+
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
+        async with self.together([job]) as (process,):
+            return await process.finish()
 
-    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[Process]:
         """A running job to talk with; leaving the context kills it."""
+        async with self.together([job]) as (process,):
+            yield process
 
-    def pair(
+    @asynccontextmanager
+    async def pair(
         self, first: Job, second: Job, shared: bool = False
-    ) -> AbstractAsyncContextManager[tuple[Process, Process]]:
+    ) -> AsyncIterator[tuple[Process, Process]]:
         """Two jobs whose `jail.peer` channels are joined; neither can reach the other's host
         channel.
 
@@ -88,39 +107,6 @@ class Sandbox(Protocol):
         `SandboxError`; so does one that keeps interpreters loaded where the two jobs differ in
         seed, sites, modules or preload.
         """
-
-    def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
-        """A program kept running for many items."""
-
-
-Started = TypeVar("Started", bound=Process)
-
-
-class Backend(ABC, Generic[Started]):
-    """What starts jobs, behind the protocol of a sandbox."""
-
-    @abstractmethod
-    def together(
-        self, jobs: Sequence[Job], shared: bool = False
-    ) -> AbstractAsyncContextManager[Sequence[Started]]:
-        """One job, or the two of a pair."""
-
-    async def run(self, job: Job) -> Outcome:
-        """Runs one job to its end."""
-        async with self.together([job]) as (process,):
-            return await process.finish()
-
-    @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[Started]:
-        """A running job to talk with; leaving the context kills it."""
-        async with self.together([job]) as (process,):
-            yield process
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[Started, Started]]:
-        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         async with self.together([first, second], shared) as (one, other):
             yield one, other
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
 from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
-from sandbox.sandbox import Backend
+from sandbox.sandbox import Sandbox
 from sandbox.seatbelt import profile
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
@@ -51,7 +51,7 @@ _GRANTS = frozenset({"loopback", "processes"})
 Output = Literal["kept", "dropped"]
 
 
-class SubprocessSandbox(Backend["_Running"]):
+class SubprocessSandbox(Sandbox):
     """Runs each job in an interpreter of its own."""
 
     name = "subprocess"
@@ -95,7 +95,7 @@ class SubprocessSandbox(Backend["_Running"]):
     async def together(
         self, jobs: Sequence[Job], shared: bool = False, peer: socket.socket | None = None
     ) -> AsyncIterator[list[_Running]]:
-        """One job, or the two of a pair.
+        """One running job, or the two of a pair; leaving the context kills them.
 
         One with a `peer` is half of a pair, whose other end is the caller's to carry.
         """

@@ -12,12 +12,12 @@ from sandbox.jail.retry import RetriedJob, Retry
 from sandbox.jail.running import Running, ordered
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
-from sandbox.sandbox import Backend
+from sandbox.sandbox import Sandbox
 from sandbox.talk.batch import RestartingBatch
 from sandbox.types import Job, SandboxError, SandboxUnavailable
 
 
-class JailSandbox(Backend[RetriedJob]):
+class JailSandbox(Sandbox):
     """Runs each job in a fresh child of a fork server."""
 
     name = "jail"
@@ -60,7 +60,7 @@ class JailSandbox(Backend[RetriedJob]):
     async def together(
         self, jobs: Sequence[Job], shared: bool = False
     ) -> AsyncIterator[list[RetriedJob]]:
-        """One job, or the two of a pair."""
+        """One running job, or the two of a pair; leaving the context kills them."""
         profiles = [profile_of(job, self._at_most) for job in jobs[1:]]
         if any(one != profile_of(jobs[0], self._at_most) for one in profiles):
             raise SandboxError(

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
 from sandbox.remote.link import Host, Link, Need, RemoteProcess, linked
-from sandbox.sandbox import Backend
+from sandbox.sandbox import Sandbox
 from sandbox.talk.wire import frame
 from sandbox.types import Job, Json, LostItem, SandboxError
 
@@ -20,12 +20,16 @@ _BATCH_LIFE_S = 3600.0
 """No batch outlives that; it is also the most that a free plan grants anywhere."""
 
 
-class RemoteSandbox(Backend[RemoteProcess]):
+class RemoteSandbox(Sandbox):
     """Runs each job in a sandbox that a host lends for it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.name = host.name
+
+    @property
+    def name(self) -> str:
+        """The backend's, as the table has it."""
+        return self._host.name
 
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
 from agent.intake import from_page, make_task
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
-from sandbox import Job, Outcome, SandboxError
+from sandbox import Job, SandboxError
 from sandbox.levels import Isolation
 from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
@@ -47,7 +47,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
         async def isolation(self, coming: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
-        async def run(self, job: Job) -> Outcome:
+        def together(self, jobs: object, shared: bool = False) -> NoReturn:
             raise SandboxError("the kernel is on holiday")
 
     async with open_session(settings(tmp_path), Broken) as session:
