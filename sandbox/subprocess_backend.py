@@ -37,7 +37,7 @@ from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
 from sandbox.talk.orders import environment, loaded, orders
 from sandbox.talk.wire import frame
 from sandbox.types import Job, SandboxError, SandboxUnavailable
-from sandbox.workspaces import SharedFolder, Workspace, Workspaces, kill_all, survivors, workspaces
+from sandbox.workspaces import Workspace, Workspaces, kill_all, survivors, workspaces
 
 if TYPE_CHECKING:
     import resource
@@ -104,7 +104,7 @@ class SubprocessSandbox(Sandbox):
             if shared:
                 folder = self._workspaces.share()
                 # It may hold more than is removed in a moment; goes on when this is cancelled.
-                stack.push_async_callback(asyncio.to_thread, self._workspaces.unshare, folder)
+                stack.push_async_callback(asyncio.to_thread, self._workspaces.remove, folder)
             with ExitStack() as ends:
                 # Only the jobs may hold the ends, or neither would see the other's death.
                 peers = [peer]
@@ -128,7 +128,7 @@ class SubprocessSandbox(Sandbox):
     def _start(
         self,
         job: Job,
-        folder: SharedFolder | None = None,
+        folder: Workspace | None = None,
         peer: socket.socket | None = None,
         output: Output = "kept",
         endless: bool = False,
@@ -136,28 +136,29 @@ class SubprocessSandbox(Sandbox):
         told = orders(job, endless)
         told["modules"] = loaded(dict(job.modules))
         told["sites"] = self._workspaces.sites(job.sites)
-        workspace = self._workspaces.make(folder)
+        workspace = self._workspaces.make()
         try:
             told |= {
                 "host": os.getpid(),
-                "folder": workspace.work,
+                "folder": f"{workspace.folder}/work",
                 "shared": None if folder is None else folder.folder,
                 "user": workspace.user,
-                "groups": list(workspace.groups),
+                "groups": [] if folder is None or folder.user is None else [folder.user],
                 "peer": peer is not None,
                 "seatbelt": self._seatbelt(workspace, told["sites"], folder),
             }
             return _Running(self._workspaces, workspace, job, frame(told), peer, output, endless)
         except BaseException:
-            remove(workspace.folder)
-            self._workspaces.take_back(workspace)
+            self._workspaces.remove(workspace)
             raise
 
-    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: SharedFolder | None) -> str:
+    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: Workspace | None) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
         if sys.platform != "darwin":
             return ""
-        writable = [workspace.work, workspace.tmp] + ([folder.folder] if folder is not None else [])
+        writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
+        if folder is not None:
+            writable.append(folder.folder)
         places = [sys.base_prefix, self._workspaces.library, self._workspaces.guest, "/usr/lib"]
         return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
 
@@ -326,7 +327,10 @@ def _spawn(
     workspaces: Workspaces, workspace: Workspace, job: Job, peer: socket.socket | None
 ) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
-    home = {"HOME": workspace.work, "TMPDIR": workspace.tmp, "CODE_JAIL": workspace.mark}
+    own = {
+        "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",
+        "CODE_JAIL": workspace.mark,
+    }
     ours: list[int] = []
     theirs: list[int] = []
     try:
@@ -341,7 +345,7 @@ def _spawn(
         if peer is not None:
             theirs.append(os.dup(peer.fileno()))
         pid = workspaces.interpreter.start(
-            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | home, theirs
+            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | own, theirs
         )
     except OSError as error:
         for descriptor in ours:

@@ -130,7 +130,8 @@ class ForkServer:
     async def start(self) -> None:
         """Starts the process and waits until it is jailed; raises `NotGranted`."""
         began = time.monotonic()
-        self._place = self._workspaces.make_for_server()
+        inner = ("slots", "root", "control", "control/inner")
+        self._place = self._workspaces.make("server-", inner)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
@@ -138,7 +139,7 @@ class ForkServer:
         except BaseException as error:
             self._control.close()
             os.close(self._log)
-            self._workspaces.take_back_server(self._place)
+            self._workspaces.end_server(self._place)
             if isinstance(error, OSError):
                 raise SandboxError(f"the fork server cannot be started: {error}") from error
             raise
@@ -201,9 +202,9 @@ class ForkServer:
             "level": profile.level,
             "seed": profile.seed,
             "user": self._place.user,
-            "base": self._place.slots,
-            "root": self._place.root,
-            "control": self._place.control,
+            "base": f"{self._place.folder}/slots",
+            "root": f"{self._place.folder}/root",
+            "control": f"{self._place.folder}/control/inner",
             "slots": self._slots,
             "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
@@ -283,7 +284,7 @@ class ForkServer:
         if alive:
             self._queue.end()
         self._queue.forget()
-        self._workspaces.take_back_server(self._place)
+        self._workspaces.end_server(self._place)
 
     # ---------------------------------------------------------------- workers
 
