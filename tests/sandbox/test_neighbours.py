@@ -25,7 +25,7 @@ UNTIDY = {
     """,
     "the names that clearing away would use": """
         os.mkdir('x')
-        for process in {os.getppid(), *range(1, 900)}:
+        for process in {os.getppid(), *range(1, 100)}:
             os.makedirs(f'x/moved-{process}-1/sub')
     """,
 }
