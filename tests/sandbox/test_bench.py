@@ -59,6 +59,7 @@ async def test_rates_are_measured_on_cores_that_are_given_back() -> None:
     cores = os.sched_getaffinity(0)
 
     rates = await bench._in_flight("L4", 2, 4, [min(cores)])
+    rates += await bench._in_a_batch("L4", 32, 8)
 
     assert min(rates) > 0
     assert os.sched_getaffinity(0) == cores
