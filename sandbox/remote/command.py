@@ -33,13 +33,16 @@ class Command:
         self.complaint = (self.complaint + text)[-_COMPLAINT_CHARACTERS:]
 
     @asynccontextmanager
-    async def heard(self, ended: Callable[[], Awaitable[SandboxError | None]]) -> AsyncIterator[
-        Self
-    ]:
-        """Itself, while `ended` waits for its end, which may be an error."""
+    async def heard(self, ended: Callable[[], Awaitable[None]]) -> AsyncIterator[Self]:
+        """Itself, while `ended` waits for its end, which may be a `SandboxError`."""
 
         async def listen() -> None:
-            await self._parts.put(await ended() or b"")
+            end: bytes | SandboxError = b""
+            try:
+                await ended()
+            except SandboxError as error:
+                end = error
+            await self._parts.put(end)
 
         listener = asyncio.create_task(listen())
         try:

@@ -41,6 +41,7 @@ class Daytona(Service):
     key_name = "DAYTONA_API_KEY"
     image_name = "HEAL_DAYTONA_SNAPSHOT"
     module = package = "daytona"
+    errors = "DaytonaError"
 
     def describe(self) -> str:
         """One line for people: what a sandbox of this host is."""
@@ -50,12 +51,10 @@ class Daytona(Service):
     async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh sandbox with the loader running in it, deleted at the end."""
         sdk = self.sdk()
-        try:
+        with self.explaining("the SDK cannot be used"):
             service = sdk.AsyncDaytona(
                 sdk.DaytonaConfig(api_key=self.key, api_url=self.api_url, target=self.target)
             )
-        except sdk.DaytonaError as error:
-            raise self.explained("the SDK cannot be used", error) from None
         async with service:
             sandbox = await self._created(service, need)
             try:
@@ -100,31 +99,24 @@ class Daytona(Service):
         order = sdk.SessionExecuteRequest(
             command=shell_loader(), run_async=True, suppress_input_echo=True
         )
-        try:
+        with self.explaining("the sandbox ran no command"):
             await process.create_session(_SESSION, request_timeout=REQUEST_S)
             begun = await process.execute_session_command(
                 _SESSION, order, timeout=math.ceil(REQUEST_S)
             )
-        except sdk.DaytonaError as error:
-            raise self.explained("the sandbox ran no command", error) from None
         command = Command()
 
         async def send(text: str) -> None:
-            try:
+            with self.explaining("the sandbox took no input"):
                 await process.send_session_command_input(
                     _SESSION, begun.cmd_id, text, request_timeout=REQUEST_S
                 )
-            except sdk.DaytonaError as error:
-                raise self.explained("the sandbox took no input", error) from None
 
-        async def ended() -> SandboxError | None:
-            try:
+        async def ended() -> None:
+            with self.explaining("the connection to the sandbox was lost"):
                 await process.get_session_command_logs_async(
                     _SESSION, begun.cmd_id, command.put, command.complain
                 )
-            except sdk.DaytonaError as error:
-                return self.explained("the connection to the sandbox was lost", error)
-            return None
 
         command.send = send
         async with command.heard(ended):

@@ -68,9 +68,9 @@ class Docker:
                 stdin.write(text.encode())
                 await stdin.drain()
 
-        async def ended() -> SandboxError | None:
+        async def ended() -> None:
             await asyncio.gather(_carried(stdout, command.put), _carried(stderr, command.complain))
-            return self._explained(await process.wait(), command.complaint.strip())
+            self._explain(await process.wait(), command.complaint.strip())
 
         command.send = send
         try:
@@ -87,14 +87,14 @@ class Docker:
                     async with asyncio.timeout(_REMOVAL_S):
                         await process.communicate()
 
-    def _explained(self, code: int, said: str) -> SandboxError | None:
-        """What docker's own exit codes mean; the program's are its own."""
+    def _explain(self, code: int, said: str) -> None:
+        """Raises what docker's own exit codes mean; the program's are its own."""
         if code not in (125, 126, 127):
-            return None
+            return
         advice = f"set {IMAGE} to an image with a python3 in it"
         if "no such image" in said.lower() or "unable to find image" in said.lower():
             advice = f"run: docker pull {self._image}"
-        return SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
+        raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
 
     def _arguments(self, name: str, need: Need) -> list[str]:
         memory = f"{need.memory_mib + _SCRATCH_MIB + _PORTER_MIB}m"

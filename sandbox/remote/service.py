@@ -10,7 +10,8 @@ import asyncio
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import ClassVar, Self
@@ -38,6 +39,8 @@ class Service(ABC):
     module: ClassVar[str]
     """Its SDK, and by what name pip installs it."""
     package: ClassVar[str]
+    errors: ClassVar[str] = ""
+    """What the SDK calls all its errors, where it has a name for them."""
 
     @classmethod
     def opened(cls, environment: Mapping[str, str], **more: str | None) -> Self:
@@ -66,6 +69,15 @@ class Service(ABC):
     @abstractmethod
     def advice(self, error: Exception) -> str:
         """What to do about an error of the SDK; empty where nothing is known."""
+
+    @contextmanager
+    def explaining(self, what: str) -> Iterator[None]:
+        """Raises an error of the SDK as one of ours."""
+        errors: type[Exception] = getattr(self.sdk(), self.errors, Exception)
+        try:
+            yield
+        except errors as error:
+            raise self.explained(what, error) from None
 
     def explained(self, what: str, error: Exception) -> SandboxError:
         """What went wrong and what to do about it, without the key."""
