@@ -8,11 +8,12 @@ _chmod = os.chmod
 """The system's own: for its jobs the fork server puts another in its place."""
 
 
-def remove(folder: str, most: int | None = None) -> bool:
+def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
     """Removes a folder with whatever a job left in it, however deep; links are not followed.
 
-    With `most`, gives up after that many entries and returns false. Folders are moved up to
-    the top before they are emptied, so a nesting deeper than any path may be is no trouble.
+    To `keep` the folder itself is to empty it. With `most`, gives up after that many entries and
+    returns false. Folders are moved up to the top before they are emptied, so a nesting deeper
+    than any path may be is no trouble.
     """
     seen = 0
     # A name that is chosen now: one that a job could know it could have put in the way.
@@ -39,5 +40,7 @@ def remove(folder: str, most: int | None = None) -> bool:
             waiting.pop()
             continue
         if waiting[-1] == inner:
-            os.rmdir(waiting.pop())
+            waiting.pop()
+            if inner != folder or not keep:
+                os.rmdir(inner)
     return True

@@ -258,7 +258,8 @@ class Zygote:
             inner = [*inner, *_memories(base)]
         self._shared.discard(slot)
         for place in inner:
-            _empty(place)
+            _chmod(place, 0o700)  # a job may have closed it even to itself
+            remove(place, keep=True)
 
     def _become_init(self, folders: _JobFolders, tells: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
@@ -543,8 +544,7 @@ _chmod = os.chmod
 def _libraries() -> list[str]:
     """Folders of the shared libraries that this process and its imports use."""
     folders = {"/lib64", "/usr/lib64"}
-    for machine in (f"{lockdown.MACHINE}-linux-gnu",):
-        folders |= {f"/lib/{machine}", f"/usr/lib/{machine}"}
+    folders |= {f"{base}/{lockdown.MACHINE}-linux-gnu" for base in ("/lib", "/usr/lib")}
     with open("/proc/self/maps") as maps:
         for line in maps:
             path = line.split(maxsplit=5)[-1].strip()
@@ -588,18 +588,6 @@ def _folders(base: str) -> list[str]:
 def _memories(base: str) -> list[str]:
     """What the two jobs of a folder see at `_MEMORY`."""
     return [f"{base}/a/shm", f"{base}/b/shm"]
-
-
-def _empty(folder: str) -> None:
-    _chmod(folder, 0o700)  # a job may have closed it even to itself
-    with os.scandir(folder) as entries:
-        left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for path, is_folder in left:
-        if is_folder:
-            _chmod(path, 0o700)
-            remove(path)
-        else:
-            os.unlink(path)
 
 
 def _shadow(files: dict[str, str]) -> None:
