@@ -236,13 +236,6 @@ class ForkServer:
         self.used = time.monotonic()
         return True
 
-    def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether it is this loop's already, and at work."""
-        if self.broken or self._loop is not loop:
-            return False
-        self.used = time.monotonic()
-        return True
-
     def may_retire(self) -> bool:
         """Whether no job runs here, nor another event loop is at work with it."""
         if self._loop is not None and not self._loop.is_closed():
