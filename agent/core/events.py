@@ -13,11 +13,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.core.domain import (
-    BlamedLine,
     Diagnosis,
-    Ending,
     Evidence,
-    Integrity,
     Jail,
     JailLayer,
     Origin,
@@ -26,7 +23,6 @@ from agent.core.domain import (
     Rivals,
     RunOutcome,
     Solution,
-    Status,
     Strategy,
     Value,
 )
@@ -398,14 +394,3 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
             spent += entry.at - before.at
         before = entry
     return max(0.0, spent)
-
-
-__all__ = [
-    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed",
-    "Diagnosis", "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned",
-    "Extended", "FellBack", "ModelAsked", "ModelCalled", "ModelFailed", "Notice", "PartialFound",
-    "PatchProposed", "Proved", "Recalled", "Resumed", "RoleChoice", "RunFailed", "RunFinished",
-    "RunStarted", "Searched", "Stamped", "Status",
-    "Step", "StepFinished", "StepStarted", "TestInfo", "TestsFrozen", "Waiting",
-    "fold_attempts", "from_jsonl", "seconds_spent", "to_jsonl",
-]
