@@ -26,7 +26,6 @@ class Attempt:
     tests: tuple[TestCase, ...]
     report: Report
     diagnosis: Diagnosis
-    iteration: int
 
 
 @dataclass(frozen=True)

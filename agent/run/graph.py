@@ -21,7 +21,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command, Send
+from langgraph.types import Command
 
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
@@ -39,13 +39,13 @@ from agent.run.nodes.generate import generate
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
 from agent.run.nodes.recall import recall
-from agent.run.nodes.repair import FREE, PAID, Branch, repair
+from agent.run.nodes.repair import repair
 from agent.run.nodes.select import select
 from agent.run.nodes.specify import specify
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-Node = Callable[[Any, Context], Awaitable[State]]  # a branch of the fan-out has its own input
+Node = Callable[[State, Context], Awaitable[State]]
 
 STEPS: dict[Step, Node] = {
     "recall": recall,
@@ -112,26 +112,10 @@ async def after_execute(state: State, runtime: Runtime[Context]) -> str:
     return "critique" if report.passed else "diagnose"
 
 
-async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
-    """Fans out over the strategies, those that ask a model once the others have found nothing,
-    unless no edit could help or no iteration is left."""
-    settings = runtime.context.settings
-    if state.get("outcome") or state["iteration"] >= settings.max_iterations:
-        return "finish"
-    return [
-        Send(
-            "repair",
-            Branch(
-                strategy=name,
-                suite_id=state["suite_id"],
-                solution_id=state["base_id"],
-                report_id=state["report_id"],
-                diagnosis_id=state["diagnosis_id"],
-                iteration=state["iteration"],
-            ),
-        )
-        for name in (PAID if state.get("paid") else FREE)
-    ]
+async def after_diagnose(state: State, runtime: Runtime[Context]) -> str:
+    """Repairs, unless no edit could help or no iteration is left."""
+    is_last = state["iteration"] >= runtime.context.settings.max_iterations
+    return "finish" if state.get("outcome") or is_last else "repair"
 
 
 async def after_select(state: State) -> str:

@@ -75,7 +75,7 @@ async def proposed(
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     attempt = Attempt(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"), 1,
+        Diagnosis(category="wrong_result", cause="f() gives 1"),
     )
     proposal = await by_model(attempt, cast(Context, here))  # only these fields are read
     return proposal, [request.messages[-1].text for request in model.asked], here.told
