@@ -5,7 +5,6 @@ from __future__ import annotations
 from agent.core.domain import Ending, File, Report, Solution, Task
 from agent.doors.library import HealResult
 from agent.intake import classify
-from agent.log.result import Result
 from agent.log.words import ending_words
 
 NO_NETWORK = "the jail allows no network"
@@ -28,7 +27,7 @@ def test_page_and_terminal_name_it() -> None:
 
 
 def test_the_library_names_it() -> None:
-    result = HealResult(Result(report=REPORT), Task(), 5)
+    result = HealResult(report=REPORT)
 
     assert result["execution_error"] == (
         f"PermissionError: [Errno 13] Permission denied\n{NO_NETWORK}"
