@@ -163,7 +163,12 @@ class _Driver:
         async with screening(
             self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work
         ) as screener:
-            baseline = await screener.baseline()
+            try:
+                async with asyncio.timeout(self.end - time.monotonic()):
+                    baseline = await screener.baseline()
+            except TimeoutError:
+                self._cut(True)
+                return False
             fit = [
                 test for place, test in enumerate(self.tests)
                 if baseline.is_screenable(place) or not self._is_passed(test)
