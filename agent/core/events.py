@@ -53,7 +53,7 @@ class RunStarted(Value):
     sandbox: str
     """The sandbox backend and what it was seen to enforce, in words."""
     level: str = ""
-    """The level that was seen to hold; empty in logs from before there were levels."""
+    """The level that was seen to hold; empty where none was looked at."""
     layers: tuple[JailLayer, ...] = ()
     roles: tuple[RoleChoice, ...] = ()
     """One for each role that a model answers."""
@@ -210,13 +210,13 @@ class ModelCalled(Value):
     """One call of a model that came to an answer: tokens, dollars (`None` is unknown) and time."""
 
     kind: Literal["model_called"] = "model_called"
+    call: int
     role: str
     provider: str
     model: str
     tokens: int
     cost_usd: float | None
     wall_s: float
-    call: int | None = None
     input: int = 0
     output: int = 0
     read: int = 0

@@ -96,7 +96,7 @@ def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() ->
 
 
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
-    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     unpriced = call.model_copy(update={"cost_usd": None})
 
     assert fold(log_of(STARTED, call, call)).tokens == 14
@@ -106,7 +106,7 @@ def test_an_unfinished_run_adds_up_what_it_spent() -> None:
 
 
 def test_a_step_taken_again_counts_once() -> None:
-    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     log = (*log_of(call, task="t"), *log_of(call, task="t", attempt=2))
 
     assert fold(log).tokens == 7

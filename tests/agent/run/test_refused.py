@@ -50,7 +50,3 @@ def test_a_refused_program_that_then_fails_otherwise_is_still_repaired() -> None
     found = classify(REPORT.model_copy(update={"ending": ending}), Task(solution=SOLUTION))
 
     assert found.fixable
-
-
-def test_an_ending_from_before_there_were_refusals_can_be_read() -> None:
-    assert Ending.from_json('{"kind": "completed"}').refused == ()
