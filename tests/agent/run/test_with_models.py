@@ -56,7 +56,7 @@ async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
 
 async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300))
+        result, told = await healed(model.settings(tmp_path))
     assert (result.outcome, result.strategy, result.code) == ("healed", "model", SOLVED)
     assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
     calls = [event for event in told if event.kind == "model_called"]
@@ -73,7 +73,7 @@ FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
 
 async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS)
+        result, told = await healed(model.settings(tmp_path), tests=FOUR_TESTS)
     (held,) = [
         test for event in told if event.kind == "tests_frozen"
         for test in event.tests if test.origin == "held-out"
@@ -108,7 +108,7 @@ async def test_no_model_is_told_of_a_held_out_test_of_a_file_nor_of_its_tables(
     tmp_path: Path,
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=TEST_FILE)
+        result, told = await healed(model.settings(tmp_path), tests=TEST_FILE)
     (held,) = [
         test for event in told if event.kind == "tests_frozen"
         for test in event.tests if test.origin == "held-out"
@@ -126,7 +126,7 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
 ) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         result, _ = await healed(
-            model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS,
+            model.settings(tmp_path), tests=FOUR_TESTS,
             words=f"Each word in capitals with a mark: {FOUR_TESTS}",
         )
     assert (result.outcome, result.proof) == ("healed", "E1")
@@ -137,7 +137,7 @@ async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_c
     tmp_path: Path,
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        await healed(model.settings(tmp_path, max_candidates=50), HARD, HARD_TESTS, WORDS)
+        await healed(model.settings(tmp_path), HARD, HARD_TESTS, WORDS)
     questions = dict(zip(model.asked, (
         seen.json["messages"][0]["content"] for seen in model.server.seen
     ), strict=True))
@@ -276,7 +276,7 @@ async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
 
     monkeypatch.setattr(AnthropicProvider, "opened", watched)
     async with claude(generator=fenced(SOLVED)) as model:
-        await healed(model.settings(tmp_path, max_candidates=50))
+        await healed(model.settings(tmp_path))
 
     assert len(seen) > 2
     for walk in seen:
