@@ -321,11 +321,6 @@ class Verdict(Value):
             return False
         return not self.passed
 
-    @property
-    def vetoes(self) -> bool:
-        """A failing verdict of a trusted origin forbids success."""
-        return self.fails and self.origin in VETOING_ORIGINS
-
 
 class Report(Value):
     """All that was seen of one solution."""

@@ -103,8 +103,6 @@ class State(TypedDict, total=False):
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
-    rejected: str
-    """Why the critic rejected the current solution; empty when it did not."""
     outcome: RunOutcome
     """How the run ends, where that is decided before its last step."""
     reason: str

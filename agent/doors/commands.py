@@ -206,7 +206,8 @@ def replay(source: str, face: Display) -> int:
     except OSError as error:
         raise Usage(f"{source} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise Usage(f"{source} is not a run's log: {_first_line(error)}") from error
+        first, _, _ = str(error).partition("\n")
+        raise Usage(f"{source} is not a run's log: {first}") from error
     if not log:
         raise Usage(f"{source} holds no event; a run writes its log with --log FILE.")
     with face.terminal.progress() as progress:
@@ -472,7 +473,3 @@ def _show(result: Result, face: Display, *, program: bool) -> None:
             face.terminal.program(result.code)
         else:
             face.terminal.patch(result.diff)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]

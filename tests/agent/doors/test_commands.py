@@ -42,9 +42,9 @@ from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from llm import NoProvider
 from sandbox import SandboxUnavailable
+from tests.agent.doors.conftest import BROKEN, MENDED
 
-BROKEN = "def add(a, b):\n    return a - b\n"
-MENDED = "def add(a, b):\n    return a + b\n"
+SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
@@ -155,13 +155,12 @@ def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: A
 
 def in_one_process() -> tuple[Event, ...]:
     """What a run tells of a repair whose only pass is believed as `in-process`."""
-    solution = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
     verdict = Verdict(
         name="t", test="t", origin="user", status="passed", integrity="in-process",
         reason="the test uses caplog",
     )
-    report = Report(solution=solution.id, verdicts=(verdict,))
-    return CodeWritten(iteration=1, solution=solution), Judged(iteration=1, report=report)
+    report = Report(solution=SOLUTION.id, verdicts=(verdict,))
+    return CodeWritten(iteration=1, solution=SOLUTION), Judged(iteration=1, report=report)
 
 
 @pytest.mark.parametrize(("asked", "code"), [
@@ -537,7 +536,6 @@ def test_the_readme_knows_every_exit_code() -> None:
     ]
 
 
-SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 RIVALS = Rivals(call="add(0, 1)", behaviours=(
     Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
     Behaviour(
