@@ -372,7 +372,7 @@ def test_a_killed_run_is_taken_up_again_once(folder: Path) -> None:
 
     process.kill()
     process.communicate(timeout=60)
-    resumed = heal(folder, "resume", "--json", HEAL_SEARCH_S="1", HEAL_TEST_S="0.5")
+    resumed = heal(folder, "resume", "--json", HEAL_SEARCH_S="0.1", HEAL_TEST_S="0.2")
     again = heal(folder, "resume", "--json")
 
     runs = document(resumed)["runs"]
