@@ -119,13 +119,6 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
         )
 
 
-def test_run_works_inside_a_running_loop() -> None:
-    async def cell() -> str | None:
-        return agent(healed()).run(code=BROKEN, tests=TEST).outcome
-
-    assert asyncio.run(cell()) == "healed"
-
-
 def test_the_real_engine_heals_inside_a_running_loop(tmp_path: Path) -> None:
     async def cell() -> Any:
         return SelfHealingAgent("mock", data_dir=tmp_path).run(code=BROKEN, tests=TEST)
@@ -136,10 +129,6 @@ def test_the_real_engine_heals_inside_a_running_loop(tmp_path: Path) -> None:
     assert result.code == MENDED
     assert "+    return a + b" in result.diff
     assert result["specification"] == ""
-
-
-async def test_arun_is_run_for_coroutines() -> None:
-    assert (await agent(healed()).arun(code=BROKEN, tests=TEST)).success
 
 
 async def test_a_cancelled_caller_cancels_the_run() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.events import Notice, RunStarted, from_jsonl, to_jsonl
+from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import document
@@ -249,17 +249,6 @@ async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path)
             calls = [events(session.log(run), "model_asked") for run in runs]
     assert [result.outcome for result in results] == ["healed", "healed"]
     assert [[call.call for call in one] for one in calls] == [[0, 1, 2, 3], [0, 1, 2, 3]]
-
-
-async def test_the_log_of_a_run_with_models_goes_to_lines_and_back(tmp_path: Path) -> None:
-    async with (
-        claude(generator=fenced(SOLVED)) as model,
-        open_session(model.settings(tmp_path)) as session,
-    ):
-        run = await session.start(from_page(HARD, HARD_TESTS).task)
-        await followed(session, run)
-        log = session.log(run)
-    assert from_jsonl(to_jsonl(log)) == log
 
 
 async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
