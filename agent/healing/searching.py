@@ -94,9 +94,6 @@ async def search_repair(
     A base that does not compile is screened against the same tests as any other. `known` is what
     an earlier search of the run has seen.
     """
-    # What was judged healthy by its own tests needs no search.
-    if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
-        return SearchResult(None, 0, note="nothing to repair")
     outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
     known = known or SearchCache()
     known.begin(base, tests)

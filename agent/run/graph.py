@@ -68,9 +68,12 @@ BARE: frozenset[Step] = frozenset({"ask", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
-    """The node with its start, its finish and its time in the run's log."""
+    """The node with its start, its finish and its time in the run's log, but for one that is bare:
+    nothing may happen before one interrupts, and nothing may follow a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
+        if step in BARE:
+            return await node(state, runtime.context)
         task = runtime.execution_info.task_id if runtime.execution_info else step
         emit = runtime.context.writer(task)
         iteration = state.get("iteration", 0)
@@ -80,16 +83,6 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
         wall_ms = (time.monotonic() - started) * 1e3
         emit(StepFinished(step=step, iteration=iteration, wall_ms=round(wall_ms, 3)))
         return update
-
-    return run_step
-
-
-def bare(node: Node) -> Callable[..., Awaitable[State]]:
-    """The node without a log of its own: nothing may happen before one interrupts, and nothing
-    may follow a run's last event."""
-
-    async def run_step(state: State, runtime: Runtime[Context]) -> State:
-        return await node(state, runtime.context)
 
     return run_step
 
@@ -128,20 +121,21 @@ async def after_ask(state: State) -> str:
     return "ask" if state["asking"] else "execute"
 
 
-async def after_critique(state: State) -> str:
-    return "finish" if state.get("outcome") else "prove"
+def unless_over(step: Step) -> Callable[[State], Awaitable[str]]:
+    """On to a step, or to the end where that is decided."""
 
+    async def way(state: State) -> str:
+        return "finish" if state.get("outcome") else step
 
-async def after_gate(state: State) -> str:
-    return "finish" if state.get("outcome") else "learn"
+    return way
 
 
 def build_graph() -> StateGraph[State, Context]:
     """The graph, not yet compiled."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
     for step, node in STEPS.items():
-        wrapped = bare(node) if step in BARE else logged(step, node)
-        graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
+        # LangGraph's node type is wider than ours.
+        graph.add_node(step, cast(Any, logged(step, node)))
     graph.add_edge(START, "recall")
     graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
     graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
@@ -152,9 +146,9 @@ def build_graph() -> StateGraph[State, Context]:
     graph.add_edge("repair", "select")
     graph.add_conditional_edges("select", after_select, ["finish", "diagnose", "ask"])
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
-    graph.add_conditional_edges("critique", after_critique, ["finish", "prove"])
+    graph.add_conditional_edges("critique", unless_over("prove"), ["finish", "prove"])
     graph.add_edge("prove", "gate")
-    graph.add_conditional_edges("gate", after_gate, ["finish", "learn"])
+    graph.add_conditional_edges("gate", unless_over("learn"), ["finish", "learn"])
     graph.add_edge("learn", "finish")
     graph.add_edge("finish", END)
     return graph
