@@ -69,24 +69,6 @@ async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_pa
 
 
 FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
-
-
-async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Path) -> None:
-    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path), tests=FOUR_TESTS)
-    (held,) = [
-        test for event in told if event.kind == "tests_frozen"
-        for test in event.tests if test.origin == "held-out"
-    ]
-    asked, value = held.code.removeprefix("assert ").split(" == ")
-    assert (result.outcome, result.strategy) == ("healed", "model")
-    assert "1 of them never seen by the repair" in result.proof_why
-    sent = "".join(str(seen.json) for seen in model.server.seen)
-    assert "def shout(words)" in sent
-    assert asked not in sent
-    assert value not in sent
-
-
 TEST_FILE = """from solution import shout
 
 RARE = [('held out', 'HELD! OUT!')]
@@ -104,21 +86,26 @@ def test_rare():
 """
 
 
-async def test_no_model_is_told_of_a_held_out_test_of_a_file_nor_of_its_tables(
-    tmp_path: Path,
+@pytest.mark.parametrize(("tests", "name", "secrets"), [
+    (FOUR_TESTS, "shout('held out') == 'HELD! OUT!'", ("held out", "HELD")),
+    (TEST_FILE, "test_rare", ("RARE", "rare", "HELD", "held out")),
+], ids=["of a text", "of a file, with its tables"])
+async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
+    tmp_path: Path, tests: str, name: str, secrets: tuple[str, ...]
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path), tests=TEST_FILE)
+        # No time for a proof, of which no model is told.
+        result, told = await healed(model.settings(tmp_path, proof_s=0.0), tests=tests)
     (held,) = [
         test for event in told if event.kind == "tests_frozen"
         for test in event.tests if test.origin == "held-out"
     ]
-    assert (held.name, held.code) == ("test_rare", TEST_FILE)
+    assert name in held.name
     assert (result.outcome, result.strategy) == ("healed", "model")
     assert "1 of them never seen by the repair" in result.proof_why
     sent = "".join(str(seen.json) for seen in model.server.seen)
-    assert "def test_two" in sent
-    assert not any(words in sent for words in ("RARE", "rare", "HELD", "held out"))
+    assert "def shout(words)" in sent and "A! B!" in sent
+    assert not any(words in sent for words in secrets)
 
 
 async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
