@@ -56,7 +56,6 @@ class SearchResult:
     candidates: int
     partial: Solution | None = None
     partial_passed: int = 0
-    note: str = ""
     operators: tuple[str, ...] = ()
     """Of the edits it is made of."""
     alternatives: Alternatives | None = None
@@ -267,10 +266,8 @@ class _Driver:
         for candidate in fresh[:MOST_VERIFIED]:
             report = await self._judged(candidate)
             if report.passed:
-                solution = self._solution(candidate)
                 self.found = SearchResult(
-                    solution, findings.tried, note=solution.note,
-                    operators=candidate.operators,
+                    self._solution(candidate), findings.tried, operators=candidate.operators,
                     alternatives=await self._alternatives(findings, candidate),
                 )
                 return True
@@ -311,7 +308,7 @@ class _Driver:
             return SearchResult(None, self.latest.tried)
         return SearchResult(
             None, self.latest.tried, partial=self._solution(partial),
-            partial_passed=partial.passed, note=partial.note, operators=partial.operators,
+            partial_passed=partial.passed, operators=partial.operators,
         )
 
     def _show_progress(self, last: bool = False) -> None:

@@ -33,7 +33,7 @@ async def repair(state: State, ctx: Context) -> State:
         "candidates": state.get("candidates", 0) + proposal.candidates, "proposed_id": "",
     }
     if proposal.solution is None:
-        return update | {"reason": proposal.note}
+        return update | {"reason": proposal.why}
     others = proposal.alternatives
     return update | {
         "strategy": strategy, "proposed_id": ctx.store.put(proposal.solution),

@@ -116,7 +116,7 @@ async def test_a_broken_program_is_healed(broken: str, healed: str, tests: list[
     assert result.solution.text == healed
     assert result.solution.origin == "search"
     assert result.solution.parent == program(broken).id
-    assert result.note
+    assert result.solution.note
 
 
 async def test_a_program_is_healed_by_a_test_on_its_output() -> None:
@@ -217,7 +217,7 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     assert shown[-1].cut_after == found.cut_after
     assert found.solution is not None
     assert found.solution.text == MENDED
-    assert found.note == "changed `-` to `+` in line 2"
+    assert found.solution.note == "changed `-` to `+` in line 2"
 
 
 async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:
