@@ -147,7 +147,9 @@ def everywhere(text: str, *, resolved: bool) -> Log:
             cut=text,
         )),
         LessonLearned(text=text, category=text),
-        ModelCalled(role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0),
+        ModelCalled(
+            call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0
+        ),
         ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
                     cost_usd=None, wall_s=1.0),
         FellBack(role=text, provider=text, to=text, why=text),
@@ -296,7 +298,7 @@ def test_the_legend_tells_only_what_is_used() -> None:
 
 def test_calls_of_models_are_listed_with_what_they_cost() -> None:
     called = ModelCalled(
-        role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
+        call=0, role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
     )
     page = Reader(workbench(fold([
         Stamped(run="r", seq=1, task="t", attempt=1, ordinal=1, at=1, event=called)
