@@ -16,7 +16,7 @@ import pytest
 from agent.core.events import RunFinished, RunStarted, Searched
 from agent.intake import from_page, make_task
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
-from sandbox import Job, Outcome, SandboxError, open_sandbox
+from sandbox import Job, SandboxError, open_sandbox
 from sandbox.levels import Isolation
 from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
