@@ -123,14 +123,12 @@ def test_whether_a_test_stands_in_a_text(code: str, node: str, text: str, stands
     assert contains_test(code, node, text) == stands
 
 
-def test_a_class_that_would_be_empty_keeps_its_place() -> None:
+def test_a_fixture_that_a_string_asks_for_stays() -> None:
     code = (
-        "class Base:\n    pass\n"
-        "class TestA(Base):\n    def test_a(self):\n        assert f() == 1\n"
+        "import pytest\n@pytest.fixture\ndef db(): return 1\ndef test_a(db): assert f(db)\n"
+        "@pytest.mark.usefixtures('db')\ndef test_b(): assert f()\n"
     )
-    assert file_without_test(code, "TestA::test_a") == (
-        "class Base:\n    pass\nclass TestA(Base):\n    pass\n\n"
-    )
+    assert gone(code, "test_a") == ["def test_a(db): assert f(db)"]
 
 
 @pytest.mark.parametrize(("code", "node"), [
@@ -139,10 +137,8 @@ def test_a_class_that_would_be_empty_keeps_its_place() -> None:
     pytest.param("def test_a(): assert f()\nALL = [test_a]", "test_a", id="others name it"),
     pytest.param("def test_a(): assert f()\n@depends(on=['test_a'])\ndef test_b(): pass",
                  "test_a", id="others name it in a string"),
-    pytest.param("import pytest\n@pytest.fixture\ndef db(): return 1\n"
-                 "def test_a(db): assert f(db)\n"
-                 "@pytest.mark.usefixtures('db')\ndef test_b(): assert f()",
-                 "test_a", id="a fixture that a string asks for"),
+    pytest.param("class Base:\n    pass\nclass TestA(Base):\n    def test_a(self): assert f()\n",
+                 "TestA::test_a", id="its class would be empty"),
     pytest.param("class TestA:\n    def test_a(self): assert f()\nclass TestB(TestA):\n    pass",
                  "TestA::test_a", id="another class inherits it"),
     pytest.param("class TestA:\n    def test_a(self): assert f()\nclass TestB(TestA):\n    pass",
