@@ -10,13 +10,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from agent.core.trees import is_legible, parse, tree_of
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+from agent.intake.parsing import Definition, FunctionNode, lines_of, names_in
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line as Python counts them, with its end; `str.splitlines` knows more ends."""
@@ -31,7 +28,7 @@ def file_without_test(code: str, node: str) -> str | None:
     where it cannot be parted from the others."""
     body = _parsed(code)
     place = _place(body, node.split("::"))
-    gone = None if place is None else _with_what_it_uses(body, place)
+    gone = None if place is None else _with_what_it_uses(body, *place)
     return None if gone is None else _blanked(code, gone)
 
 
@@ -41,7 +38,7 @@ def contains_test(code: str, node: str, text: str) -> bool:
     place = _place(_parsed(code), node.split("::"))
     if place is not None:
         lines = _LINE.findall(code)
-        test = place.test
+        test = place[0]
         code = "".join(lines[_first_line(test, lines, comments=False) : test.end_lineno])
     return "".join(code.split()) in "".join(text.split())
 
@@ -51,16 +48,10 @@ def _parsed(code: str) -> list[ast.stmt]:
     return tree_of(code).body if is_legible(code) else []
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A test to take out, or its class where nothing else is tested there."""
-
-    test: Definition
-    owners: Sequence[ast.ClassDef] = ()
-    """Classes that stay, from the outermost."""
-
-
-def _place(body: Sequence[ast.stmt], path: Sequence[str]) -> _Place | None:
+def _place(
+    body: Sequence[ast.stmt], path: Sequence[str]
+) -> tuple[Definition, Sequence[ast.ClassDef]] | None:
+    """A test, or its class where nothing else is tested there, and the classes around that stay."""
     owners: list[ast.ClassDef] = []
     scope = body
     found: Definition | None = None
@@ -72,7 +63,7 @@ def _place(body: Sequence[ast.stmt], path: Sequence[str]) -> _Place | None:
         if isinstance(found, ast.ClassDef):
             owners.append(found)
             scope = found.body
-    if not isinstance(found, Function):
+    if not isinstance(found, FunctionNode):
         return None
     test: Definition = found
     classes = {one.name for one in body if isinstance(one, ast.ClassDef)}
@@ -81,31 +72,33 @@ def _place(body: Sequence[ast.stmt], path: Sequence[str]) -> _Place | None:
         if any(map(_is_test, others)) or _words(owners[-1].bases) & classes:
             break
         test = owners.pop()
-    return _Place(test, owners)
+    return test, owners
 
 
-def _with_what_it_uses(body: Sequence[ast.stmt], place: _Place) -> list[ast.stmt] | None:
+def _with_what_it_uses(
+    body: Sequence[ast.stmt], test: Definition, owners: Sequence[ast.ClassDef]
+) -> list[ast.stmt] | None:
     """The test and the definitions that serve it alone; `None` where that is not clear."""
     units = [
-        _Unit(one) for scope in (body, *(owner.body for owner in place.owners)) for one in scope
-        if one not in (place.test, *place.owners)
+        _Unit(one) for scope in (body, *(owner.body for owner in owners)) for one in scope
+        if one not in (test, *owners)
     ]
     heads = _words(
-        part for owner in place.owners
+        part for owner in owners
         for part in (*owner.bases, *owner.keywords, *owner.decorator_list)
     )
-    serving = _closure(units, _words([place.test]))
+    serving = _closure(units, _words([test]))
     alone = [one for one in serving if one.can_go]
     while True:
         rest = heads.union(*(one.words for one in units if one not in alone))
         if not any(one.binds & rest for one in alone):
             break
         alone = [one for one in alone if not one.binds & rest]
-    if {place.test.name, *(one.name for one in place.owners)} & rest:
+    if {test.name, *(one.name for one in owners)} & rest:
         return None
     if any(one.holds_values for one in serving if one not in alone):
         return None
-    return [place.test, *(one.node for one in alone)]
+    return [test, *(one.node for one in alone)]
 
 
 class _Unit:
@@ -164,32 +157,24 @@ def _closure(units: Sequence[_Unit], wanted: frozenset[str]) -> list[_Unit]:
         wanted = wanted.union(*(one.words for one in more))
 
 
-def _targets(node: ast.stmt) -> Iterator[ast.expr]:
-    match node:
-        case ast.Assign(targets=targets):
-            yield from targets
-        case ast.AnnAssign(target=target, value=ast.expr()):
-            yield target
-
-
 def _bound(node: ast.stmt) -> frozenset[str]:
     """Names that a statement defines, where it does nothing else."""
-    if isinstance(node, Definition):
-        return frozenset({node.name})
-    names: set[str] = set()
-    for target in _targets(node):
-        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        if not all(isinstance(one, ast.Name) for one in parts):
-            return frozenset()
-        names |= {one.id for one in parts if isinstance(one, ast.Name)}
-    return frozenset(names)
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return frozenset({name})
+        case ast.Assign() | ast.AnnAssign() if not any(
+            isinstance(one, ast.Attribute | ast.Subscript) and isinstance(one.ctx, ast.Store)
+            for one in ast.walk(node)
+        ):
+            return names_in(node).binds
+    return frozenset()
 
 
 def _is_test(node: ast.stmt) -> bool:
     """Whether pytest may find a test in a definition."""
     if isinstance(node, ast.ClassDef):
         return node.name.startswith("Test") or any(map(_is_test, node.body))
-    return isinstance(node, Function) and node.name.startswith("test")
+    return isinstance(node, FunctionNode) and node.name.startswith("test")
 
 
 def _blanked(code: str, gone: Sequence[ast.stmt]) -> str | None:
@@ -222,10 +207,7 @@ class _Without(ast.NodeTransformer):
 
 def _first_line(node: ast.stmt, lines: Sequence[str], *, comments: bool = True) -> int:
     """Where a statement begins, with its decorators, and the comments right above."""
-    decorators = node.decorator_list if isinstance(node, Definition) else []
-    first = min([node.lineno, *(one.lineno for one in decorators)]) - 1
-    while decorators and first and not lines[first].lstrip().startswith("@"):
-        first -= 1
+    first = lines_of(node).start - 1
     while comments and first and lines[first - 1].lstrip().startswith("#"):
         first -= 1
     return first
