@@ -218,23 +218,16 @@ def names_of_tests(code: str) -> set[str]:
 @given(files())
 def test_only_the_test_goes_and_nothing_of_it_stays(drawn: tuple[str, tuple[str, ...]]) -> None:
     code, nodes = drawn
+    helpers = {one.name for one in ast.parse(code).body if isinstance(one, ast.FunctionDef)}
     for number, node in enumerate(nodes):
         rest = file_without_test(code, node)
         assert rest is not None
         assert names_of_tests(rest) == names_of_tests(code) - {node.rpartition(":")[2]}
         assert f"97{number}97" not in rest
         assert all(f"97{n}97" in rest for n in range(len(nodes)) if n != number)
-
-
-@given(files())
-def test_names_that_others_use_stay_defined(drawn: tuple[str, tuple[str, ...]]) -> None:
-    code, nodes = drawn
-    before = {node.name: node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
-    for node in nodes:
-        rest = ast.parse(file_without_test(code, node) or "")
-        used = {one.id for one in ast.walk(rest) if isinstance(one, ast.Name)}
-        bound = {one.name for one in rest.body if isinstance(one, ast.FunctionDef)}
-        assert used & before.keys() <= bound
+        body = ast.parse(rest).body
+        used = {one.id for node in body for one in ast.walk(node) if isinstance(one, ast.Name)}
+        assert used & helpers <= {one.name for one in body if isinstance(one, ast.FunctionDef)}
 
 
 @given(st.text(max_size=60), st.text(max_size=10))
