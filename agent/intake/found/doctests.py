@@ -42,11 +42,9 @@ def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
     return tuple(tests)
 
 
-def tests_from_prompts(text: str, program: str = "", origin: Origin = "user") -> tuple[
-    TestCase, ...
-]:
+def tests_from_prompts(text: str, program: str = "") -> tuple[TestCase, ...]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, origin, program, set()))
+    return tuple(_tests(text, "user", program, set()))
 
 
 def has_prompts(text: str) -> bool:
