@@ -18,9 +18,9 @@ from agent.core.trees import expression, is_literal
 from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     called_name,
     dotted,
-    is_definition,
     is_import,
     is_plain_call,
     names_in,
@@ -74,7 +74,7 @@ def _of_definitions(node: ast.AST) -> Iterator[str]:
         if docstring and ">>>" in docstring:
             yield docstring
         for child in node.body:
-            if is_definition(child):
+            if isinstance(child, Definition):
                 yield from _of_definitions(child)
 
 
@@ -210,7 +210,7 @@ def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> lis
     for one in reversed(earlier):
         body = parsed(one.source).body
         names = names_in(*body)
-        passive = all(is_import(node) or is_definition(node) for node in body)
+        passive = all(is_import(node) or isinstance(node, Definition) for node in body)
         if not passive or names.binds & reads or "*" in names.binds:
             source = one.source.rstrip("\n")
             if one.exc_msg is not None:

@@ -22,9 +22,9 @@ from agent.intake.found.pytest_files import (
 from agent.intake.found.snippets import Located, is_bare_check, located_tests
 from agent.intake.found.words import tests_from_words
 from agent.intake.parsing import (
+    Definition,
     checking_helpers,
     checks,
-    is_definition,
     parsed,
     unique,
     visible_names,
@@ -103,7 +103,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
 def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
     helpers = checking_helpers(body)
     return any(
-        not is_definition(node) and (checks(node, helpers) or is_bare_check(node))
+        not isinstance(node, Definition) and (checks(node, helpers) or is_bare_check(node))
         for node in body
     )
 

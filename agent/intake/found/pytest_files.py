@@ -16,9 +16,9 @@ from agent.core.domain import REST, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
+    FunctionNode,
     checking_helpers,
     dotted,
-    is_definition,
     is_import,
     names_in,
     parsed,
@@ -109,7 +109,7 @@ def _defined_twice(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, int]]:
     for prefix, scope in scopes:
         seen: dict[str, int] = {}
         for node in scope:
-            if is_definition(node) and isinstance(node, Definition) and is_test_name(node.name):
+            if isinstance(node, Definition) and is_test_name(node.name):
                 if node.name in seen:
                     yield prefix + node.name, seen[node.name], node.lineno
                 seen[node.name] = node.lineno
@@ -226,7 +226,7 @@ def _in_class(
                 inner = _in_class(member, {}, f"{path}::{name}", inside)
                 yield from (entry if sure else replace(entry, sure=False) for entry in inner)
         elif (
-            isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef))
+            isinstance(member, FunctionNode)
             and name.startswith("test") and not is_fixture(member)
         ):
             yield Collected(
