@@ -240,14 +240,8 @@ def _raising(example: doctest.Example) -> list[str]:
 class _Display(ast.NodeTransformer):
     """An expression at the prompt shows its value, as the interactive interpreter does."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        return node
+    def visit(self, node: ast.AST) -> ast.AST:
+        return node if isinstance(node, Definition) else super().visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         if called_name(node.value) == "print":
