@@ -43,12 +43,12 @@ WITHOUT_IO = [
     "agent/intake/asked/held_out.py",
     "agent/log/words.py",
     "agent/run/nodes/prove.py",
+    "demo/access.py",
+    "demo/browser_state.py",
     "demo/escape.py",
-    "demo/kept.py",
-    "demo/place.py",
+    "demo/model_choice.py",
+    "demo/plans.py",
     "demo/render.py",
-    "demo/strangers.py",
-    "demo/wanted.py",
 ]
 SCREENING = "agent/repair/screening/"
 """The one part of the repair that runs anything."""

@@ -165,7 +165,7 @@ def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
 def test_input_that_cannot_be_used_gets_a_sentence_and_stays(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, tests="assert f()")
-    expect(page.locator("#said")).to_contain_text("There is no code")
+    expect(page.locator("#said")).to_contain_text("There is nothing to heal")
     expect(page.locator("#tests .cm-content")).to_have_text("assert f()")
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 

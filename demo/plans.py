@@ -7,19 +7,17 @@ from collections.abc import Iterable
 from agent.core.domain import Jail
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars
-from demo.escape import escaped
+from demo.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
+from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
-
-NO_MODEL = "mock"
-"""The provider of a plan, or a role, that no model answers."""
 
 
 def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     """Which plan heals here, and the jail that runs the code: the level seen to hold, and
     behind it what was seen of each layer. `answering` is the HTML of who answers."""
-    badge = why if provider == NO_MODEL else f"{provider}: {why}" if why else provider
+    badge = why if provider == MOCK else f"{provider}: {why}" if why else provider
     shown = f'<span class="badge">{escaped(badge, 400)}</span>'
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
@@ -38,9 +36,7 @@ def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
 
 def missing_plan_html(why: str, jail: Jail) -> str:
     """The jail, and why there is no plan: it asks for what cannot be had."""
-    mark = '<b aria-hidden="true">!</b>'
-    trouble = f'<div class="sentence" role="note">{mark}<p>{escaped(why)}</p></div>'
-    return plan_html("no plan", "", jail, trouble)
+    return plan_html("no plan", "", jail, sentence(why, "note"))
 
 
 def roles_html(
@@ -97,7 +93,7 @@ def _caps(caps: Caps) -> str:
 
 
 def _by(one: RoleChoice) -> str:
-    return "no model" if one.provider == NO_MODEL else f"{one.provider}/{one.model}"
+    return "no model" if one.provider == MOCK else f"{one.provider}/{one.model}"
 
 
 def _spaced(role: str) -> str:
