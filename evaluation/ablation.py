@@ -35,7 +35,7 @@ from agent.memory import placing
 from agent.memory.offers import Offer
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
-from evaluation.encounters import recalled, remembered, repeated_rows
+from evaluation.encounters import Healed, recalled, remembered, repeated_rows
 from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
@@ -69,18 +69,6 @@ class Part:
     def called(self, name: str) -> bool:
         """Whether a name is this part's, or that of its group or kind."""
         return name in (self.name, self.kind, self.group, self.group.partition(".")[0])
-
-
-@dataclass(frozen=True)
-class Healed:
-    """What came of a row."""
-
-    plausible: bool = False
-    """Its tests pass."""
-    right: bool = False
-    """The truth holds for the repair that came first; never where no truth is known."""
-    candidates: int = 0
-    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,11 +173,9 @@ async def trials(rows: Sequence[Row], kinds: Sequence[str], candidates: int) -> 
         found.append(Trial(rows, lambda row: searched(row, sandbox, candidates), of_search))
     if "memory" in kinds:
         memory = await remembered(rows, sandbox)
-
-        async def recall(row: Row) -> Healed:
-            return Healed(**vars(await recalled(row, memory, sandbox)))
-
-        found.append(Trial(repeated_rows(rows), recall, ("memory",)))
+        found.append(Trial(
+            repeated_rows(rows), lambda row: recalled(row, memory, sandbox), ("memory",)
+        ))
     return found
 
 

@@ -20,17 +20,17 @@ from evaluation.suite import Broken, Row, Truth
 from evaluation.truth import right
 from sandbox import Sandbox
 
-ENCOUNTERS = ("again", "layout", "renamed", "first")
-
 
 @dataclass(frozen=True)
-class Recalled:
-    """What came of a row that was met again."""
+class Healed:
+    """What came of a row."""
 
     plausible: bool = False
+    """Its tests pass."""
     right: bool = False
+    """The truth holds for the repair that came first; never where no truth is known."""
     candidates: int = 0
-    """Texts that were replayed."""
+    operators: tuple[str, ...] = ()
 
 
 async def remembered(rows: Sequence[Row], sandbox: Sandbox) -> Memory:
@@ -64,11 +64,11 @@ def repeated_rows(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Recalled:
+async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Healed:
     """What the memory makes of a row, judged by its tests and then by its truth."""
     failing = await _failing(row, sandbox)
     if failing is None:
-        return Recalled()
+        return Healed()
     task, failure = failing
     base, tried = task.solution, 0
     assert base is not None  # a row has a program
@@ -81,8 +81,8 @@ async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Recalled:
             report = await check(candidate, task.tests, task, sandbox, observe=False)
             if report.passed:
                 known = await right(row.truth, [candidate], task.sites, sandbox)
-                return Recalled(True, bool(known and known[0]), tried)
-    return Recalled(candidates=tried)
+                return Healed(True, bool(known and known[0]), tried)
+    return Healed(candidates=tried)
 
 
 async def _failing(row: Row, sandbox: Sandbox) -> tuple[Task, Failure] | None:
