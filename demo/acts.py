@@ -46,24 +46,26 @@ class Page:
         self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
         visit: Visit | None,
     ) -> Update:
-        """A page was opened or reloaded: says who heals here and finds the run to follow, first
-        the one that its address asks for.
+        """A page was opened or reloaded: says who heals here, and at what price, and finds the run
+        to follow, first the one that its address asks for.
 
         What somebody has typed meanwhile is left alone.
         """
         kept = {**NO_RUN, **kept} if kept else NO_RUN
         visit = self.panel.known({**NEW_VISIT, **visit} if visit else NEW_VISIT)
-        run = asked or kept["run"]
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
-        typed = before if any(before.values()) and not any((code, tests, words)) else {}
+        now = {"code": code, "tests": tests, "words": words}
+        typed = before if any(before.values()) and not any(now.values()) else {}
+        update: Update = {"visit": visit, **typed}
         try:
             running = await self._host.running()
+            shown = await self.panel.shown(visit, *(typed or now).values())
         except Unavailable as fault:
             return {
-                "kept": {**kept, "run": "", "interrupt": ""}, "said": sentence(str(fault)),
-                "plan": "", "banner": "", "visit": visit, **typed, **_buttons(running=False),
+                **update, "kept": {**kept, "run": "", "interrupt": ""}, "plan": "", "banner": "",
+                "said": sentence(str(fault)), **_buttons(running=False),
             }
-        said = ""
+        run, said = asked or kept["run"], ""
         if run and await self._log(run) is None:
             said = (
                 "That run is not known here: its address is wrong, or its log was removed. "
@@ -71,21 +73,10 @@ class Page:
             )
             run = ""
         return {
-            "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
-            "plan": (await self.panel.shown(visit))["plan"],
-            "banner": banner(running.warning, running.refusal), "visit": visit, **typed,
-            **_buttons(running=bool(run), closed=bool(running.refusal)),
-        }
-
-    async def offer(self, visit: Visit, *typed: Typed) -> Update:
-        """What the visitor wanted of models when the page was left, and what that may cost."""
-        try:
-            shown = await self.panel.shown(visit, *typed)
-        except Unavailable:  # `arrive` has said why
-            return {}
-        return {
+            **update, "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
+            "banner": banner(running.warning, running.refusal), **shown,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            "spending": shown["spending"], "at-hand": shown["at-hand"],
+            **_buttons(running=bool(run), closed=bool(running.refusal)),
         }
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:

@@ -36,7 +36,7 @@ SETTLED = (
 """The parts that change where a run has ended or waits."""
 BEGUN = (*SETTLED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
-ARRIVED = ("kept", "plan", "said", *INPUTS, "visit", "heal", "stop", "banner")
+ARRIVED = ("kept", "said", *INPUTS, *WISHES, *SHOWN, "heal", "stop", "banner")
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
@@ -287,8 +287,6 @@ def _wire(
     arrived = ui.load(
         arrive, parts.of("kept", *INPUTS, "visit"), parts.of(*ARRIVED), **QUICK
     )
-    on(arrived.then, page.offer, ("visit", *INPUTS),
-       ("provider", "model", "roles", "spending", "at-hand"))
     watched = on(arrived.then, page.watch, ("kept",), ("bench",), STREAMED)
     on(watched.then, page.settle, state, SETTLED)
 
@@ -301,11 +299,8 @@ _ADDRESS = """(kept) => {
 _PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click(), 80); }"""
 
 
-def serve(
-    ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, block: bool = True
-) -> str:
-    """Serves the page until interrupted, or in the background; returns its address, which is
-    empty where it was interrupted before it stood.
+def serve(ui: gr.Blocks, host: Host, server_name: str, server_port: int) -> None:
+    """Serves the page until interrupted.
 
     Raises `OSError` where the port is taken, and `ValueError` for a name that other machines
     can reach while the host's door was made for this one alone.
@@ -319,13 +314,11 @@ def serve(
         async with host.serving():
             yield
 
-    if block:
-        signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGTERM, _interrupted)
     try:
-        _, address, _ = ui.launch(
+        ui.launch(
             server_name=server_name,
             server_port=server_port,
-            prevent_thread_lock=not block,
             max_threads=256,
             ssr_mode=False,
             # An environment variable of Gradio's would open a tunnel to a page of this machine.
@@ -341,8 +334,6 @@ def serve(
     except KeyboardInterrupt:
         # While serving, Gradio takes the interrupt itself; this one came during the start.
         ui.close()
-        return ""
-    return str(address)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:

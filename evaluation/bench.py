@@ -26,7 +26,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "screening": screening.screening_rate,
     "endless": screening.endless_rate,
     "load": suites.load,
-    "search": runs.search,
     "cancelling": runs.cancelling,
     "memory": runs.memory,
     "healing": suites.healing,

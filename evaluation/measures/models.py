@@ -1,16 +1,13 @@
-"""Models without a model: what the router adds to a call, and what importing costs."""
+"""Models without a model: what the router adds to a call."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
-from evaluation.measures.programs import ROOT, figure, timed
+from evaluation.measures.programs import figure
 from llm import Message, Plan, Provider, Reply, Request, Usage
 from llm.budget import Caps, Ledger
 from llm.plan import Choice
@@ -48,18 +45,12 @@ class Instant:
 
 
 def models() -> Iterator[str]:
-    """The router's own time a call, and the import of `llm`."""
+    """The router's own time a call."""
     bare, routed = asyncio.run(_overhead())
     extra = [(one - floor) / CALLS for one, floor in zip(sorted(routed), sorted(bare), strict=True)]
     yield figure(
         f"router's own time a call of {PIECES} pieces", extra, "the bare call",
         [floor / CALLS for floor in bare], "ms",
-    )
-    light = [timed([sys.executable, "-c", "import llm"]) for _ in range(ROUNDS)]
-    floors = [timed([sys.executable, "-c", "pass"]) for _ in range(ROUNDS)]
-    beyond = (sorted(light)[ROUNDS // 2] - sorted(floors)[ROUNDS // 2]) * 1e3
-    yield figure("import of llm, whole process", light, "python -c pass", floors, "ms") + (
-        f"; {beyond:.0f} ms beyond it, {_import_ms():.0f} ms by the interpreter's own count"
     )
 
 
@@ -90,17 +81,3 @@ def _router(provider: Provider, caps: Caps) -> Router:
         Plan("anthropic", "measured", (CHOICE,)), lambda choice: provider, Ledger(caps),
         our_prices(), lambda told: None, lambda choice: breaker,
     )
-
-
-def _import_ms() -> float:
-    """Milliseconds of `import llm` by `-X importtime`, the median of some runs."""
-    found = []
-    for _ in range(ROUNDS):
-        seen = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", "import llm"], cwd=ROOT,
-            capture_output=True, text=True, check=True,
-        ).stderr
-        match = re.search(r"\|\s+(\d+) \| llm$", seen, re.MULTILINE)
-        assert match is not None, seen[-300:]
-        found.append(int(match[1]) / 1e3)
-    return sorted(found)[ROUNDS // 2]

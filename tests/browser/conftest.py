@@ -126,13 +126,6 @@ def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield address
 
 
-@pytest.fixture(scope="module")
-def public_home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one that other machines can reach."""
-    with shipped(tmp_path_factory.mktemp("public"), GRADIO_SERVER_NAME="0.0.0.0") as address:
-        yield address
-
-
 @pytest.fixture
 def public(
     browser: Browser, tmp_path: Path
@@ -177,15 +170,6 @@ def recorded_page(
 ) -> Iterator[Watched]:
     """A window on recorded runs."""
     with window(browser, recorded_home, size) as watched:
-        yield watched
-
-
-@pytest.fixture
-def public_page(
-    browser: Browser, public_home: str, size: tuple[int, int]
-) -> Iterator[Watched]:
-    """A window on the page as it ships, where other machines can reach it."""
-    with window(browser, public_home, size) as watched:
         yield watched
 
 

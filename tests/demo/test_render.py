@@ -191,13 +191,10 @@ def test_every_prefix_of_a_run_renders(name: str) -> None:
         assert Reader(workbench(fold(log[:length]))).open == []
 
 
-def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
+def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
     page = sentence("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
     assert "\u202e" not in page
-
-
-def test_long_text_is_cut_and_says_how_much_is_left() -> None:
     assert "96,000 more characters" in sentence("a" * 100_000)
 
 
@@ -300,11 +297,6 @@ def test_calls_of_models_are_listed_with_what_they_cost() -> None:
     assert "Model calls 300 tokens, $0.02critic: p/m, 300 tokens" in page.text
 
 
-def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
-    shown = plan_html("mock", "no model: memory and search only", Jail(words="s"))
-    assert Reader(shown).text.startswith("no model: memory and search only")
-
-
 @pytest.mark.parametrize(
     ("level", "badge"),
     [("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
@@ -327,10 +319,8 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         "seccomp holds: open a socket: EACCES",
         "namespaces does not hold: see &quot;the&quot; parent: possible",
     ]
-
-
-def test_a_log_from_before_there_were_levels_has_no_badge() -> None:
-    assert 'class="badge level' not in workbench(fold(recorded("healed")))
+    without = plan_html("mock", "no model", Jail(words="s"))  # a log from before there were levels
+    assert 'class="badge level' not in without
 
 
 def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
