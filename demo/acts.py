@@ -102,30 +102,22 @@ class Page:
         from agent.intake import BadInput, NotFixable, from_page  # the session has imported it
 
         try:
-            running = await self._host.running()
+            session = await self._host.session()
             brought = await asyncio.to_thread(from_page, code, tests, words)
-        except (Unavailable, BadInput, NotFixable) as refusal:
+            if kept["run"] in self._stopped_early:
+                yield _refused("Stopped before it began.")
+                return
+            if await self._log(kept["run"]) is None:
+                await session.start(
+                    brought.task, run_id=kept["run"], plan=await self.panel.plan(visit),
+                    max_iterations=int(iterations) if iterations else None,
+                    visitor=self.panel.visitor(visit), pauses=True,
+                )
+        except (Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice) as refusal:
             yield _refused(refusal)
             return
-        if running.refusal:
-            yield _refused(running.refusal)
-            return
-        if kept["run"] in self._stopped_early:
-            self._stopped_early.discard(kept["run"])
-            yield _refused("Stopped before it began.")
-            return
-        if await self._log(kept["run"]) is None:
-            try:
-                plan = await self.panel.plan(visit)
-            except (NoProvider, BadModelChoice) as error:
-                yield _refused(error)
-                return
-            await running.session.start(
-                brought.task, run_id=kept["run"], plan=plan, visitor=self.panel.visitor(visit),
-                max_iterations=int(iterations) if iterations else None, pauses=True,
-            )
         if kept["run"] in self._stopped_early:  # stopped while it was being started
-            await running.session.cancel(kept["run"])
+            await session.cancel(kept["run"])
         yield {"said": "".join(map(sentence, brought.notices))}
         async for shown in self.watch(kept):
             yield shown
@@ -243,9 +235,14 @@ class Page:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(self, kept: BrowserRun, *, approve: bool) -> Update:
+    async def decide(self, kept: BrowserRun, **value: object) -> Update:
         """Answers the question that this page showed, and no later one."""
-        return await self._given(kept, {"approve": approve})
+        session = await self._host.session()
+        try:
+            await session.answer(kept["run"], kept["interrupt"], value)
+        except Unavailable as refusal:
+            return {"said": sentence(str(refusal))}
+        return {"said": ""}
 
     async def go_on(
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, *, end: bool = False
@@ -261,16 +258,8 @@ class Page:
         elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
             said = "That key is still missing: give it under “Models and keys”."
         else:
-            return await self._given(kept, {"end": True} if end else {})
+            return await self.decide(kept, **({"end": True} if end else {}))
         return {"said": sentence(said)}
-
-    async def _given(self, kept: BrowserRun, value: dict[str, object]) -> Update:
-        session = await self._host.session()
-        try:
-            await session.answer(kept["run"], kept["interrupt"], value)
-        except Unavailable as refusal:
-            return {"said": sentence(str(refusal))}
-        return {"said": ""}
 
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())

@@ -20,19 +20,14 @@ CHOICE = Choice("critic", "anthropic", "claude-sonnet-5-5", "measured")
 
 
 class Instant:
-    """A provider that answers at once, and counts what it is told to count."""
+    """A provider that answers at once."""
 
     name, model, thinks, exact, window = "instant", "none", False, False, None
 
-    def __init__(self, usage: Usage) -> None:
-        self.usage = usage
-        self.asked = 0
-
     async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
-        self.asked += 1
         for _ in range(PIECES):
             yield "piece "
-        yield Reply("piece " * PIECES, "stop", self.name, self.model, self.usage)
+        yield Reply("piece " * PIECES, "stop", self.name, self.model, Usage(600, 60))
 
     async def models(self) -> tuple[str, ...]:
         return ()
@@ -56,8 +51,11 @@ def models() -> Iterator[str]:
 
 async def _overhead() -> tuple[list[float], list[float]]:
     """Seconds of rounds of calls, bare and through the router, turn by turn."""
-    provider = Instant(Usage(600, 60))
-    router = _router(provider, Caps(1e9, 10**12, 10**9))
+    provider, breaker = Instant(), Breaker()
+    router = Router(
+        Plan("anthropic", "measured", (CHOICE,)), lambda choice: provider,
+        Ledger(Caps(1e9, 10**12, 10**9)), our_prices(), lambda told: None, lambda choice: breaker,
+    )
     bare, routed = [], []
     for _ in range(ROUNDS):
         router.ledger.charges.clear()
@@ -73,11 +71,3 @@ async def _round(provider: Provider) -> float:
             async for _ in items:
                 pass
     return time.perf_counter() - began
-
-
-def _router(provider: Provider, caps: Caps) -> Router:
-    breaker = Breaker()
-    return Router(
-        Plan("anthropic", "measured", (CHOICE,)), lambda choice: provider, Ledger(caps),
-        our_prices(), lambda told: None, lambda choice: breaker,
-    )
