@@ -56,9 +56,9 @@ def main() -> int:
         return 2
     from demo.web import build, serve
 
-    door = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
-    settings = served(settings, public=door.public)
-    host = Host(lambda: opened(settings), door)
+    access = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    settings = served(settings, public=access.public)
+    host = Host(lambda: opened(settings), access)
     if "SPACES_ZERO_GPU" in os.environ:
         # Such a space must see, before it starts, that a GPU will be borrowed.
         from llm.providers.huggingface.host import this_process

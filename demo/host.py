@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 FAULTS = (BadSettings, LlmError, SandboxError)
 """What is raised where the surroundings lack something; the message is for people."""
-_OWN_DOOR = Access()
+_LOCAL = Access()
 """Only this machine reaches the page."""
 
 
@@ -73,10 +73,10 @@ class Host:
 
     def __init__(
         self, open_session: Callable[[], AbstractAsyncContextManager[Session]],
-        door: Access = _OWN_DOOR,
+        access: Access = _LOCAL,
     ) -> None:
         """`open_session` may import the engine; it is called in a thread."""
-        self.door = door
+        self.access = access
         self._open_session = open_session
         self._opened: asyncio.Future[Running] | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -131,10 +131,10 @@ class Host:
         except FAULTS as fault:
             jail, refusal = Jail(words=str(fault)), str(fault)
         else:
-            refusal = self.door.refusal(jail)
+            refusal = self.access.refusal(jail)
         if refusal:
             return Running(SavedRuns(session, refusal), jail, refusal)
-        return Running(session, jail, warning=self.door.warning(jail))
+        return Running(session, jail, warning=self.access.warning(jail))
 
 
 def _told(keeping: asyncio.Task[None]) -> None:

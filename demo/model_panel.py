@@ -42,13 +42,13 @@ class Panel:
 
     def known(self, visit: Visit) -> Visit:
         """The visit, with a word to know its visitor by where that is needed."""
-        if visit["visitor"] or not self._host.door.public:
+        if visit["visitor"] or not self._host.access.public:
             return visit
         return {**visit, "visitor": secrets.token_urlsafe(24)}
 
     def visitor(self, visit: Visit) -> str:
         """Whose keys are used; on a public page never the owner's."""
-        return visitor_of(f"page {visit['visitor']}") if self._host.door.public else OWNER
+        return visitor_of(f"page {visit['visitor']}") if self._host.access.public else OWNER
 
     async def owns(self, run: str, visit: Visit) -> bool:
         """Whether a run spends by this visitor's keys."""
@@ -60,7 +60,7 @@ class Panel:
         """The plan of a run that the visitor starts now; raises `NoProvider`, `BadModelChoice`."""
         return (await self._host.session()).plan(
             self.visitor(visit), provider=visit["provider"] or None, model=visit["model"] or None,
-            roles=chosen_roles(visit, public=self._host.door.public),
+            roles=chosen_roles(visit, public=self._host.access.public),
         )
 
     async def shown(self, visit: Visit, *typed: Typed) -> Update:
@@ -142,7 +142,7 @@ class Panel:
         )
 
     def _variable(self, name: str) -> str:
-        variables = keyed(public=self._host.door.public)
+        variables = keyed(public=self._host.access.public)
         if name not in variables:
             raise BadKey(f"Choose whose key it is: {', '.join(variables)}.")
         return variables[name]
@@ -152,7 +152,7 @@ class Panel:
         now = self._clock()
         while self._tested and self._tested[0] <= now - 60:
             self._tested.popleft()
-        if self._host.door.public and len(self._tested) >= TESTS_A_MINUTE:
+        if self._host.access.public and len(self._tested) >= TESTS_A_MINUTE:
             raise BadKey("Many keys were tested here just now: try again in a minute.")
         self._tested.append(now)
 

@@ -123,7 +123,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         parts.add("plan", gr.HTML(""))
         with gr.Row(elem_id="shell"):
             with gr.Column(scale=36, min_width=320, elem_id="editors"):
-                _lay_inputs(parts, public=host.door.public, max_iterations=max_iterations)
+                _lay_inputs(parts, public=host.access.public, max_iterations=max_iterations)
             with gr.Column(scale=64, min_width=320, elem_id="output"):
                 _lay_output(parts)
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
@@ -303,9 +303,9 @@ def serve(ui: gr.Blocks, host: Host, server_name: str, server_port: int) -> None
     """Serves the page until interrupted.
 
     Raises `OSError` where the port is taken, and `ValueError` for a name that other machines
-    can reach while the host's door was made for this one alone.
+    can reach while the host is made for this one alone.
     """
-    if not host.door.public and not is_loopback(server_name):
+    if not host.access.public and not is_loopback(server_name):
         raise ValueError(f"{server_name} can be reached from elsewhere: use Access(public=True)")
 
     @asynccontextmanager

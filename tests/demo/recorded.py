@@ -149,11 +149,11 @@ class RecordedSession(Session):
         run_of.changed.set()
 
 
-def hosting(session: RecordedSession, door: Access = OWN) -> Host:
+def hosting(session: RecordedSession, access: Access = OWN) -> Host:
     """A host that opens this session."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         yield session
 
-    return Host(opened, door)
+    return Host(opened, access)

@@ -47,8 +47,8 @@ def test_a_level_that_is_weak_or_unknown_is_refused_with_what_to_do(level: str) 
 @pytest.mark.parametrize("level", sorted(SAFE_FOR_PUBLIC))
 def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
     jail = Jail(words="", level=level)
-    for door in (Access(public=True), Access(public=True, allow_weak=True)):
-        assert door.refusal(jail) == door.warning(jail) == ""
+    for access in (Access(public=True), Access(public=True, allow_weak=True)):
+        assert access.refusal(jail) == access.warning(jail) == ""
 
 
 async def test_a_page_for_this_machine_is_not_served_to_others() -> None:

@@ -85,7 +85,7 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
 
 
 @pytest.mark.parametrize(
-    ("door", "jail", "warned"),
+    ("access", "jail", "warned"),
     [
         (Access(public=True), STRONG, False),
         (Access(public=True, allow_weak=True), STRONG, False),
@@ -94,10 +94,10 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
     ],
 )
 async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
-    door: Access, jail: Jail, warned: bool
+    access: Access, jail: Jail, warned: bool
 ) -> None:
     kept = RecordedSession(jail=jail)
-    host = hosting(kept, door)
+    host = hosting(kept, access)
     async with host.serving():
         running = await host.running()
         # What a killed server left behind is taken up before anyone asks.

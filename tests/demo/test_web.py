@@ -34,9 +34,9 @@ PUBLIC = Access(public=True)
 
 
 @asynccontextmanager
-async def serving(session: RecordedSession, door: Access = OWN) -> AsyncIterator[Page]:
+async def serving(session: RecordedSession, access: Access = OWN) -> AsyncIterator[Page]:
     """The page over a session, saved runs among it."""
-    host = hosting(session, door)
+    host = hosting(session, access)
     async with host.serving():
         yield Page(host)
 
