@@ -87,22 +87,32 @@ def sources() -> dict[str, str]:
     }
 
 
-def imported(place: str) -> set[str]:
-    """Dotted names of all modules a file imports, at any level."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(sources()[place])):
+def imports(text: str, *, typing: bool = True) -> Iterator[str]:
+    """Dotted names of all modules that a text imports, at any level; where told so, without those
+    that only a type checker sees."""
+    waiting: list[ast.AST] = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typing:
+            continue
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, part, [])
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{place} imports relatively"
-            names.add(str(node.module))
-    return names
+            assert node.level == 0, "a relative import"
+            ours = node.module in ("sandbox.inside", "_judge", "_judge.programs")
+            yield from (f"{node.module}.{a.name}" for a in node.names) if ours else [
+                str(node.module)
+            ]
 
 
 @functools.cache
 def all_imports() -> list[tuple[str, str]]:
     """Each source's place and the name of one module that it imports."""
-    return [(place, name) for place in sources() for name in sorted(imported(place))]
+    return [
+        (place, name) for place, text in sources().items() for name in sorted({*imports(text)})
+    ]
 
 
 def test_nothing_imports_upward() -> None:
@@ -153,27 +163,11 @@ def test_pure_rooms_do_no_input_or_output() -> None:
     ]
 
 
-def needed(text: str) -> Iterator[str]:
-    """Dotted names that a module imports when it runs: not what only a type checker sees."""
-    waiting: list[ast.AST] = [ast.parse(text)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        waiting += ast.iter_child_nodes(node)
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "a relative import"
-            ours = node.module in ("sandbox.inside", "_judge", "_judge.programs")
-            yield from (f"{node.module}.{a.name}" for a in node.names) if ours else [
-                str(node.module)
-            ]
-
-
 def foreign(text: str) -> set[str]:
+    """What a module needs beside the standard library, when it runs."""
     return {
-        name for name in needed(text) if name.partition(".")[0] not in sys.stdlib_module_names
+        name for name in imports(text, typing=False)
+        if name.partition(".")[0] not in sys.stdlib_module_names
     }
 
 
