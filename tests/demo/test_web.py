@@ -288,19 +288,15 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
-async def test_every_streamed_event_has_room_for_many_and_at_most_two_outputs(host: Host) -> None:
+async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:
     ui = build(host)
     streamed = [fn for fn in ui.fns.values() if fn.queue and fn.fn is not None]
     assert len(streamed) >= 4
     assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
     assert all(fn.api_visibility == "private" for fn in ui.fns.values())
-
-
-async def test_gradios_queue_looks_seldom_where_nothing_waits(host: Host) -> None:
-    queue = build(host)._queue
     fresh = vars(gr.Blocks()._queue)
     for name in ("sleep_when_free", "progress_update_sleep_when_free"):
-        assert fresh[name] < getattr(queue, name) == IDLE_S
+        assert fresh[name] < getattr(ui._queue, name) == IDLE_S
 
 
 async def download(host: Host, path: str) -> httpx.Response:
