@@ -25,18 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Report, Solution
-from agent.core.events import Searched
 from agent.doors.exits import HEALED, USAGE
 from agent.healing.searching import search_repair
-from agent.intake import BadInput, NotFixable
 from agent.judge import check
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
 from agent.memory.offers import Offer
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
-from evaluation.encounters import Healed, recalled, remembered, repeated_rows
-from evaluation.healing import brought
+from evaluation.encounters import Healed, judged, recalled, remembered, repeated_rows
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError, open_sandbox
@@ -140,23 +137,17 @@ def taken_out(*gone: Part) -> Iterator[None]:
 
 async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     """Searches for a repair of one row, and asks the truth of the first."""
-    try:
-        task = brought(row.broken)
-    except (BadInput, NotFixable):
+    brought = await judged(row, sandbox)
+    if brought is None:
         return Healed()
-    base = task.solution
-    assert base is not None  # a row has a program
-    report = await check(base, task.tests, task, sandbox, observe=False)
+    task, base, report = brought
 
     async def verify(solution: Solution) -> Report:
         return await check(solution, task.tests, task, sandbox, observe=False)
 
-    def quietly(progress: Searched) -> None:
-        """Nobody watches."""
-
     found = await search_repair(
         task, base, task.tests, report, sandbox, budget_s=UNBOUNDED_S, wall_s=UNBOUNDED_S,
-        max_candidates=candidates, progress=quietly, verify=verify,
+        max_candidates=candidates, progress=lambda seen: None, verify=verify,
     )
     if found.solution is None:
         return Healed(candidates=found.candidates)

@@ -11,10 +11,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import Report, Task
+from agent.core.domain import Report, Solution, Task
 from agent.intake import BadInput, NotFixable
 from agent.judge import check
-from agent.memory import Failure, Fix, Memory, failure_of, is_local, offers
+from agent.memory import Fix, Memory, failure_of, is_local, offers
 from evaluation.healing import brought
 from evaluation.suite import Broken, Row, Truth
 from evaluation.truth import right
@@ -39,9 +39,11 @@ async def remembered(rows: Sequence[Row], sandbox: Sandbox) -> Memory:
     for row in rows:
         if not row.truth.fixed or not is_local(row.broken.program, row.truth.fixed):
             continue
-        failing = await _failing(row, sandbox)
-        if failing is not None:
-            fix = Fix.made(failing[1], row.broken.program, row.truth.fixed, "E1", row.id)
+        found = await judged(row, sandbox)
+        if found is not None:
+            task, base, report = found
+            failure = failure_of(base, task.tests, report)
+            fix = Fix.made(failure, row.broken.program, row.truth.fixed, "E1", row.id)
             if fix is not None:
                 memory.remember(fix)
     return memory
@@ -66,13 +68,12 @@ def repeated_rows(rows: Sequence[Row]) -> list[Row]:
 
 async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Healed:
     """What the memory makes of a row, judged by its tests and then by its truth."""
-    failing = await _failing(row, sandbox)
-    if failing is None:
+    found = await judged(row, sandbox)
+    if found is None:
         return Healed()
-    task, failure = failing
-    base, tried = task.solution, 0
-    assert base is not None  # a row has a program
-    for offer in offers(memory, failure, base.text):
+    task, base, report = found
+    tried = 0
+    for offer in offers(memory, failure_of(base, task.tests, report), base.text):
         if row.id == f"{offer.known.fix.note} first":
             continue
         for text in offer.texts:
@@ -85,14 +86,15 @@ async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Healed:
     return Healed(candidates=tried)
 
 
-async def _failing(row: Row, sandbox: Sandbox) -> tuple[Task, Failure] | None:
+async def judged(row: Row, sandbox: Sandbox) -> tuple[Task, Solution, Report] | None:
+    """The task of a row, its program and the verdict on it; `None` where it is refused."""
     try:
         task = brought(row.broken)
     except (BadInput, NotFixable):
         return None
-    assert task.solution is not None
-    report: Report = await check(task.solution, task.tests, task, sandbox, observe=False)
-    return task, failure_of(task.solution, task.tests, report)
+    base = task.solution
+    assert base is not None  # a row has a program
+    return task, base, await check(base, task.tests, task, sandbox, observe=False)
 
 
 def _renamed(row: Row) -> Row:
