@@ -10,6 +10,7 @@ from agent.log.spending import CostEstimate, dollars
 from demo.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
+from llm.plan import Choice
 from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
 
@@ -25,13 +26,10 @@ def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
 def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
     in this process are doing."""
-    roles = tuple(
-        RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
-        for one in plan.choices
-    )
     others = tuple(one.words for one in plan.fallbacks)
     status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
-    return plan_html(plan.provider, plan.why, jail, status + roles_html(roles, others, plan.notes))
+    who = roles_html(plan.choices, others, plan.notes)
+    return plan_html(plan.provider, plan.why, jail, status + who)
 
 
 def missing_plan_html(why: str, jail: Jail) -> str:
@@ -40,7 +38,7 @@ def missing_plan_html(why: str, jail: Jail) -> str:
 
 
 def roles_html(
-    roles: Iterable[RoleChoice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
+    roles: Iterable[RoleChoice | Choice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
     *, key: str = "who",
 ) -> str:
     """Who answers each role and why; nothing where no model answers any."""
@@ -92,7 +90,7 @@ def _caps(caps: Caps) -> str:
     return ", ".join(filter(None, said))
 
 
-def _by(one: RoleChoice) -> str:
+def _by(one: RoleChoice | Choice) -> str:
     return "no model" if one.provider == MOCK else f"{one.provider}/{one.model}"
 
 

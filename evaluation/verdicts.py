@@ -36,7 +36,6 @@ PLUGINS = Path(__file__).with_name("programs")
 OUR_OWN = ("honest.jsonl", "forged.jsonl")
 PLAIN_S = 60.0
 TEST_S = 5.0
-MOST_REASONS = 20
 RIGHT = "passed"
 
 
@@ -125,16 +124,6 @@ def _labels(verdicts: Iterable[Verdict]) -> str:
     return ", ".join(
         f"{name} {count} ({count / total:.0%})" for name, count in counted.most_common()
     ) or "none"
-
-
-def _reasons(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Why passes are judged in one process, by count."""
-    counted = Counter(
-        verdict.reason.partition(" (from outside")[0][:100]
-        for verdict in verdicts if verdict.passed and verdict.integrity == "in-process"
-    )
-    for reason, count in counted.most_common(MOST_REASONS):
-        yield f"  in-process {count:>4}: {reason}"
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -242,7 +231,6 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         for style in sorted({one.case.style for one in honest} - {""}):
             of_style = [v for one in honest if one.case.style == style for v in one.verdicts]
             yield f"    {style}: {_labels(of_style)}"
-        yield from _reasons(verdicts)
         for one in honest:
             yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
             for verdict in one.unbelieved:
