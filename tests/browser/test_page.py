@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped
 from agent.log.result import fold
 from demo.render import workbench
+from tests.browser.conftest import WEAK, shipped, window
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -245,17 +244,17 @@ def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
 
 
 def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
-    public: Callable[..., AbstractContextManager[Any]],
+    browser: Browser, weak_page: Any, saved: Path
 ) -> None:
-    with public(HEAL_SANDBOX="subprocess", SANDBOX_ALLOW_WEAK="1") as weak:
-        expect(weak.page.locator("#banner .banner.weak")).to_contain_text("Not safe")
-        heal(weak.page, code=WRONG, tests="assert postage(100) == 2")
-        ended(weak.page, HEALED)
-        expect(weak.page.locator("#banner .banner.weak")).to_be_visible()
-        fits(weak.page)
-        query = weak.page.url[weak.page.url.index("?"):]
+    page = weak_page.page
+    expect(page.locator("#banner .banner.weak")).to_contain_text("Not safe")
+    heal(page, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    ended(page, HEALED)
+    expect(page.locator("#banner .banner.weak")).to_be_visible()
+    fits(page)
+    query = page.url[page.url.index("?"):]
 
-    with public(query, HEAL_SANDBOX="subprocess") as closed:
+    with shipped(saved, **WEAK) as home, window(browser, home, (1440, 900), query) as closed:
         expect(closed.page.locator("#banner .banner")).to_contain_text("No code is run here")
         expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
         ended(closed.page, HEALED)
@@ -267,13 +266,13 @@ PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n
 
 
 def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
-    page: Any,
+    weak_page: Any,
 ) -> None:
-    window, page = page, page.page
+    page = weak_page.page
     heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
     ended(page, HEALED)
     expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
-    window.reload()
+    weak_page.reload()
     fits(page)
     before = page.url
     written = page.get_by_label("None of these?")
@@ -288,7 +287,7 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
     expect(page.locator("#question")).to_be_hidden()
 
-    page = window.open(before[before.index("?"):])
+    page = weak_page.open(before[before.index("?"):])
     page.get_by_role("button", name="B gives 33").click()
     page.wait_for_function("before => location.href !== before", arg=before)
     ended(page, HEALED)
