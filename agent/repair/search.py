@@ -47,7 +47,7 @@ from agent.repair.proof.inputs import probes
 from agent.repair.proof.recombining import observing_calls, recombined_calls
 from agent.repair.proof.widening import watched
 from agent.repair.ranking.rank import ranked
-from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
+from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
     BEAM,
@@ -188,7 +188,7 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
     scored: list[tuple[int, Candidate]] = []
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
-        state.seen.add(mark(candidate.text))
+        state.seen.add(hash(candidate.text))
         if answer is None:
             continue
         state.tried += 1
@@ -197,9 +197,7 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
         if answer.ended == "ok":
             state.plausible[told.text] = told
         else:
-            state.partials.append(
-                Partial(told, answer.score, answer.did, 0, SYNTAX)
-            )
+            state.partials.append(Partial(told, answer.score, answer.did, 0, SYNTAX))
             scored.append((answer.score, told))
     yield from offered(state)
     scored.sort(key=lambda one: (-one[0], one[1].cost))
