@@ -53,12 +53,10 @@ class Program(Scopes):
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
         moments: tuple[Moment, ...] = (),
-        answers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(text)
         self.types = types or {}
         self.crash = crash
-        self.answers = answers
         self.all_moments = moments
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}

@@ -1,7 +1,5 @@
 """Edits made from what the variables held: conditions, bounds and keys, never answers."""
 
-import pytest
-
 from agent.repair.edits import EDITS, single_edits
 from agent.repair.facts import Moment
 from agent.repair.program import Program, spliced
@@ -9,11 +7,10 @@ from agent.repair.program import Program, spliced
 
 def proposed(
     operator: str, source: str, moments: tuple[Moment, ...] = (),
-    answers: tuple[tuple[str, str], ...] = (),
 ) -> list[str]:
     """The texts an operator proposes, the cheapest first."""
     types = {name: frozenset({"int"}) for name in ("age", "price", "n")}
-    program = Program(source, types=types, moments=moments, answers=answers)
+    program = Program(source, types=types, moments=moments)
     only = tuple(one for one in EDITS if one.name == operator)
     return [
         spliced(program.data, [edit.splice])
@@ -51,17 +48,6 @@ def test_a_single_failing_value_is_no_condition() -> None:
     assert not any("age == 17" in text for text in proposed(
         "observed case", source, ages(2, (17,), (6, 30))
     ))
-
-
-@pytest.mark.parametrize("expected", ["19", "'nineteen'"])
-def test_no_expected_value_is_returned(expected: str) -> None:
-    source = "def f(n):\n    if n > 3:\n        return 0\n    return 7\n"
-    moments = tuple(Moment(2, n > 3, (("n", str(n)),)) for n in (1, 2, 5, 6))
-    program = Program(source, moments=moments, answers=(("0", expected),))
-
-    texts = [spliced(program.data, [edit.splice]) for edit in single_edits(program, {})]
-
-    assert not any(f"return {expected}" in text for text in texts)
 
 
 def test_a_key_is_one_that_the_dictionaries_have() -> None:
