@@ -152,8 +152,6 @@ class Candidate:
     """Its answer no longer depends on the arguments."""
     idle: bool = False
     """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
-    widens: bool = False
-    """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
 

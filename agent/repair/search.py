@@ -45,7 +45,6 @@ from agent.repair.missing import mended_names
 from agent.repair.program import Function, Program
 from agent.repair.proof.inputs import probes
 from agent.repair.proof.recombining import observing_calls, recombined_calls
-from agent.repair.proof.widening import watched
 from agent.repair.ranking.rank import ranked
 from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, measured
 from agent.repair.syntax import compiles, mended
@@ -209,7 +208,6 @@ def offered(state: SearchState) -> Steps:
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
-    kept = yield from watched(state, kept)
     calls = _calls(state, kept[0].text)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.
