@@ -19,7 +19,7 @@ _TAKERS = (
 
 
 def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
-    """Values of the wrong type converted, calls for indices, missing arguments, `self`."""
+    """Values of the wrong type converted, calls for indices, missing arguments."""
     message = crash.message
     for node in nodes_on(program, ast.expr, crash.line):
         context = getattr(node, "ctx", None)
@@ -48,7 +48,7 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
             left, right = program.code(node.left), program.code(node.right)
             yield program.replace(node, f"str({left}) + str({right})", 1.8)
     if "positional argument" in message or "required" in message:
-        yield from _signatures(program)
+        yield from _missing_arguments(program)
 
 
 def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splice]:
@@ -89,15 +89,8 @@ def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
             yield program.replace(node.iter, f"zip({text})", 2.0)
 
 
-def _signatures(program: Program) -> Iterator[Splice]:
-    """A missing `self`, a missing argument."""
-    for function in nodes_on(program, ast.FunctionDef, None):
-        owner = program.parents[function]
-        names = [one.arg for one in function.args.args]
-        if isinstance(owner, ast.ClassDef) and names[:1] not in (["self"], ["cls"]):
-            opening = program.data.find(b"(", program.start(function))
-            text = "self, " if names else "self"
-            yield Splice(opening + 1, opening + 1, text, 0.4, function.lineno)
+def _missing_arguments(program: Program) -> Iterator[Splice]:
+    """A missing argument."""
     for call in nodes_on(program, ast.Call, None):
         if program.crash and program.crash.line not in (None, call.lineno):
             continue
