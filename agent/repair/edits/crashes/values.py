@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
+from agent.repair.edits.conditions import guarded_start
 from agent.repair.edits.constants import quoted
 from agent.repair.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
 from agent.repair.facts import Crash
 from agent.repair.program import ATOM, NOT, Program, Splice
-from agent.repair.program.blocks import is_docstring, is_elif
+from agent.repair.program.blocks import is_elif
 
 _TAKERS = (
     ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
@@ -258,21 +260,9 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
 def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
     """A function that calls itself for ever: an answer for the smallest case."""
     for function in nodes_on(program, ast.FunctionDef, None):
-        calls = any(
+        if any(
             isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
             and one.func.id == function.name for one in ast.walk(function)
-        )
-        body = [one for one in function.body if not is_docstring(one)]
-        if not calls or not body or body[0].lineno == function.lineno:
-            continue
-        for argument in function.args.args:
-            name = argument.arg
-            tests = [f"not {name}"]
-            if program.may_be(name, frozenset({"int"})):
-                tests += [f"{name} <= 0", f"{name} <= 1", f"{name} < 2"]
-            if program.may_be(name, frozenset({"list", "str", "tuple"})):
-                tests += [f"len({name}) <= 1"]
-            for test in tests:
-                for answer in ("0", "1", name, "[]", "''", "None", "True", "False", "{}"):
-                    lines = [f"if {test}:", f"{program.step}return {answer}"]
-                    yield program.insert_before(body[0], lines, 1.6)
+        ):
+            for splice in guarded_start(program, function):
+                yield replace(splice, cost=1.6)
