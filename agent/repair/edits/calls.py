@@ -5,39 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agent.repair.edits.library import ASKS_NOTHING, IN_PLACE, NEW_TEXT, WRAPPERS
 from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice, rank
 
-WRAPPERS: dict[str, tuple[str, ...]] = {
-    "int": ("str({})", "abs({})", "float({})", "-{}", "[{}]", "bool({})"),
-    "float": ("int({})", "round({})", "abs({})", "-{}", "str({})"),
-    "str": ("int({})", "float({})", "len({})", "list({})", "sorted({})", "set({})", "{}.lower()",
-            "{}.upper()", "{}.strip()", "{}[::-1]", "ord({})", "{}.split()"),
-    "list": ("len({})", "sorted({})", "set({})", "sum({})", "max({})", "min({})", "tuple({})",
-             "{}[::-1]", "{}[0]", "{}[-1]", "str({})", "list({})"),
-    "tuple": ("len({})", "sorted({})", "list({})", "set({})", "{}[0]", "{}[-1]", "sum({})",
-              "max({})", "min({})"),
-    "set": ("len({})", "list({})", "sorted({})", "sum({})", "max({})", "min({})"),
-    "dict": ("len({})", "list({})", "{}.keys()", "{}.values()", "{}.items()", "sorted({})"),
-    "bool": ("not {}", "int({})"),
-}
-"""What is often forgotten around a value of a type."""
-_UNKNOWN = ("abs({})", "len({})", "int({})", "str({})", "list({})", "sorted({})", "set({})",
-            "-{}", "not {}")
-_IN_PLACE = frozenset(
-    "append extend insert remove reverse sort clear add discard update appendleft".split()
-)
-"""Methods that change their object and return nothing."""
-_NEW_TEXT = frozenset(
-    "strip lstrip rstrip lower upper title capitalize swapcase replace zfill ljust rjust center "
-    "casefold removeprefix removesuffix expandtabs translate".split()
-)
-"""Methods of strings that change nothing and return a new string."""
-_ASKS_NOTHING = frozenset(
-    "strip lstrip rstrip lower upper title capitalize swapcase casefold isdigit isalpha isalnum "
-    "isupper islower isspace isnumeric keys values items copy split splitlines popleft sort "
-    "reverse clear total_seconds today now weekday isoformat read readlines close".split()
-)
-"""Methods that are mostly called without arguments."""
 _ORDERED = frozenset({"sorted", "max", "min"})
 _FUNCTIONS = ("sorted", "reversed", "set", "list", "round", "abs")
 
@@ -121,7 +91,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     for kind in sorted(kinds):
         views.update(dict.fromkeys(WRAPPERS.get(kind, ())))
     if not kinds:
-        views.update(dict.fromkeys(_UNKNOWN))
+        views.update(dict.fromkeys(WRAPPERS["unknown"]))
     text = program.code(node)
     if "str" in kinds:
         views.update(dict.fromkeys(("{}.swapcase()", "{}.title()", "{}.capitalize()")))
@@ -221,7 +191,7 @@ def _turned(number: str) -> str:
 def nothing_kept(program: Program, node: ast.Assign) -> Iterator[Splice]:
     """`x = x.sort()` keeps nothing: the call alone, or a new value."""
     match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in _IN_PLACE:
+        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
             same = program.code(node.targets[0]) == program.code(base)
             call = program.code(node.value)
             yield program.replace_statement(node, call, 1.4 if same else 2.6)
@@ -231,7 +201,7 @@ def nothing_kept(program: Program, node: ast.Assign) -> Iterator[Splice]:
 def nothing_returned(program: Program, node: ast.Return) -> Iterator[Splice]:
     """`return x.sort()` returns nothing: the object, once it is changed, or a new value."""
     match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in _IN_PLACE:
+        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
             if program.alone(node):
                 text = program.newline.join((
                     program.code(node.value),
@@ -263,7 +233,7 @@ def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
     if not isinstance(value, ast.Call):
         return
     text = program.code(value)
-    if isinstance(value.func, ast.Attribute) and value.func.attr in _NEW_TEXT:
+    if isinstance(value.func, ast.Attribute) and value.func.attr in NEW_TEXT:
         base = value.func.value
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
@@ -327,7 +297,7 @@ def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Spl
             if isinstance(program.parents[one], ast.ClassDef)
             and not any(getattr(deco, "id", "") == "property" for deco in one.decorator_list)
         }
-        if node.attr in methods or node.attr in _ASKS_NOTHING:
+        if node.attr in methods or node.attr in ASKS_NOTHING:
             yield program.replace(node, f"{program.code(node)}()", 3.0 if is_argument else 1.2)
     elif node.id == "super":
         yield program.replace(node, "super()", 0.6)

@@ -9,16 +9,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 
+from agent.repair.edits.library import TEXTS
 from agent.repair.evidence import plain
 from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 """Values a guard may answer with; never one taken from a test."""
-_BRACKETS = {
-    "(": ("[", "{", ")"), "[": ("(", "{", "]"), "{": ("(", "[", "}"), ")": ("]", "}", "("),
-    "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),
-    "-": ("+", "_"), "*": ("/",), "/": ("*",), ",": (", ", ";"), ", ": (",",), "_": ("-",),
-}
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _DIRECTIVE = re.compile(r"%[A-Za-z]")
@@ -91,7 +87,7 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     def put(text: str, cost: float) -> Splice:
         return program.replace(node, quoted(text, program.code(node)), cost)
 
-    for other in _BRACKETS.get(value, ()):
+    for other in TEXTS.get(value, ()):
         yield put(other, 2.8)
     for other in ("", " ", value.strip(), value.lower(), value.upper()):
         yield put(other, 3.2)
