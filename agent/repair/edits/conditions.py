@@ -26,6 +26,7 @@ from agent.repair.program.blocks import (
     is_docstring,
     is_elif,
     lines_of,
+    simple_statements,
 )
 
 MOST_CONDITIONS = 400
@@ -127,9 +128,8 @@ def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if scope is program.tree or not tests or is_docstring(node):
         return
     texts = dict.fromkeys(
-        program.code(one) for one in ast.walk(scope)
-        if isinstance(one, SIMPLE) and one is not node and one.lineno == one.end_lineno
-        and not is_docstring(one)
+        program.code(one) for one in simple_statements(scope)
+        if one is not node
         and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
     )
     parameters = [one.arg for one in scope.args.args] if isinstance(scope, Function) else []
