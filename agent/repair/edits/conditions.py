@@ -26,6 +26,7 @@ from agent.repair.program.blocks import (
     is_docstring,
     is_elif,
     lines_of,
+    opening,
     simple_statements,
 )
 
@@ -73,8 +74,8 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     """An answer for a special parameter, before anything else is done."""
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno or not program.alone(body[0]):
+    first = opening(program, node)
+    if first is None:
         return
     parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
     for name in parameters:
@@ -90,7 +91,7 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
         for test in tests:
             for position, answer in enumerate((*NEUTRAL, name, "1", "-1", "{}")):
                 yield program.insert_before(
-                    body[0], [f"if {test}:", f"{program.step}return {answer}"],
+                    first, [f"if {test}:", f"{program.step}return {answer}"],
                     4.4 + 0.05 * position,
                 )
 

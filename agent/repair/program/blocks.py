@@ -63,6 +63,14 @@ def simple_statements(scope: ast.AST) -> Iterator[ast.stmt]:
             yield node
 
 
+def opening(program: Program, function: Function) -> ast.stmt | None:
+    """A function's first statement behind its docstring, if lines can be put before it."""
+    first = next((one for one in function.body if not is_docstring(one)), None)
+    if first is None or first.lineno == function.lineno or not program.alone(first):
+        return None
+    return first
+
+
 def is_generator(node: Function) -> bool:
     return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 

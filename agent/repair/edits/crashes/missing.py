@@ -8,13 +8,13 @@ import re
 import sys
 from collections.abc import Iterator
 
-from agent.repair.edits.constants import NEUTRAL, quoted
+from agent.repair.edits.constants import NEUTRAL, quoted, together
 from agent.repair.edits.crashes.around import nodes_on, only_if, ways_out
 from agent.repair.edits.library import FOREIGN_METHODS, FOREIGN_NAMES, STANDARD
 from agent.repair.edits.names import attribute_name
 from agent.repair.facts import Crash
 from agent.repair.program import BUILTINS, Function, Program, Splice
-from agent.repair.program.blocks import is_docstring
+from agent.repair.program.blocks import opening
 
 CHANCE, MISSPELT = 3.0, 0.8
 """What a built-in function costs more whose name is less similar than this to a missing one."""
@@ -128,13 +128,8 @@ def _renamed(
     for one in places:
         yield program.replace(one, other, cost + 0.2)
     if len(places) > 1:
-        ordered = sorted(places, key=program.start)
-        first, last = program.start(ordered[0]), program.end(ordered[-1])
-        text, at = "", first
-        for one in ordered:
-            text += program.between(at, program.start(one)) + other
-            at = program.end(one)
-        yield Splice(first, last, text, cost, ordered[0].lineno)
+        edits = [(program.start(one), program.end(one), other) for one in places]
+        yield together(program, edits, cost, min(one.lineno for one in places))
 
 
 def _initial_values(
@@ -142,23 +137,20 @@ def _initial_values(
 ) -> Iterator[Splice]:
     """A first value at the start of the functions that read a name, or whose name it is."""
     for scope in dict.fromkeys(program.scope(one) for one in places):
-        if not isinstance(scope, Function):
-            continue
-        body = [one for one in scope.body if not is_docstring(one)]
-        if not body or body[0].lineno == scope.lineno:
+        if not isinstance(scope, Function) or (first := opening(program, scope)) is None:
             continue
         values = ("0", "[]", "''", "None", "{}", "1", "set()", "False", "True", "float('inf')",
                   "float('-inf')", "-1", *(one.arg for one in scope.args.args))
         for value in values:
-            yield program.insert_before(body[0], [f"{name} = {value}"], 1.8)
+            yield program.insert_before(first, [f"{name} = {value}"], 1.8)
         for text, _ in program.expressions(scope):
             if not re.search(rf"\b{name}\b", text):
-                yield program.insert_before(body[0], [f"{name} = {text}"], 3.2)
+                yield program.insert_before(first, [f"{name} = {text}"], 3.2)
         if program.crash is not None and program.crash.exception == "UnboundLocalError":
             if name in program.module_values:
-                yield program.insert_before(body[0], [f"global {name}"], 0.2)
+                yield program.insert_before(first, [f"global {name}"], 0.2)
             if isinstance(program.scope(scope), Function):
-                yield program.insert_before(body[0], [f"nonlocal {name}"], 0.3)
+                yield program.insert_before(first, [f"nonlocal {name}"], 0.3)
 
 
 def import_place(program: Program) -> int:
