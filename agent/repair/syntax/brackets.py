@@ -89,8 +89,6 @@ def _closed(
     if len(opened) > 1:
         closing = "".join(PARTNER[one.text] for one in reversed(opened))
         found.append(Proposal(0.46 + line.distance, final, final, closing))
-        if code[-1].text == ":" and code[0].text not in _HEADS:
-            found.append(Proposal(0.5 + line.distance, code[-1].end, code[-1].end, closing))
     everything = broken.open_brackets
     if everything and line.index == broken.index:
         closing = "".join(PARTNER[one.text] for one in reversed(everything))
@@ -98,14 +96,7 @@ def _closed(
         if last is not None:
             end = broken.starts[last] + len(broken.lines[last].rstrip())
             found.append(Proposal(0.5, end, end, closing))
-            whole = unclosed(broken.tokens)
-            rest = "".join(PARTNER[one.text] for one in reversed(whole))
-            found.append(Proposal(0.52, end, end, rest))
     return found
-
-
-_HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with",
-          "async", "lambda")
 
 
 def _opened(
