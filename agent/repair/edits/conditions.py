@@ -154,8 +154,9 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     names = program.variables(node)
     numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
     divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
-    asked = _askers(program, node)
-    for text in program.conditions(program.scope(node)):
+    scope = program.scope(node)
+    asked = [one.name for one in program.askers if one is not scope]
+    for text in program.conditions(scope):
         if len(text) < 60:
             yield text, 0.0
     for text, opposite, cost in separators(program, program.statement(node).lineno):
@@ -205,11 +206,6 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
                 yield f"{name}.{attribute}", 0.9
                 yield f"not {name}.{attribute}", 0.9
                 yield f"{name}.{attribute} is None", 0.9
-
-
-def _askers(program: Program, node: ast.AST) -> list[str]:
-    """Functions of the program that take one value and answer with `True` or `False`."""
-    return [one.name for one in program.askers if one is not program.scope(node)]
 
 
 def separators(program: Program, line: int) -> list[tuple[str, str, float]]:

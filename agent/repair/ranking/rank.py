@@ -18,12 +18,7 @@ BLIND = 100.0
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Best first: cheap edits whose results have the types the tests expect."""
-    once: dict[str, Candidate] = {}
-    for candidate in candidates:
-        known = once.get(candidate.text)
-        if known is None or candidate.cost < known.cost:
-            once[candidate.text] = candidate
-    return tuple(sorted(once.values(), key=lambda one: (weight(one), one.text)))
+    return tuple(sorted(candidates, key=lambda one: (weight(one), one.text)))
 
 
 def weight(candidate: Candidate) -> float:
