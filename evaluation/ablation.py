@@ -40,7 +40,7 @@ from sandbox import Sandbox, SandboxError, open_sandbox
 
 OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
-TERMS = ("WRONG_TYPE", "WIDENING", "IDLE", "BLIND")
+TERMS = ("WRONG_TYPE", "IDLE", "BLIND")
 """What `rank` adds to the cost of a candidate."""
 _OFFERS = sys.modules[Offer.__module__]  # the package calls a function by its name
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {

@@ -38,7 +38,6 @@ async def trace(
     watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     seen: list[Traced] = []
     types: dict[str, set[str]] = {}
-    hits: dict[int, int] = {}
     moments: list[Moment] = []
     slow = 0
     # The search that waits for it keeps places of its own meanwhile.
@@ -50,11 +49,11 @@ async def trace(
                 continue
             item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
             async for _, reply in batch.replies([item], BUSY * CPU_S + KILL_S):
-                one = _traced(reply, types, hits, moments)
+                one = _traced(reply, types, moments)
                 slow += one.exception == "TimeoutError"
                 seen.append(one)
     kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
-    return Trace(tuple(seen), kinds_of, hits, tuple(moments))
+    return Trace(tuple(seen), kinds_of, tuple(moments))
 
 
 def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
@@ -64,7 +63,7 @@ def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
 
 
 def _traced(
-    reply: Json | LostItem, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
+    reply: Json | LostItem, types: dict[str, set[str]], moments: list[Moment]
 ) -> Traced:
     """Reads one reply and adds to what all tests saw together."""
     if isinstance(reply, LostItem):
@@ -72,17 +71,16 @@ def _traced(
                       message=reply.limit or reply.ended)
     row = cast(dict[str, Any], reply)
     try:
-        covered = {int(line): int(count) for line, count in row["hits"]}
+        covered = frozenset(int(line) for line, _ in row["hits"])
         met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
         message = str(row["message"])
         traced = Traced(
             passed=bool(row["passed"]),
-            covered=frozenset(covered),
+            covered=covered,
             exception=str(row["exception"]),
             message=message,
             line=row["line"] if isinstance(row["line"], int) else None,
             values=tuple((str(name), str(value)) for name, value in row["values"]),
-            answer=_pair(row["answer"]),
             members=members(message),
         )
         met_here = [
@@ -92,16 +90,7 @@ def _traced(
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and can write over our channel: nothing counts then.
         return Traced(passed=False, message=NO_SENSE)
-    for line, count in covered.items():
-        hits[line] = hits.get(line, 0) + count
     moments += met_here
     for name, kinds in met.items():
         types.setdefault(name, set()).update(kinds)
     return traced
-
-
-def _pair(shown: list[object]) -> tuple[str, str] | None:
-    if not shown:
-        return None
-    got, expected = shown
-    return str(got), str(expected)

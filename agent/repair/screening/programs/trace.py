@@ -141,7 +141,6 @@ def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
         "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
         "values": [] if run.passed else _shown(watcher.left),
         "moments": watcher.moments,
-        "answer": _compared(harness.differed),
     }
 
 
@@ -154,13 +153,6 @@ def _held(values: dict[str, Any]) -> list[list[str]]:
             if len(text) <= LENGTH:
                 held.append([name, text])
     return held[:HELD]
-
-
-def _compared(pair: tuple[Any, Any] | None) -> list[str]:
-    if pair is None or not all(_is_plain(value, 2) for value in pair):
-        return []
-    shown = [repr(value) for value in pair]
-    return shown if max(map(len, shown)) <= LENGTH else []
 
 
 def _is_plain(value: Any, depth: int) -> bool:
