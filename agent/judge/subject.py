@@ -115,6 +115,11 @@ class Subject:
         return [*fixtures, *sorted(reached.difference(fixtures))]
 
     @property
+    def helper_words(self) -> str:
+        """The texts of what lies on the tests' side."""
+        return "".join(text for path, text in self.test_support.items() if path.endswith(".py"))
+
+    @property
     def files(self) -> dict[str, str]:
         """What lies beside the program where no test may lie."""
         return self.files_for([])

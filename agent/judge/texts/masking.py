@@ -40,7 +40,8 @@ def mask(text: str, doctests: bool = True) -> str:
     data = text.encode("utf-8", "surrogatepass")
     lines = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
     spans: dict[tuple[int, int], ast.stmt | ast.Constant] = {}
-    for node in (*tests, *docstrings):
+    blanked: list[ast.stmt | ast.Constant] = [*tests, *docstrings]
+    for node in blanked:
         span = _span(node, lines)
         if not any(start <= span[0] < end for start, end in spans):
             spans[span] = node

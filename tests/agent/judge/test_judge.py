@@ -207,7 +207,7 @@ async def test_what_nobody_can_follow_is_believed_in_one_process_and_says_why(ju
     )
     (verdict,) = (await judge(text, code)).verdicts
     assert (verdict.passed, verdict.integrity) == (True, "in-process")
-    assert "json.dumps" in verdict.reason
+    assert verdict.reason == "the test comes out otherwise (from outside: AssertionError)"
 
 
 RARE = """
