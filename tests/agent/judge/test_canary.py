@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.judge.plain.canary import Canary
 
-PROGRAM = '''
-import contextlib
-def plain(n):
-    return n + 1
-def pair(n):
-    return n, n + 1
-def many(n):
-    for i in range(n):
-        yield i
-def early(n):
-    if n > 2:
-        return
-    seen.append(n)
-def outer(n):
-    def inner():
-        return n
-    return inner
-class Box:
-    def __init__(self, n):
-        self.n = n
-    def put(self, n):
-        self.n = n
-double = lambda n: n * 2
-async def later(n):
-    return n
-seen = []
-def refuse(n):
-    raise ValueError(n)
-'''
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["canary"]
+PROGRAM = PROGRAMS["program"]
 
 
 def _loaded(on: int) -> dict[str, Any]:

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sandbox import SandboxUnavailable
 
-TESTS = """
-from program import f, plant
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["planted_links"]
+TESTS = PROGRAMS["tests"]
 
-def test_it(tmp_path):
-    plant(str(tmp_path / "page"))
-    try:
-        (tmp_path / "page").write_text(f("text"))
-    except OSError:
-        pass
-    import colorsys
-    assert f(5) == 8
-"""
-
-PROGRAM = '''
-import os
-
-def plant(path):
-    slot = os.getcwd().rsplit("/", 2)[0]
-    for make in (
-        lambda: os.symlink(f"{slot}/a/work/colorsys.py", path),
-        lambda: (os.symlink(f"{slot}/a/work/colorsys.py", "own"), os.rename("own", path)),
-        lambda: (os.symlink(f"{slot}/a/work/colorsys.py", "two"), os.link("two", path)),
-    ):
-        try:
-            make()
-        except OSError:
-            pass
-
-def f(n):
-    return 0 if n == 5 else """
-import sys
-for module in list(sys.modules.values()):
-    if hasattr(module, "OPERATORS"):
-        module.OPERATORS["=="] = lambda left, right: True
-"""
-'''
+PROGRAM = PROGRAMS["program"]
 
 
 @pytest.mark.parametrize("jail", ["L3", "L4"], indirect=True)
