@@ -84,26 +84,9 @@ async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
 
 
 IDENTITY = "def f(x): return x\n"
-SPECIAL = '''
-import collections, dataclasses, decimal, enum
-nan, inf = float("nan"), float("inf")
-def f(name): return VALUES[name]
-class Text(str): pass
-@dataclasses.dataclass
-class Point:
-    x: int
-class Colour(enum.IntEnum):
-    RED = 1
-Pair = collections.namedtuple("Pair", "a b")
-VALUES = {
-    "nan": nan, "list of nan": [nan], "-0.0": -0.0, "inf": inf, "True": True, "3.0": 3.0,
-    "set": {3, 1, 2}, "dict": {"b": 1, "a": 2}, "bytes": b"a", "bytearray": bytearray(b"a"),
-    "Text": Text("a"), "Point": Point(1), "Colour": Colour.RED, "Pair": Pair(1, 2),
-    "Ordered": collections.OrderedDict(b=1, a=2), "Decimal": decimal.Decimal(3),
-    "surrogate": "\\ud800", "tuple": (1,), "frozen": frozenset({1}), "big": 2**90,
-    "deep": [[[[True]]]],
-}
-'''
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["examples_special"]
+SPECIAL = PROGRAMS["special"]
 
 
 VALUES = [
@@ -177,7 +160,6 @@ async def test_a_raised_exception_is_told_with_its_place(jail: Sandbox) -> None:
     assert (verdicts[4].got, verdicts[4].call) == ("KeyError: 4", "f(4)")
 
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
 NAMED = tomllib.loads(DATA)["examples"]
 NAMED |= {
     "a null byte": ("def f(n):\n    return '\0'", "source code string cannot contain null bytes"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,24 +39,10 @@ def test_what_nobody_can_follow_is_read_from_the_text(code: str, reason: str) ->
     assert unfollowable(code) == reason
 
 
-LOGGING = """
-import logging
-
-def told(n):
-    logging.getLogger("calc").warning("told %d", n)
-    return n
-"""
-SILENT = """
-from calc import told
-
-def test_told(caplog):
-    told(2)
-    assert "told 2" in caplog.text
-
-def test_silent(caplog):
-    told(3)
-    assert caplog.text is not None
-"""
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["following"]
+LOGGING = PROGRAMS["logging"]
+SILENT = PROGRAMS["silent"]
 
 
 async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(

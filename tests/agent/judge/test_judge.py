@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,18 +190,12 @@ async def test_a_program_of_several_files_and_packages_is_importable(judge: Any)
     assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
 
 
-RARE = """
-import json
-from collections import namedtuple
-class Shape:
-    sides = 0
-Pair = namedtuple("Pair", "a b")
-async def later(n): return n
-def mark(callback): callback.marked = True
-def make(): return Shape()
-def hash(n): return n
-def dumped(n): return json.dumps(n)
-"""
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["judge"]
+SHARED = PROGRAMS["shared"]
+CHANGES = PROGRAMS["changes"]
+DENIED = PROGRAMS["denied"]
+RARE = PROGRAMS["rare"]
 
 
 REASONS = {
@@ -287,27 +283,7 @@ async def test_with_a_trusted_test_the_program_is_not_run_as_a_script(judge: Any
 
 
 async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> None:
-    text = (
-        "held = []\n"
-        "def keep(xs):\n    held.append(xs)\n    return xs\n"
-        "def put(i, x):\n    held[0][i] = x\n"
-        "def grow(x):\n    held[0].append(x)\n"
-        "def cut():\n    held[0].pop()\n"
-        "def seen():\n    return list(held[0])\n"
-        "def swap():\n    held[0].reverse()\n"
-    )
-    code = (
-        "a = list(range(50))\n"
-        "assert keep(a) is a\n"
-        "put(3, 'x')\nassert a[3] == 'x' and len(a) == 50\n"
-        "grow([1])\nassert a[-1] == [1] and len(a) == 51\n"
-        "a[-1].append(2)\nassert seen()[-1] == [1, 2]\n"
-        "cut()\nassert a == [0, 1, 2, 'x', *range(4, 50)]\n"
-        "a[0] = None\na.append(7)\nassert seen()[0] is None and seen()[-1] == 7\n"
-        "swap()\nassert a[0] == 7 and a[-1] is None\n"
-        "a.clear()\nassert seen() == []\n"
-    )
-    (verdict,) = (await judge(text, code)).verdicts
+    (verdict,) = (await judge(SHARED, CHANGES)).verdicts
     assert (verdict.status, verdict.message) == ("passed", "")
 
 
@@ -377,27 +353,11 @@ async def test_a_failure_for_want_of_permission_names_the_rule(
         await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
-    text = """\
-def linked():
-    import socket
-    return socket.create_connection(("127.0.0.1", 9))
-
-def started():
-    import subprocess
-    return subprocess.run(["true"]).returncode
-
-def read():
-    return open("/etc/hostname").read()
-
-def signalled():
-    import os
-    return os.kill(1, 0)
-"""
     test: TestCase = (
         Example(name="it", origin="user", call=call, expected="0") if kind == "example"
         else Script(name="it", origin="user", code=f"assert {call} == 0")
     )
-    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+    program = Solution(files=(File(path="program.py", text=DENIED),), entry="program.py")
 
     report = await check(program, [test], Task(), sandbox)
 

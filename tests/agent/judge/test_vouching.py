@@ -44,19 +44,7 @@ async def test_everyday_objects_are_followed(judge: Any) -> None:
     assert {v.integrity for v in report.verdicts} <= {"outside", "observed"}
 
 
-KIN = """
-class E:
-    days = 0
-    def __sub__(self, other): return E()
-    __rsub__ = __sub__
-    def __abs__(self): return 0
-    def __float__(self): return 0.0
-    def count(self, item): return 1
-    def index(self, item): return 0
-    def difference(self, other): return set()
-
-def f(n): return E()
-"""
+KIN = PROGRAMS["kin"]
 
 
 JUDGING = (
