@@ -9,16 +9,15 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.judge.compared import plain
-from agent.judge.compared.examples import answering, answering_job
+from agent.judge.compared.examples import asking
 from agent.judge.observed.codec import Garbled
 from agent.judge.subject import Subject
 from sandbox.sandbox import Sandbox
@@ -89,41 +88,33 @@ async def _session(
     until: float,
 ) -> list[ProbeAnswer]:
     """What one process answers, up to and with the call that ends it."""
-    items: list[Json] = [
-        {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
-    ]
     found: list[ProbeAnswer] = []
-    job = answering_job(Subject(solution, task, sandbox, wall_s), items, wall_s)
-    async with answering(sandbox, job) as process:
-        for item in items:
-            if time.monotonic() >= until:
-                break
-            reply = await process.receive(wall_s)
-            assert isinstance(item, dict)
-            found.append(_answered(reply, item["id"]))
-            if isinstance(reply, Outcome) or found[-1].kind == "ended":
+    subject = Subject(solution, task, sandbox, wall_s)
+    async with asking(subject, [(call, _roots(call)) for call in called], wall_s) as asked:
+        while len(found) < len(called) and time.monotonic() < until:
+            try:
+                reply = await asked.answer()
+                found.append(_answered(reply))
+            except Garbled:
+                found.append(ProbeAnswer("ended"))
+            if found[-1].kind in ("ended", "endless"):
                 break
     return found
 
 
-def _answered(reply: Json | Outcome, number: Json) -> ProbeAnswer:
-    """A reply as an answer; whatever makes no sense counts as the end of the process."""
+def _answered(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
+    """A reply as an answer; raises `Garbled` for what makes no sense."""
     if isinstance(reply, Outcome):
         return ProbeAnswer("endless" if reply.ended == "timeout" else "ended")
-    if not isinstance(reply, dict) or reply.get("id") != number:
-        return ProbeAnswer("ended")
     match reply:
         case {"untold": str()}:
             return ProbeAnswer("untold")
         case {"raised": {"name": str(name)}, "loaded": bool(loaded)}:
             return ProbeAnswer("raised" if loaded else "unloaded", name)
         case {"value": value}:
-            try:
-                plain.shown(value)
-            except Garbled:
-                return ProbeAnswer("ended")
+            plain.shown(value)
             return ProbeAnswer("value", json.dumps(_alike(value)), value)
-    return ProbeAnswer("ended")
+    raise Garbled("an answer without a value")
 
 
 def _alike(wire: Json) -> Json:
@@ -136,7 +127,7 @@ def _alike(wire: Json) -> Json:
     return wire
 
 
-def _roots(call: str) -> list[Json]:
+def _roots(call: str) -> list[str]:
     """The program's names at which a call begins, or what the call's own function is given."""
     node = parse_expression(call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):
