@@ -25,7 +25,7 @@ from agent.core.domain import (
 )
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
-from agent.judge.compared.examples import NotComparable, answers, example_call
+from agent.judge.compared.examples import answers, example_call
 from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
@@ -130,7 +130,7 @@ class _Bench:
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
-                if isinstance(row, NotComparable):
+                if row is None:
                     continue
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":

@@ -51,13 +51,6 @@ class ExampleCall:
     parts: int = 0
 
 
-@dataclass(frozen=True)
-class NotComparable:
-    """The answer is not plain: the tests' process must judge this example."""
-
-    why: str
-
-
 def example_call(test: TestCase) -> ExampleCall | None:
     """What the test asks, where the host itself can compare the answer."""
     match test:
@@ -147,32 +140,28 @@ async def asking(
         yield Asked(process, numbers, wall_s)
 
 
-async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | NotComparable]:
-    """A row for each of the first examples, up to and with the one that ends the process."""
+async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | None]:
+    """A row for each of the first examples, up to and with the one that ends the process; none
+    where the answer is not plain, so that the tests' process must judge the example."""
     wall_s = subject.test_s
-    rows: list[Row | NotComparable] = []
+    rows: list[Row | None] = []
     async with asking(subject, [(ask.call, ask.names) for ask in asks], wall_s) as asked:
         for ask in asks:
             started = time.monotonic()
             row = await _row(ask, asked, wall_s)
-            if isinstance(row, NotComparable):
-                rows.append(row)
-                continue
-            rows.append({**row, "wall_s": time.monotonic() - started})
-            if row.get("last"):
+            rows.append(row and {**row, "wall_s": time.monotonic() - started})
+            if row and row.get("last"):
                 break
         else:
             # It has no more to say; its end is nearer than that of one that must be killed.
             await asked.process.receive(LAST_WORD_S)
-        if any(lacks_permission(row) for row in rows if not isinstance(row, NotComparable)):
+        if any(row and lacks_permission(row) for row in rows):
             refusals = (await asked.process.kill()).refusals
-            rows = [
-                row if isinstance(row, NotComparable) else explained(row, refusals) for row in rows
-            ]
+            rows = [row and explained(row, refusals) for row in rows]
     return rows
 
 
-async def _row(ask: ExampleCall, asked: Asked, wall_s: float) -> Row | NotComparable:
+async def _row(ask: ExampleCall, asked: Asked, wall_s: float) -> Row | None:
     """What one answer shows; the `last` ends the process."""
     row = {"status": "error", "call": ask.call, "last": True}
     try:
@@ -186,10 +175,10 @@ async def _row(ask: ExampleCall, asked: Asked, wall_s: float) -> Row | NotCompar
     return row | {"message": ended(reply)}
 
 
-def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | NotComparable:
+def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | None:
     match answer:
-        case {"untold": str(why)}:
-            return NotComparable(why[:200])
+        case {"untold": str()}:
+            return None
         case {"raised": dict(raised), "loaded": bool(loaded)}:
             return _raised(ask, raised, loaded)
         case {"value": value}:

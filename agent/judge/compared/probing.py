@@ -64,42 +64,28 @@ async def answers(
 ) -> tuple[ProbeAnswer, ...]:
     """One answer for each call, each to the program loaded afresh; `wall_s` is for one call,
     `until` for all of them, on the monotonic clock."""
+    subject = Subject(solution, task, sandbox, wall_s)
     parts = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
-    found = await asyncio.gather(
-        *(_part(solution, part, task, sandbox, wall_s, until) for part in parts)
-    )
+    found = await asyncio.gather(*(_part(subject, part, until) for part in parts))
     return tuple(one for part in found for one in part)
 
 
-async def _part(
-    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
-    until: float,
-) -> list[ProbeAnswer]:
+async def _part(subject: Subject, called: Sequence[str], until: float) -> list[ProbeAnswer]:
+    """What one process answers, and another after a call that ends it."""
     found: list[ProbeAnswer] = []
-    while len(found) < len(called) and time.monotonic() < until:
-        found += await _session(solution, called[len(found) :], task, sandbox, wall_s, until)
-        if [one.kind for one in found].count("endless") >= MOST_LOST:
-            break
+    calls = [(call, _roots(call)) for call in called]
+    while (left := calls[len(found) :]) and time.monotonic() < until and (
+        [one.kind for one in found].count("endless") < MOST_LOST
+    ):
+        async with asking(subject, left, subject.wall_s) as asked:
+            while len(found) < len(calls) and time.monotonic() < until:
+                try:
+                    found.append(_answered(await asked.answer()))
+                except Garbled:
+                    found.append(ProbeAnswer("ended"))
+                if found[-1].kind in ("ended", "endless"):
+                    break
     return [*found, *[UNASKED] * (len(called) - len(found))]
-
-
-async def _session(
-    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
-    until: float,
-) -> list[ProbeAnswer]:
-    """What one process answers, up to and with the call that ends it."""
-    found: list[ProbeAnswer] = []
-    subject = Subject(solution, task, sandbox, wall_s)
-    async with asking(subject, [(call, _roots(call)) for call in called], wall_s) as asked:
-        while len(found) < len(called) and time.monotonic() < until:
-            try:
-                reply = await asked.answer()
-                found.append(_answered(reply))
-            except Garbled:
-                found.append(ProbeAnswer("ended"))
-            if found[-1].kind in ("ended", "endless"):
-                break
-    return found
 
 
 def _answered(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
