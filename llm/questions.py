@@ -1,4 +1,5 @@
-"""What makes two questions the same one, as JSON and as a hash, for records and for the cache."""
+"""What makes two questions the same one, as JSON and as a hash: for records, and for a step that is
+run again."""
 
 from __future__ import annotations
 

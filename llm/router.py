@@ -163,10 +163,7 @@ class Router:
         try:
             provider = await self._provider(choice)
             most = answer_tokens(request.max_tokens, provider.thinks, request.effort)
-            before = request.objects_to  # which was sent with as much room
-            request = replace(
-                request, max_tokens=most, objects_to=before and replace(before, max_tokens=most)
-            )
+            request = replace(request, max_tokens=most)
             today = datetime.now(UTC).date()
             texts = (request.system, *(message.text for message in request.messages))
             question = question_tokens(provider.count, texts)

@@ -22,7 +22,6 @@ import pytest
 from opentelemetry.trace import NoOpTracer
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
-from llm.cache import AnswerCache, Cached
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
@@ -199,7 +198,6 @@ atexit.register(shutil.rmtree, FOLDER)
 
 CASES += [
     _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
-    _wrapped("cached", lambda inner: Cached(inner, AnswerCache(FOLDER / "answers.db"))),
     _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
 ]
 
