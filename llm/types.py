@@ -113,7 +113,7 @@ class Reply:
     attempts: int = 1
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
-    """It came from this run's log or a record: nothing was sent and nothing paid."""
+    """The run had paid for it before it was cut off: nothing was sent now."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

@@ -1,4 +1,4 @@
-"""A provider around another one: what records, caches and traces have in common."""
+"""A provider around another one: what traces and the router have in common."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
-from llm.errors import NeedsKey, NotRecorded, OverBudget
+from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
 from llm.room import REASON, answer_tokens, question_tokens
 from llm.schemas import in_words, inlined
@@ -200,11 +200,10 @@ async def ask_if_it_answers(
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
-    how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
-    the question are raised."""
+    how the run goes on. A cap that is reached and a key that is gone are raised."""
     try:
         return await ask(ctx, role, variables, known, free=free)
-    except (OverBudget, NeedsKey, NotRecorded):
+    except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
         ctx.emit(Notice(level="warning", text=(

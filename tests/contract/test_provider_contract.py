@@ -7,16 +7,12 @@ refuse, stall or break off. A claim is tried with the rows that have what it nee
 from __future__ import annotations
 
 import asyncio
-import atexit
-import shutil
-import tempfile
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from opentelemetry.trace import NoOpTracer
@@ -25,7 +21,6 @@ from llm import Connection, Message, Provider, Reply, Request, Secret, open_prov
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
-from llm.records import Recording
 from llm.redaction import Redactor
 from llm.tracing import Traced
 from tests.llm.fakes import anthropic, ollama, openai
@@ -193,11 +188,7 @@ def _wrapped(name: str, wrap: Callable[[Provider], Provider]) -> Case:
     return replace(inner, name=name, opened=lambda url, key: wrap(inner.opened(url, key)))
 
 
-FOLDER = Path(tempfile.mkdtemp(prefix="provider-contract-"))
-atexit.register(shutil.rmtree, FOLDER)
-
 CASES += [
-    _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
     _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
 ]
 
