@@ -17,7 +17,7 @@ from llm.answers import code_of, edited, edits_of, json_of
 from llm.errors import BadReply, Refused, Truncated
 from llm.prompts import fenced, mark_for
 from llm.provider import Provider
-from llm.room import answer_tokens, question_tokens
+from llm.tokens import answer_tokens, question_tokens
 from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")

@@ -150,8 +150,6 @@ class Row:
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
     it can be cut to that. Far servers have room for nearly every question of ours."""
-    traced_as: str = ""
-    """Its name in OpenTelemetry's convention, where that is another one."""
 
     def thinking(self, model: str) -> bool:
         """Whether a model thinks where nothing is said of it, as far as its name tells."""

@@ -21,7 +21,6 @@ from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS, row_of
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
-from llm.tracing import traced
 
 OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
@@ -160,10 +159,7 @@ class Models:
     def provider(self, choice: Choice, visitor: str) -> Provider:
         """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
         without its key."""
-        provider = self._open(self._connection(choice, visitor))
-        return traced(
-            provider, content=self.settings.trace_content, redactor=self.redactor()
-        )
+        return self._open(self._connection(choice, visitor))
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""
@@ -211,8 +207,8 @@ class Models:
 
     @asynccontextmanager
     async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
-        """A provider by itself, without a trace."""
-        provider = self._open(self._connection(choice, visitor))
+        """The same for a while."""
+        provider = self.provider(choice, visitor)
         try:
             yield provider
         finally:

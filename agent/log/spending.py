@@ -31,7 +31,7 @@ from llm.plan import Plan
 from llm.prices import Prices
 from llm.prompts import load
 from llm.provider import estimated_tokens
-from llm.room import answer_tokens, question_tokens
+from llm.tokens import answer_tokens, question_tokens
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:

@@ -24,8 +24,8 @@ from llm import BadReply, LlmError, Message, Provider, Request
 from llm.ask import ask_code, ask_edits, ask_typed
 from llm.errors import NeedsKey, OverBudget
 from llm.prompts import Prompt, load
-from llm.room import REASON, answer_tokens, question_tokens
 from llm.schemas import in_words, inlined
+from llm.tokens import REASON, answer_tokens, question_tokens
 from llm.trimming import fit
 
 T = TypeVar("T", bound=Value)

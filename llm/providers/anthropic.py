@@ -114,8 +114,7 @@ class AnthropicProvider(HttpProvider):
             http_client=httpx2.AsyncClient(
                 timeout=patience, follow_redirects=False, trust_env=not on_this_machine(self.url)
             ),
-            # Its own spans would count each call a second time beside those of `llm.tracing`, and
-            # a variable of the environment would put what is said into them.
+            # A variable of the environment would have it write spans, with all that is said.
             open_telemetry=False,
         )
         # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.

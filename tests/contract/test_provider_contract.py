@@ -11,18 +11,15 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from opentelemetry.trace import NoOpTracer
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
-from llm.redaction import Redactor
-from llm.tracing import Traced
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -179,17 +176,6 @@ CASES = [
         hello=lambda server: None,
         paid=False,
     ),
-]
-
-
-def _wrapped(name: str, wrap: Callable[[Provider], Provider]) -> Case:
-    """A provider around another one promises what that one does."""
-    (inner,) = (case for case in CASES if case.name == "vllm")
-    return replace(inner, name=name, opened=lambda url, key: wrap(inner.opened(url, key)))
-
-
-CASES += [
-    _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
 ]
 
 
