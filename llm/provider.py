@@ -136,8 +136,6 @@ class Row:
     """A pattern of the models that think unasked, and take an effort."""
     temperature: Literal["always", "unless thinking", "never"] = "always"
     """Which models take a temperature; others are sent none, and choose their own."""
-    seed: bool = True
-    """Whether it takes a seed, which is not sent otherwise."""
     json: Literal["schema", "object", "none"] = "none"
     """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
     by words alone. Without the first, the schema is put into the system prompt."""

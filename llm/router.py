@@ -371,7 +371,7 @@ def fingerprint(choice: Choice, request: Request) -> str:
         "messages": [{"speaker": one.speaker, "text": one.text} for one in request.messages],
         "output": {"kind": type(output).__name__.lower(), **schema},
         "max_tokens": request.max_tokens, "temperature": request.temperature,
-        "seed": request.seed, "effort": request.effort, "prompt": request.prompt,
+        "effort": request.effort, "prompt": request.prompt,
     }
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()

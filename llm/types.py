@@ -62,8 +62,6 @@ class Request:
     """Wall seconds the whole call may take, with its retries."""
     temperature: float | None = None
     """`None` is the provider's own choice; some models take none, and their provider says so."""
-    seed: int | None = None
-    """Makes what is drawn at a temperature the same each time, where the model takes one."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""

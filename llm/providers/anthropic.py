@@ -5,8 +5,8 @@ The SDK reads credentials, an address and headers from the environment and from 
 where it is not told otherwise. Here it is told: whoever has not brought a key must not spend the
 host's. Its retries are off, since the router knows the deadline and the budget.
 
-Claude takes no temperature and no seed: the SDK has no parameter for them. A request that has
-one is asked without it, and the reply's `note` says so. Answers differ by their prompts.
+Claude takes no temperature: the SDK has no parameter for it. A request that has one is asked
+without it, and the reply's `note` says so.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     healthy(server, answers([*opening(), thought("hmm"), last(asked=70, answered=9)]))
 
     reply = await reply_of(
-        opened(key=Secret(KEY)), question(output=Json(SCHEMA), temperature=0.5, seed=7)
+        opened(key=Secret(KEY)), question(output=Json(SCHEMA), temperature=0.5)
     )
 
     (seen,) = chats(server)
@@ -124,7 +124,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
         "messages": [
             {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}
         ],
-        "options": {"num_ctx": 1000, "num_predict": 64, "temperature": 0.5, "seed": 7},
+        "options": {"num_ctx": 1000, "num_predict": 64, "temperature": 0.5},
         "tools": [],
     }
     assert seen.headers["authorization"] == f"Bearer {KEY}"

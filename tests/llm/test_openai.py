@@ -115,7 +115,7 @@ def test_the_fakes_errors_and_lists_are_the_sdks_types_too() -> None:
 async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
 
-    reply = await reply_of(opened(), question(temperature=0.5, seed=7))
+    reply = await reply_of(opened(), question(temperature=0.5))
 
     (seen,) = server.seen
     assert seen.json == {
@@ -124,7 +124,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
             {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}
         ],
         "stream": True, "stream_options": {"include_usage": True},
-        "max_completion_tokens": 64, "temperature": 0.5, "seed": 7,
+        "max_completion_tokens": 64, "temperature": 0.5,
     }
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
@@ -173,18 +173,17 @@ async def test_each_preset_is_sent_what_it_takes(
     row = ROWS[name]
 
     reply = await reply_of(
-        opened(name), question(output=Json(SCHEMA), temperature=0.5, seed=7, effort="low")
+        opened(name), question(output=Json(SCHEMA), temperature=0.5, effort="low")
     )
 
     body = server.seen[0].json
     system = body["messages"][0]["content"]
     assert (reply.provider, reply.text, reply.finish) == (name, "hello world", "stop")
     assert body[row.limit] == 64
-    assert ("seed" in body) is row.seed
     assert ("stream_options" in body) is row.stream_usage
     assert body["temperature"] == 0.5
     assert "reasoning_effort" not in body  # the model is none that thinks
-    assert reply.note == ("" if row.seed else "asked without seed, which it does not take")
+    assert reply.note == ""
     if row.json == "schema":
         wanted = body["response_format"]["json_schema"]
         assert wanted["strict"] is True
