@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from anthropic import transform_schema
 from jsonschema import Draft202012Validator
 
 from agent.core import settings
@@ -36,7 +37,6 @@ from llm import BadPrompt, BadReply, Code, Json, Reply, Request, Usage
 from llm.errors import ContextOverflow
 from llm.prompts import load
 from llm.provider import estimated_tokens
-from llm.providers.anthropic import wire_schema
 from llm.providers.openai import strict_schema
 from llm.schemas import closing_room, in_words
 
@@ -353,7 +353,7 @@ def test_the_form_of_each_role_can_be_said_to_every_provider(role: Role[Value]) 
     enough to be closed in time by one that does."""
     schema = schema_of(role.answer)
     for wired, unknown in (
-        (wire_schema(schema), ("minimum", "maximum", "maxLength", "maxItems")),
+        (transform_schema(schema), ("minimum", "maximum", "maxLength", "maxItems")),
         (strict_schema(schema), ("maxLength", "default")),
     ):
         Draft202012Validator.check_schema(wired)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from llm import Code, Message, NoProvider, Reply, Request, open_provider
+from llm import Message, NoProvider, Reply, Request, open_provider
 from llm.errors import LlmError, ProviderDown, TimedOut, UnknownModel, WrongKey
 from llm.keys import NO_KEY, Secret
 from llm.provider import Connection
@@ -332,13 +332,6 @@ async def test_a_model_that_was_never_downloaded_and_cannot_be_now(
 
     with pytest.raises(ProviderDown, match="check the network, or set HF_MODEL to a folder"):
         await provider.models()
-
-
-async def test_code_is_answered_through_the_same_door(provider: HuggingFaceProvider) -> None:
-    plain = await all_of(provider, HELLO)
-    code = await all_of(provider, replace(HELLO, output=Code()))
-
-    assert code[1].text == plain[1].text
 
 
 def test_what_the_hub_refuses_is_said_with_the_next_step(folder: Path) -> None:
