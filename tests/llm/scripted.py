@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llm import Message, Provider, Reply, Request, Stream, Usage
-from llm.ask import ask_typed
+from llm.asking.ask import ask_typed
 from llm.types import Finish
 
 REQUEST = Request("critic", "system", (Message("user", "user"),), max_tokens=100)

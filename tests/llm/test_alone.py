@@ -22,7 +22,7 @@ for name in ("agent", "demo", "evaluation", "prompts", "sandbox", "app", "tests"
     sys.modules[name] = None  # whoever imports it fails
 
 import llm
-from llm.ask import ask_typed, whole
+from llm.asking.ask import ask_typed, whole
 from llm.budget import Caps, Ledger
 from llm.prices import our_prices
 from llm.router import Breaker, Router

@@ -15,7 +15,7 @@ from llm import (
     Secret,
     open_provider,
 )
-from llm.ask import whole
+from llm.asking.ask import whole
 from llm.errors import (
     CallFailed,
     NeedsKey,

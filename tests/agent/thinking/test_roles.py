@@ -34,11 +34,11 @@ from agent.thinking.roles import (
 )
 from agent.thinking.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
+from llm.asking.prompts import load
+from llm.asking.schemas import closing_room, in_words
 from llm.errors import ContextOverflow
-from llm.prompts import load
 from llm.provider import estimated_tokens
 from llm.providers.openai import strict_schema
-from llm.schemas import closing_room, in_words
 from tests.llm.scripted import Scripted, saying
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"

@@ -9,7 +9,7 @@ from agent.core.settings import ROLES
 from agent.thinking.roles import MOST_CALLS
 from agent.thinking.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, rules_provider
-from llm.ask import whole
+from llm.asking.ask import whole
 
 
 def program(text: str) -> Solution:

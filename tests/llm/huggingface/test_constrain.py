@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from agent.core.domain import Value
 from agent.thinking.roles import ROLES, Role, schema_of
 from evaluation.measures.local_model import SCHEMAS
+from llm.asking.schemas import closing_room
 from llm.errors import BadPrompt, NoProvider
-from llm.schemas import closing_room
 from llm.types import Json, Message, Request
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from llm import BadPrompt
-from llm.schemas import closing_room, in_words, inlined
+from llm.asking.schemas import closing_room, in_words, inlined
 
 STEP = {
     "type": "object",

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from llm.answers import code_of, edited, edits_of, json_of
+from llm.asking.answers import code_of, edited, edits_of, json_of
+from llm.asking.prompts import fenced, mark_for
 from llm.errors import BadReply, Refused, Truncated
-from llm.prompts import fenced, mark_for
 from llm.provider import Provider
 from llm.tokens import answer_tokens, question_tokens
 from llm.types import Code, Json, Message, Reply, Request

@@ -28,9 +28,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from llm.asking.trimming import Keep, Part
 from llm.errors import BadPrompt
 from llm.provider import sayable
-from llm.trimming import Keep, Part
 from llm.types import Effort
 
 DATA_RULE = (

@@ -15,7 +15,7 @@ from llm import (
     Usage,
     rules_provider,
 )
-from llm.ask import ask_code, ask_edits, ask_typed
+from llm.asking.ask import ask_code, ask_edits, ask_typed
 from llm.errors import Refused, Truncated
 from llm.types import Finish
 from tests.llm.scripted import Answer, Scripted, ask_any, saying
