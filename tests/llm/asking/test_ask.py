@@ -48,17 +48,6 @@ async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> N
         await ask_any(saying('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
 
 
-@pytest.mark.parametrize("answer", ["no fence", "```\na\n```\n```\nb\n```", "```python\nx = 1"])
-async def test_code_must_come_as_exactly_one_closed_fence(answer: str) -> None:
-    with pytest.raises(BadReply, match="one fenced code block"):
-        await ask_code(saying(answer, answer), REQUEST)
-
-
-async def test_code_travels_raw_inside_its_fence() -> None:
-    code = "print('''a\\n```''')\n"
-    assert await ask_code(saying(f"Here:\n```python\n{code}```\n"), REQUEST) == code
-
-
 @pytest.mark.parametrize("finish", ["length", "cut"])
 async def test_an_answer_cut_short_is_not_asked_for_again_though_it_can_be_read(
     finish: Finish,
