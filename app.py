@@ -71,6 +71,11 @@ def main() -> int:
     door = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
     settings = served(settings, public=door.public)
     host = Host(lambda: find_engine(settings), door)
+    if "SPACES_ZERO_GPU" in os.environ:
+        # Such a space must see, before it starts, that a GPU will be borrowed.
+        from llm.providers.huggingface.host import this_process
+
+        this_process()
     try:
         serve(build(host, max_iterations=settings.max_iterations), host, name, port)
     except OSError as error:

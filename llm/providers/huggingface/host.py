@@ -11,13 +11,16 @@ import atexit
 import queue
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from llm.errors import LlmError, ProviderDown
 from llm.keys import Secret
+from llm.providers.huggingface import zerogpu
 from llm.providers.huggingface.status import Description, Ended, State
 from llm.types import Message, Request
 
@@ -63,6 +66,7 @@ class Host:
         self._thread: threading.Thread | None = None
         self._places: dict[Which, _Place] = {}
         self._holders: Counter[Which] = Counter()
+        self._lent = zerogpu.lent(self._items)
 
     def hold(self, which: Which) -> None:
         """Says that a provider wants this model kept."""
@@ -89,7 +93,7 @@ class Host:
                 self._calls.discard(cancelled)
                 return
             try:
-                ended = self._loaded(which, key).answer(request, emit, cancelled)
+                ended = self._answer(which, self._loaded(which, key), request, emit, cancelled)
             except BaseException as error:  # noqa: BLE001 - raised where the future is waited for
                 future.set_exception(error)
             else:
@@ -139,6 +143,31 @@ class Host:
         while (job := self._jobs.get()) is not None:
             job()
 
+    def _answer(
+        self, which: Which, model: LocalModel, request: Request, emit: Emit,
+        cancelled: threading.Event,
+    ) -> Ended:
+        if self._lent is None:
+            return model.answer(request, emit, cancelled)
+        items = self._lent(which.model, which.four_bit, request)
+        with closing(items):
+            for item in items:
+                if isinstance(item, Ended):
+                    return item
+                if isinstance(item, LlmError):
+                    raise item
+                emit(item)
+                if cancelled.is_set():
+                    return zerogpu.UNWANTED
+        raise ProviderDown(f"the loan of a GPU to {which.model} ended before its answer did")
+
+    def _items(
+        self, model: str, four_bit: bool, request: Request
+    ) -> Generator[zerogpu.Item, None, None]:
+        there = self._places[Which(model, four_bit)].model
+        assert there is not None
+        yield from zerogpu.items(there, request)
+
     def _loaded(self, which: Which, key: Secret) -> LocalModel:
         place = self._places[which]
         if place.model is not None:
@@ -147,7 +176,7 @@ class Host:
         place.state, place.fault = "loading", ""
         try:
             place.model = self._load(which, key)
-            place.model.answer(HELLO, lambda piece: None, threading.Event())
+            self._answer(which, place.model, HELLO, lambda piece: None, threading.Event())
         except BaseException as error:  # whatever it was, the next call may try again
             place.state, place.fault, place.model = "failed", str(error), None
             raise
