@@ -10,8 +10,6 @@ next of the plan's fallbacks; that is told, never silent.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
@@ -24,6 +22,7 @@ from llm.errors import (
     CallFailed,
     LlmError,
     NoModel,
+    NotRecorded,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -32,8 +31,9 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, row_of
+from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens
-from llm.types import MOST_TOKENS, Json, Reply, Request, Stream, Usage
+from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
@@ -122,7 +122,7 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        key = fingerprint(first, request)
+        key = fingerprint(question_of(first.provider, first.model, request))
         known = self.before.pop(key, None)
         if known is not None:
             yield known.text
@@ -324,7 +324,7 @@ class _Call:
         reply = replace(
             reply, text=router.clean(reply.text), note=router.clean(reply.note), usage=usage,
             provider=choice.provider, model=choice.model, attempts=self.attempts,
-            cost_usd=cost, wall_s=wall_s,
+            cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
         cut = reply.finish == "cut"
@@ -340,16 +340,16 @@ class _Call:
         router, choice = self.router, self.choice
         failed = error if isinstance(error, CallFailed) else None
         refused = failed is not None and not (failed.started or self.said)
-        if self.resting or refused:
+        if self.resting or refused or isinstance(error, NotRecorded):
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
-        # Whatever the price is, what never began costs nothing.
-        usd = 0.0 if not usage.total else router.prices.cost(
-            choice.provider, choice.model, usage, self.today
-        )
+        # Whatever the price is, what never began costs nothing, nor does what is replayed.
+        free = not usage.total or (failed is not None and failed.replayed)
+        paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
+        usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
@@ -358,23 +358,6 @@ class _Call:
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
         ))
-
-
-def fingerprint(choice: Choice, request: Request) -> str:
-    """The hash of all that an answer depends on: not its deadline, nor the values that the
-    messages were rendered from."""
-    output = request.output
-    schema = {"schema": dict(output.schema)} if isinstance(output, Json) else {}
-    asked = {
-        "provider": choice.provider, "model": choice.model, "role": request.role,
-        "system": request.system,
-        "messages": [{"speaker": one.speaker, "text": one.text} for one in request.messages],
-        "output": {"kind": type(output).__name__.lower(), **schema},
-        "max_tokens": request.max_tokens, "temperature": request.temperature,
-        "effort": request.effort, "prompt": request.prompt,
-    }
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _counted(usage: Usage) -> Usage:

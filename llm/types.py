@@ -111,7 +111,7 @@ class Reply:
     attempts: int = 1
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
-    """The run had paid for it before it was cut off: nothing was sent now."""
+    """It came from this run's log or a record: nothing was sent and nothing paid."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

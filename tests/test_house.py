@@ -69,8 +69,8 @@ CEILINGS = {
     "agent/intake": 4_800, "agent/judge": 7_550, "agent/log": 1_600, "agent/memory": 2_200,
     "agent/repair": 4_700, "agent/repair/edits": 3_350, "agent/repair/screening": 2_600,
     "agent/repair/syntax": 2_450, "agent/run": 2_400, "agent/thinking": 700, "demo": 2_450,
-    "evaluation": 3_400, "llm": 5_250, "prompts": 1, "sandbox": 9_300, "selfheal": 25,
-    "tests": 2_750, "tests/agent": 19_050, "tests/demo": 1_800, "tests/llm": 5_400,
+    "evaluation": 3_400, "llm": 5_950, "prompts": 1, "sandbox": 9_300, "selfheal": 25,
+    "tests": 2_750, "tests/agent": 19_050, "tests/demo": 1_800, "tests/llm": 5_950,
     "tests/sandbox": 4_700,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why

@@ -232,7 +232,7 @@ class ModelCalled(Value):
     finish: Finish = "stop"
     attempts: int = 1
     cached: bool = False
-    """The run had paid for it before it was cut off: nothing was sent."""
+    """It came from this run's log or a record: nothing was sent."""
     question: str = ""
     """The hash of what was asked."""
     said: str = ""

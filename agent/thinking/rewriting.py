@@ -12,7 +12,7 @@ from agent.repair.ranking.blindness import blindness
 from agent.thinking.roles import ask_for_code, ask_for_edits, share_of_an_answer
 from agent.thinking.wording import repair_question
 from llm import BadReply, LlmError
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.provider import row_of
 
 MOST_TRIES = 3
@@ -41,7 +41,7 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
             text = await _repaired(attempt, ctx, tried)
-        except (OverBudget, NeedsKey):
+        except (OverBudget, NeedsKey, NotRecorded):
             raise
         except LlmError as error:
             return Proposal(None, f"the generator brought no repair: {error}", len(tried))

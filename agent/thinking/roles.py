@@ -25,7 +25,7 @@ from llm.asking.ask import ask_code, ask_edits, ask_typed
 from llm.asking.prompts import Prompt, load
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
@@ -200,10 +200,11 @@ async def ask_if_it_answers(
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
-    how the run goes on. A cap that is reached and a key that is gone are raised."""
+    how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
+    the question are raised."""
     try:
         return await ask(ctx, role, variables, known, free=free)
-    except (OverBudget, NeedsKey):
+    except (OverBudget, NeedsKey, NotRecorded):
         raise
     except LlmError as error:
         ctx.emit(Notice(level="warning", text=(

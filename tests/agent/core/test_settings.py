@@ -22,8 +22,9 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_ROLE_BUDGETS": (
         "critic.calls=2, critic.usd=0.1", "role_budgets", {"critic": Caps(usd=0.1, calls=2)},
     ),
-    "HEAL_PRICES": ("~/p.yaml", "prices", Path("~/p.yaml").expanduser()),
+    "HEAL_PRICES": ("/p.yaml", "prices", Path("/p.yaml")),
     "ALLOW_HOST_KEYS": ("1", "allow_host_keys", True),
+    "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
     "HEAL_TRACE_CONTENT": ("1", "trace_content", True),
     "HEAL_MAX_ITERATIONS": ("7", "max_iterations", 7),
     "HEAL_AUTONOMY": ("review_repairs", "autonomy_level", "review_repairs"),
@@ -54,7 +55,7 @@ OPTIONS: dict[str, Option] = {
 def test_every_environment_name_sets_its_field() -> None:
     told = {name: f" {text} " for name, (text, *_) in GIVEN.items()}
     settings = Settings.from_env(told | {name: str(value) for name, value in OPTIONS.items()})
-    assert {row.name for row in table()} == {*GIVEN, *OPTIONS}
+    assert {row.name for row in table()} == {*GIVEN, *OPTIONS, "HEAL_REPLAY"}
     for field, expected in [(field, value) for _, field, value in GIVEN.values()]:
         assert getattr(settings, field) == expected, field
     assert settings.options == OPTIONS
@@ -75,6 +76,12 @@ def test_nothing_is_read_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
     assert Settings().provider == Settings.from_env({}).provider == "auto"
 
 
+def test_a_run_cannot_be_recorded_and_replayed_at_once() -> None:
+    assert Settings.from_env({"HEAL_REPLAY": "/r"}).replay == Path("/r")
+    with pytest.raises(BadSettings, match="HEAL_RECORD and HEAL_REPLAY exclude each other"):
+        Settings.from_env({"HEAL_REPLAY": "/r", "HEAL_RECORD": "/r"})
+
+
 def test_ollamas_other_variable_is_an_alias() -> None:
     assert Settings.from_env({"OLLAMA_MODEL": "x"}).options == {"OLLAMA_GENERATOR_MODEL": "x"}
     both = {"OLLAMA_MODEL": "x", "OLLAMA_GENERATOR_MODEL": "y"}
@@ -91,7 +98,7 @@ def test_a_key_is_not_shown_with_the_settings() -> None:
 
 
 def test_every_plain_setting_has_an_environment_name() -> None:
-    named = {field for _, field, _ in GIVEN.values()}
+    named = {field for _, field, _ in GIVEN.values()} | {"replay"}
     assert Settings.model_fields.keys() - named == {"drafts", "environment", "host_keys", "options"}
 
 

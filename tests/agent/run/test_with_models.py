@@ -285,14 +285,3 @@ async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
             "agent/thinking/roles.py", "llm/asking/ask.py", "llm/router.py",
             "llm/providers/wire.py",
         ]  # and the provider's own
-
-
-async def test_the_same_run_asks_the_same_in_another_folder_at_another_time(
-    tmp_path: Path,
-) -> None:
-    asked = []
-    for folder in ("one", "other"):
-        async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-            await healed(model.settings(tmp_path / folder, max_candidates=50))
-            asked.append([seen.body for seen in model.server.seen])
-    assert asked[0] == asked[1]

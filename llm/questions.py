@@ -1,0 +1,59 @@
+"""What makes two questions the same one, as JSON and as a hash: for records, and for a step that is
+run again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TypeAlias
+
+from llm.redaction import Redactor
+from llm.types import Json, Request
+
+Question: TypeAlias = dict[str, object]
+
+
+def question_of(provider: str, model: str, request: Request) -> Question:
+    """All that a model's answer depends on, as JSON.
+
+    A request's deadline and the variables that its messages were rendered from are no part of it.
+    """
+    output = request.output
+    schema = {"schema": dict(output.schema)} if isinstance(output, Json) else {}
+    return {
+        "provider": provider,
+        "model": model,
+        "role": request.role,
+        "system": request.system,
+        "messages": [
+            {"speaker": one.speaker, "text": one.text} for one in request.messages
+        ],
+        "output": {"kind": type(output).__name__.lower(), **schema},
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": None,  # no request has one; the hashes in records and logs were made with it
+        "effort": request.effort,
+        "prompt": request.prompt,
+    }
+
+
+def clean_question(provider: str, model: str, request: Request, redactor: Redactor) -> Question:
+    """The question as it may be written down.
+
+    Two that differ in a secret only are the same one: so a replay, which is asked with what the
+    record gave for an answer, finds its place although the record holds no secret.
+    """
+    clean = redactor.value(question_of(provider, model, request))
+    assert isinstance(clean, dict)
+    return {**clean}
+
+
+def fingerprint(asked: Question) -> str:
+    """The hash of a question."""
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def text_address(text: str) -> str:
+    """What stands for a text that is not itself written."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
