@@ -175,6 +175,15 @@ class Solution(Value):
         )
         return self.model_copy(update={"files": files, "parent": self.id, **changes})
 
+    def with_file(self, path: str, text: str, **changes: object) -> Solution:
+        """The same program with another text of one of its files, which is the entry from now on;
+        `changes` replace other fields."""
+        files = tuple(one for one in self.files if one.path != path)
+        return self.model_copy(update={
+            "files": (*files, File(path=path, text=text)), "entry": path, "parent": self.id,
+            **changes,
+        })
+
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this, in the form `git apply` takes."""
         before = {file.path: file.text for file in base.files}
@@ -204,6 +213,24 @@ def _lines(text: str) -> list[str]:
     )
 
 
+class Project(Value):
+    """A repository; its files are the `support` of the task that it belongs to."""
+
+    root: str
+    """Where it lies on this machine; nothing is read from there any more."""
+    name: str
+    import_roots: tuple[str, ...] = ("",)
+    """Folders that modules are imported from, the likeliest first; "" is the top."""
+    arguments: tuple[str, ...] = ()
+    """What its pytest is started with."""
+    editable: tuple[str, ...] = ()
+    """Files that a repair may change."""
+    aside: tuple[str, ...] = ()
+    """Tests that failed before and are not to be healed, by their node ids."""
+    loopback: bool = False
+    """Its tests use the network of this machine."""
+
+
 class Task(Value):
     """What a user brings: words, a program, tests, and the program's surroundings."""
 
@@ -216,6 +243,8 @@ class Task(Value):
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     """Folders whose packages the program may import."""
+    project: Project | None = None
+    """The repository that the program is part of, where its whole suite decides."""
     doctests: bool = False
     """Doctests count beside other tests even where they failed before the repair."""
 

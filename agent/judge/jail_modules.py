@@ -35,7 +35,8 @@ _PROGRAMS = (
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (
     "agent.judge.programs.observed.observe_pytest", "agent.judge.programs.plain.plain_pytest",
-    "agent.repair.screening.programs.pytest_items",
+    "agent.repair.screening.programs.pytest_items", "agent.project.programs.suite_session",
+    "agent.judge.programs.plain.plain_suite",
 )
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)

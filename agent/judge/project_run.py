@@ -1,0 +1,152 @@
+"""How a project's whole suite comes out: its own pytest, in a fresh jail, over files laid anew.
+
+The files are the task's `support` with the solution's in their place. Which tests there are is
+pytest's to say; a test of the task is found by its node id, and any other counts as the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.core.domain import (
+    REST,
+    SET_ASIDE,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Status,
+    Task,
+    TestCase,
+    Verdict,
+)
+from agent.judge import jail_modules
+from sandbox.sandbox import Process, Sandbox
+from sandbox.types import Job, Json, Limits, Outcome
+
+START_S = 120.0
+TEST_S = 120.0
+"""The longest that one test may take by the wall clock."""
+MOST_S = 3_600.0
+MEMORY_MIB = 4_096
+SHARED = "the project's tests run in one process with it"
+NOT_ASKED = "it failed before, and was not to be healed"
+
+
+@dataclass
+class SuiteRun:
+    """What one run of the suite told."""
+
+    rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    """Node id to how it came out."""
+    problems: list[str] = field(default_factory=list)
+    """Why files could not be collected, or why the run ended early."""
+    exit_code: int | None = None
+
+    @property
+    def failing(self) -> list[str]:
+        """The node ids of tests that fail."""
+        return [node for node, row in self.rows.items() if _fails(row)]
+
+
+async def project_report(
+    solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox
+) -> Report:
+    """The verdicts of a run of the whole suite on a solution."""
+    run = await run_suite(laid(task, solution), project, task.sites, sandbox)
+    return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
+
+
+def laid(task: Task, solution: Solution | None) -> dict[str, str]:
+    """The project's files with the solution's."""
+    files = {one.path: one.text for one in task.support}
+    return files | {one.path: one.text for one in (solution.files if solution else ())}
+
+
+def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list[Verdict]:
+    """One verdict for each test that ran, and one for each that was asked for and did not."""
+    named = {one.node: one for one in tests if isinstance(one, Script)}
+    rest = named.get(REST)
+    found = []
+    for node, row in run.rows.items():
+        test = named.get(node) or rest
+        if test is None:
+            continue
+        status: Status = row["status"]  # type: ignore[assignment]
+        found.append(Verdict(
+            name=node, test=test.name, origin=test.origin, status=status,
+            integrity="in-process" if status == "passed" else None,
+            reason=SHARED if status == "passed" else "",
+            aside=NOT_ASKED if node in project.aside and _fails(row) else "",
+            message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
+        ))
+    why = "; ".join(run.problems) or "pytest collected no such test"
+    for node, test in named.items():
+        if node != REST and node not in run.rows:
+            found.append(Verdict(
+                name=node, test=test.name, origin=test.origin, status="error", message=why,
+            ))
+    return found
+
+
+def _fails(row: dict[str, Json]) -> bool:
+    return row["status"] != "passed" and row["status"] not in SET_ASIDE
+
+
+def _message(row: dict[str, Json]) -> str:
+    said = str(row.get("message", ""))
+    file, line = row.get("file"), row.get("line")
+    return f"{said} at {file}:{line}" if said and file and line else said
+
+
+async def run_suite(
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
+) -> SuiteRun:
+    """Runs the project's pytest over these files, once."""
+    job = await suite_job("plain_suite", files, project, sites, sandbox)
+    run = SuiteRun()
+    async with sandbox.start(replace(
+        job, limits=replace(job.limits, wall_s=MOST_S, cpu_s=MOST_S)
+    )) as process:
+        await _heard(process, run)
+    return run
+
+
+async def _heard(process: Process, run: SuiteRun) -> None:
+    begun, patience_s = "", START_S
+    while True:
+        match await process.receive(patience_s):
+            case Outcome() as ended:
+                said = ended.stderr.strip().rpartition("\n")[2] or ended.limit or ended.ended
+                if begun:
+                    status = "timeout" if ended.ended == "timeout" else "error"
+                    run.rows[begun] = {"status": status, "message": said}
+                run.problems.append(f"the run ended early: {said}")
+                return
+            case {"begin": str(node)}:
+                begun, patience_s = node, TEST_S
+            case {"ended": str(node), **row} if "status" in row:
+                run.rows[node] = row
+                begun, patience_s = "", START_S
+            case {"done": int(code), "problems": list(problems)}:
+                run.problems += map(str, problems)
+                run.exit_code = code
+                return
+
+
+async def suite_job(
+    program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+) -> Job:
+    """A jail's job that runs one of our programs over a project's files, with its pytest."""
+    ours = await jail_modules.bundle(sandbox, sites, True)
+    return Job(
+        program=jail_modules.program(program),
+        payload={"roots": [*project.import_roots], "args": [*project.arguments]},
+        modules=ours.modules, files=files, sites=ours.sites, processes=True,
+        loopback=project.loopback,
+        limits=Limits(
+            wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
+            open_files=256,
+        ),
+    )
