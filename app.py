@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from agent.core.settings import BadSettings, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
-from demo.host import Engine, Host
-from demo.strangers import Access, is_public
+from demo.access import Access, is_public
+from demo.host import Host
+
+if TYPE_CHECKING:
+    from agent.run.session import Session
 
 
-def find_engine(settings: Settings) -> Engine:
-    """The engine with these settings; the import takes about a second."""
-    from agent.intake import BadInput, NotFixable, from_page
-    from agent.run.session import NoProvider, Session, open_session
-    from llm import LlmError
-    from sandbox import SandboxError
+def opened(settings: Settings) -> AbstractAsyncContextManager[Session]:
+    """A session with these settings; the import takes about a second."""
+    from agent.run.session import open_session
 
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Session]:
-        async with open_session(settings) as session:
-            with suppress(NoProvider):  # the page says so where it shows the plan
-                await session.models.warm()
-            yield session
-
-    return Engine(
-        open=opened,
-        from_page=from_page,
-        refusals=(BadInput, NotFixable),
-        faults=(BadSettings, LlmError, SandboxError),
-    )
+    return open_session(settings)
 
 
 def address() -> tuple[str, int]:
@@ -68,9 +56,9 @@ def main() -> int:
         return 2
     from demo.web import build, serve
 
-    door = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
-    settings = served(settings, public=door.public)
-    host = Host(lambda: find_engine(settings), door)
+    access = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    settings = served(settings, public=access.public)
+    host = Host(lambda: opened(settings), access)
     if "SPACES_ZERO_GPU" in os.environ:
         # Such a space must see, before it starts, that a GPU will be borrowed.
         from llm.providers.huggingface.host import this_process

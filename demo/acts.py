@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 from uuid import UUID, uuid4
 
 import gradio as gr
@@ -19,22 +18,19 @@ from agent.log.result import Result, fold
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo import render
-from demo.host import Host, Session, Unavailable
-from demo.kept import NEW_VISIT, NO_RUN, BrowserRun, Typed, Visit, with_choices
-from demo.pace import throttled
-from demo.panel import Panel
-from demo.place import banner
-from demo.wanted import BadModelChoice
+from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Typed, Update, Visit
+from demo.escape import sentence
+from demo.host import Host, Unavailable
+from demo.model_choice import BadModelChoice
+from demo.model_panel import Panel
+from demo.plans import banner
+from demo.throttle import throttled
 from llm import NoProvider
 
 LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
 """The buttons that answer a question."""
-
-Update = dict[str, Any]
-"""New values for parts of the page, or changes of the parts themselves, by the parts' names; what
-is left out stays as it is."""
 
 
 class Page:
@@ -50,57 +46,45 @@ class Page:
         self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
         visit: Visit | None,
     ) -> Update:
-        """A page was opened or reloaded: says who heals here and finds the run to follow, first
-        the one that its address asks for.
+        """A page was opened or reloaded: says who heals here, and at what price, and finds the run
+        to follow, first the one that its address asks for.
 
         What somebody has typed meanwhile is left alone.
         """
         kept = {**NO_RUN, **kept} if kept else NO_RUN
         visit = self.panel.known({**NEW_VISIT, **visit} if visit else NEW_VISIT)
-        run = asked or kept["run"]
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
-        typed = before if any(before.values()) and not any((code, tests, words)) else {}
+        now = {"code": code, "tests": tests, "words": words}
+        typed = before if any(before.values()) and not any(now.values()) else {}
+        update: Update = {"visit": visit, **typed}
         try:
             running = await self._host.running()
+            shown = await self.panel.shown(visit, *(typed or now).values())
         except Unavailable as fault:
             return {
-                "kept": {**kept, "run": "", "interrupt": ""}, "said": render.alert(str(fault)),
-                "plan": "", "banner": "", "visit": visit, **typed, **_buttons(running=False),
+                **update, "kept": {**kept, "run": "", "interrupt": ""}, "plan": "", "banner": "",
+                "said": sentence(str(fault)), **_buttons(running=False),
             }
-        said = ""
-        if run and _known(running.session, run) is None:
+        run, said = asked or kept["run"], ""
+        if run and await self._log(run) is None:
             said = (
                 "That run is not known here: its address is wrong, or its log was removed. "
                 "Heal something to start a new one."
             )
             run = ""
         return {
-            "kept": {**kept, "run": run, "interrupt": ""}, "said": render.alert(said),
-            "plan": (await self.panel.shown(visit)).plan,
-            "banner": banner(running.warning, running.refusal), "visit": visit, **typed,
+            **update, "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
+            "banner": banner(running.warning, running.refusal), **shown,
+            "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=bool(run), closed=bool(running.refusal)),
         }
 
-    async def offer(self, visit: Visit, *typed: Typed) -> Update:
-        """What the visitor wanted of models when the page was left, and what that may cost."""
-        try:
-            shown = await self.panel.shown(visit, *typed)
-        except Unavailable:  # `arrive` has said why
-            return {}
-        return {
-            "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            "spending": shown.spending, "at-hand": shown.keys,
-        }
-
-    async def foresee(
-        self, visit: Visit, provider: Typed, model: Typed, roles: Typed, *typed: Typed
-    ) -> Update:
+    async def foresee(self, visit: Visit, *typed: Typed) -> Update:
         """What a run may cost for what is typed now."""
         try:
-            shown = await self.panel.shown(with_choices(visit, provider, model, roles), *typed)
+            return {"spending": (await self.panel.shown(visit, *typed))["spending"]}
         except Unavailable:
             return {}
-        return {"spending": shown.spending}
 
     async def begin(self, code: str, tests: str, words: str) -> Update:
         """Gives the browser the run's identifier before the run exists."""
@@ -111,39 +95,30 @@ class Page:
         })
 
     async def heal(
-        self, kept: BrowserRun, code: str, tests: str, words: str, iterations: float | None,
-        visit: Visit = NEW_VISIT, provider: Typed = "", model: Typed = "", roles: Typed = "",
+        self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
+        iterations: float | None,
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it."""
+        from agent.intake import BadInput, NotFixable, from_page  # the session has imported it
+
         try:
-            running = await self._host.running()
-            intake = await asyncio.to_thread(running.engine.from_page, code, tests, words)
-        except Unavailable as fault:
-            yield _refused(fault)
-            return
-        except running.engine.refusals as refusal:
+            session = await self._host.session()
+            brought = await asyncio.to_thread(from_page, code, tests, words)
+            if kept["run"] in self._stopped_early:
+                yield _refused("Stopped before it began.")
+                return
+            if await self._log(kept["run"]) is None:
+                await session.start(
+                    brought.task, run_id=kept["run"], plan=await self.panel.plan(visit),
+                    max_iterations=int(iterations) if iterations else None,
+                    visitor=self.panel.visitor(visit), pauses=True,
+                )
+        except (Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice) as refusal:
             yield _refused(refusal)
             return
-        if running.refusal:
-            yield _refused(running.refusal)
-            return
-        if kept["run"] in self._stopped_early:
-            self._stopped_early.discard(kept["run"])
-            yield _refused("Stopped before it began.")
-            return
-        if _known(running.session, kept["run"]) is None:
-            try:
-                plan = self.panel.plan(running.session, with_choices(visit, provider, model, roles))
-            except (NoProvider, BadModelChoice) as error:
-                yield _refused(error)
-                return
-            await running.session.start(
-                intake.task, run_id=kept["run"], plan=plan, visitor=self.panel.visitor(visit),
-                max_iterations=int(iterations) if iterations else None, pauses=True,
-            )
         if kept["run"] in self._stopped_early:  # stopped while it was being started
-            await running.session.cancel(kept["run"])
-        yield {"said": "".join(map(render.alert, intake.notices))}
+            await session.cancel(kept["run"])
+        yield {"said": "".join(map(sentence, brought.notices))}
         async for shown in self.watch(kept):
             yield shown
 
@@ -166,7 +141,7 @@ class Page:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
         except BadAnswer as error:
-            return {"kept": kept, "wrong": render.alert(str(error))}
+            return {"kept": kept, "wrong": sentence(str(error))}
         return _begun(_answering(kept, written))
 
     async def answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
@@ -223,7 +198,7 @@ class Page:
         waiting, closed = result.waiting, bool(here.refusal)
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
-        own = paused is not None and self.panel.owns(here.session, kept["run"], visit)
+        own = paused is not None and await self.panel.owns(kept["run"], visit)
         review = waiting is not None and needs == "answer" and waiting.rivals is None
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
@@ -243,26 +218,31 @@ class Page:
         try:
             result = await self._result(kept["run"])
         except Unavailable as fault:
-            return {"said": render.alert(str(fault))}
+            return {"said": sentence(str(fault))}
         if result.phase in ("running", "waiting"):
             said = "A run goes on here. Stop it, then choose an example."
-            return {"said": render.alert(said)}
+            return {"said": sentence(said)}
         return {**typed, "said": ""}
 
     async def stop(self, kept: BrowserRun) -> Update:
         """Cancels the run; whoever follows it sees its end."""
         session = await self._host.session()
         if not kept["run"]:
-            return {"said": render.alert("There is no run to stop.")}
-        if _known(session, kept["run"]) is None:
+            return {"said": sentence("There is no run to stop.")}
+        if await self._log(kept["run"]) is None:
             self._stopped_early.add(kept["run"])
         else:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(self, kept: BrowserRun, *, approve: bool) -> Update:
+    async def decide(self, kept: BrowserRun, **value: object) -> Update:
         """Answers the question that this page showed, and no later one."""
-        return await self._given(kept, {"approve": approve})
+        session = await self._host.session()
+        try:
+            await session.answer(kept["run"], kept["interrupt"], value)
+        except Unavailable as refusal:
+            return {"said": sentence(str(refusal))}
+        return {"said": ""}
 
     async def go_on(
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, *, end: bool = False
@@ -273,38 +253,29 @@ class Page:
         waiting = (await self._result(kept["run"])).waiting
         if waiting is None or waiting.interrupt != kept["interrupt"]:
             said = "That question is closed."
-        elif not self.panel.owns(session, kept["run"], visit):
+        elif not await self.panel.owns(kept["run"], visit):
             said = "Only whoever started this run can let it go on."
         elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
             said = "That key is still missing: give it under “Models and keys”."
         else:
-            return await self._given(kept, {"end": True} if end else {})
-        return {"said": render.alert(said)}
-
-    async def _given(self, kept: BrowserRun, value: dict[str, object]) -> Update:
-        session = await self._host.session()
-        try:
-            await session.answer(kept["run"], kept["interrupt"], value)
-        except Unavailable as refusal:
-            return {"said": render.alert(str(refusal))}
-        return {"said": ""}
+            return await self.decide(kept, **({"end": True} if end else {}))
+        return {"said": sentence(said)}
 
     async def _result(self, run: str) -> Result:
+        return fold(await self._log(run) or ())
+
+    async def _log(self, run: str) -> tuple[Stamped, ...] | None:
+        """The log of a run, or `None` where there is no such run."""
         session = await self._host.session()
-        return fold(_known(session, run) or ()) if run else Result()
-
-
-def _known(session: Session, run: str) -> tuple[Stamped, ...] | None:
-    """The log of a run, or `None` where there is no such run."""
-    try:
-        return session.log(str(UUID(run)))
-    except (KeyError, ValueError):
-        return None
+        try:
+            return session.log(str(UUID(run)))
+        except (KeyError, ValueError):
+            return None
 
 
 def _refused(why: object) -> Update:
     """The page where nothing was begun, and why."""
-    return {"bench": render.EMPTY, "said": render.alert(str(why))}
+    return {"bench": render.EMPTY, "said": sentence(str(why))}
 
 
 def _buttons(*, running: bool, closed: bool = False) -> Update:
@@ -326,7 +297,7 @@ def _begun(kept: BrowserRun) -> Update:
 
 def _closed(kept: BrowserRun) -> Update:
     """The page where a question was answered that is not open any more."""
-    said = render.alert("That question is closed.")
+    said = sentence("That question is closed.")
     return {"kept": kept, "said": said, "written": "", "wrong": "", **_question(None)}
 
 

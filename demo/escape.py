@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Literal
 
 LONGEST_TEXT = 4_000
 """Characters of one untrusted text that are shown; the log holds all of it."""
@@ -21,3 +22,11 @@ def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
         text = f"{text[:limit]}… {len(text) - limit:,} more characters"
     visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
     return html.escape(visible, quote=True)
+
+
+def sentence(text: str, role: Literal["alert", "note", "status"] = "alert") -> str:
+    """A sentence for a person: what cannot be done as asked, what must be known, or, as `status`,
+    what went as asked. Nothing for no words."""
+    mark, kind = ("✓", "sentence good") if role == "status" else ("!", "sentence")
+    shown = f'<div class="{kind}" role="{role}"><b aria-hidden="true">{mark}</b>'
+    return f"{shown}<p>{escaped(text)}</p></div>" if text else ""

@@ -8,92 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
-from agent.core.domain import Jail, Task
-from agent.core.events import Stamped
-from agent.healing.models import OWNER, Models
+from agent.core.domain import Jail
+from agent.core.settings import BadSettings
 from agent.log.spending import CostEstimate
-from demo.strangers import Access
-from llm import Plan
+from demo.access import Access
+from llm import LlmError, NoProvider, Plan
+from sandbox import SandboxError
+
+if TYPE_CHECKING:
+    from agent.run.session import Session
 
 log = logging.getLogger(__name__)
 
-_OWN_DOOR = Access()
+FAULTS = (BadSettings, LlmError, SandboxError)
+"""What is raised where the surroundings lack something; the message is for people."""
+_LOCAL = Access()
 """Only this machine reaches the page."""
-
-
-class Session(Protocol):
-    """The part of `agent.run.session.Session` that the page uses."""
-
-    @property
-    def models(self) -> Models: ...
-
-    def plan(
-        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
-        roles: Mapping[str, str] | None = None,
-    ) -> Plan: ...
-
-    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]: ...
-
-    def visitor(self, run: str, /) -> str: ...
-
-    def can_go_on(self, run: str, /) -> bool: ...
-
-    async def jail(self) -> Jail: ...
-
-    async def start(
-        self, task: Task, *, run_id: str | None = None, max_iterations: int | None = None,
-        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
-    ) -> str: ...
-
-    def follow(self, run: str, /, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]: ...
-
-    async def cancel(self, run: str, /) -> None: ...
-
-    async def answer(self, run: str, interrupt: str, value: Mapping[str, object], /) -> bool: ...
-
-    async def settle(
-        self, run: str, answer: str, /, *, run_id: str | None = None, visitor: str | None = None
-    ) -> str: ...
-
-    async def recover(self) -> tuple[str, ...]: ...
-
-    def log(self, run: str, /) -> tuple[Stamped, ...]: ...
-
-
-class Intake(Protocol):
-    """What input became: a task, and what its author must know about it."""
-
-    @property
-    def task(self) -> Task: ...
-
-    @property
-    def notices(self) -> tuple[str, ...]: ...
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What the page needs of the engine; importing it is slow, so it is found late."""
-
-    open: Callable[[], AbstractAsyncContextManager[Session]]
-    from_page: Callable[[str, str, str], Intake]
-    """Makes a task of code, tests and words; it may take a while and is called in a thread."""
-    refusals: tuple[type[Exception], ...]
-    """What `from_page` raises for input that cannot be used; the message is for people."""
-    faults: tuple[type[Exception], ...]
-    """What `open` raises where the surroundings lack something; the message is for people."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """An engine with its open session, and what was seen to hold its programs back."""
+    """An open session, and what was seen to hold its programs back."""
 
-    engine: Engine
-    session: Session
+    session: Session | SavedRuns
     jail: Jail
     refusal: str = ""
     """Why no code is run here; the session then only shows saved runs."""
@@ -111,18 +53,14 @@ class SavedRuns:
 
     def __init__(self, session: Session, why: str) -> None:
         self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
-        self.jail, self.cancel = session.jail, session.cancel
-        self.follow, self.log = session.follow, session.log
+        self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         return ()
 
-    def can_go_on(self, run: str, /) -> bool:
+    def can_go_on(self, run: str) -> bool:
         return False
-
-    async def recover(self) -> tuple[str, ...]:
-        return ()
 
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
@@ -133,10 +71,13 @@ class SavedRuns:
 class Host:
     """Opens a session in the background of a server's life and closes it with the server."""
 
-    def __init__(self, find_engine: Callable[[], Engine], door: Access = _OWN_DOOR) -> None:
-        """`find_engine` may import the engine; it is called in a thread."""
-        self.door = door
-        self._find_engine = find_engine
+    def __init__(
+        self, open_session: Callable[[], AbstractAsyncContextManager[Session]],
+        access: Access = _LOCAL,
+    ) -> None:
+        """`open_session` may import the engine; it is called in a thread."""
+        self.access = access
+        self._open_session = open_session
         self._opened: asyncio.Future[Running] | None = None
         self._keeping: asyncio.Task[None] | None = None
 
@@ -154,7 +95,7 @@ class Host:
             await asyncio.wait({self._keeping})
 
     async def running(self) -> Running:
-        """The engine once it is there; raises `Unavailable` where it cannot work."""
+        """The open session with its jail; raises `Unavailable` where it cannot work."""
         if self._opened is None or self._keeping is None:
             raise Unavailable("The page is not being served.")
         either: tuple[asyncio.Future[Running] | asyncio.Task[None], ...]
@@ -165,33 +106,35 @@ class Host:
             raise Unavailable("The engine has ended.")
         return self._opened.result()
 
-    async def session(self) -> Session:
+    async def session(self) -> Session | SavedRuns:
         """The open session; raises `Unavailable` where the engine cannot work."""
         return (await self.running()).session
 
     async def _keep(self, opened: asyncio.Future[Running], leave: asyncio.Event) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""
-        engine = await asyncio.to_thread(self._find_engine)
         try:
-            async with engine.open() as session:
-                running = await self._admitted(engine, session)
-                await running.session.recover()
+            async with await asyncio.to_thread(self._open_session) as session:
+                with suppress(NoProvider):  # the page says so where it shows the plan
+                    await session.models.warm()
+                running = await self._admitted(session)
+                if not running.refusal:
+                    await session.recover()
                 opened.set_result(running)
                 await leave.wait()
-        except engine.faults as fault:
+        except FAULTS as fault:
             raise Unavailable(str(fault)) from fault
 
-    async def _admitted(self, engine: Engine, session: Session) -> Running:
+    async def _admitted(self, session: Session) -> Running:
         """The session where code may be run behind what holds here, else one that runs none."""
         try:
             jail = await session.jail()
-        except engine.faults as fault:
+        except FAULTS as fault:
             jail, refusal = Jail(words=str(fault)), str(fault)
         else:
-            refusal = self.door.refusal(jail)
+            refusal = self.access.refusal(jail)
         if refusal:
-            return Running(engine, SavedRuns(session, refusal), jail, refusal)
-        return Running(engine, session, jail, warning=self.door.warning(jail))
+            return Running(SavedRuns(session, refusal), jail, refusal)
+        return Running(session, jail, warning=self.access.warning(jail))
 
 
 def _told(keeping: asyncio.Task[None]) -> None:

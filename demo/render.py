@@ -43,9 +43,9 @@ from agent.log.words import (
     verdict_words,
 )
 from agent.repair.ranking.question import choice_in_words
-from demo.escape import escaped
+from demo.escape import escaped, sentence
 from demo.patch import DiffLine, diff_lines
-from demo.place import plan_html, roles_html
+from demo.plans import plan_html, roles_html
 
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
@@ -117,19 +117,6 @@ KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>
 EXAMPLES_TITLE = "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"
 
 
-def alert(text: str) -> str:
-    """A sentence for a person, where something cannot be done as asked."""
-    mark = '<b aria-hidden="true">!</b>'
-    shown = f'<div class="sentence" role="alert">{mark}<p>{escaped(text)}</p></div>'
-    return shown if text else ""
-
-
-def success(text: str) -> str:
-    """A sentence for a person, where something went as asked."""
-    mark = '<b aria-hidden="true">✓</b>'
-    return f'<div class="sentence good" role="status">{mark}<p>{escaped(text)}</p></div>'
-
-
 def _state(result: Result) -> str:
     """How a run stands: its outcome, or its phase until it has one."""
     return result.outcome or result.phase
@@ -174,10 +161,8 @@ def patch_of(result: Result) -> str:
 
 
 def _notices(result: Result) -> str:
-    texts = (notice.text for notice in result.notices if notice.level != "info")
     return "".join(
-        f'<div class="sentence" role="note"><b aria-hidden="true">!</b><p>{escaped(text)}</p></div>'
-        for text in texts
+        sentence(notice.text, "note") for notice in result.notices if notice.level != "info"
     )
 
 

@@ -12,20 +12,23 @@ from types import FrameType
 from typing import Any
 
 import gradio as gr
+import yaml
 from starlette.applications import Starlette
 
-from demo import examples, render
-from demo.acts import CHOICES, Page, Update
+from agent.thinking.drafts import DRAFTS_FILE, read_drafts
+from demo import render
+from demo.access import is_loopback
+from demo.acts import CHOICES, Page
+from demo.browser_state import NEW_VISIT, NO_RUN, WISHES, Update, with_choices
 from demo.downloads import download_route
 from demo.host import Host
-from demo.kept import NEW_VISIT, NO_RUN
-from demo.strangers import is_loopback
-from demo.wanted import NO_MODEL, keyed
-from demo.wanted import offered as providers_offered
+from demo.model_choice import keyed
+from demo.model_choice import offered as providers_offered
+from demo.model_panel import SHOWN
+from llm.provider import MOCK
 
 ASSETS = Path(__file__).with_name("assets")
 INPUTS = ("code", "tests", "words")
-WISHES = ("visit", "provider", "model", "roles")
 SETTLED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
     "end-here",
@@ -33,7 +36,7 @@ SETTLED = (
 """The parts that change where a run has ended or waits."""
 BEGUN = (*SETTLED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
-ARRIVED = ("kept", "plan", "said", *INPUTS, "visit", "heal", "stop", "banner")
+ARRIVED = ("kept", "said", *INPUTS, *WISHES, *SHOWN, "heal", "stop", "banner")
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
@@ -65,13 +68,18 @@ class Parts:
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
         changed: tuple[str, ...], how: dict[str, Any] = QUICK, **fixed: object,
     ) -> Any:
-        """Has `act` change some parts from what others hold, whenever `event` happens."""
+        """Has `act` change some parts from what others hold, whenever `event` happens. `WISHES`,
+        where `given` begins with them, are given as one visit."""
+        wishes = len(WISHES) if given[:len(WISHES)] == WISHES else 0
+
+        def taken(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (with_choices(*values[:wishes]), *values[wishes:]) if wishes else values
 
         async def once(*values: Any) -> Any:
-            return _in_order(await act(*values, **fixed), changed)
+            return _in_order(await act(*taken(values), **fixed), changed)
 
         async def streaming(*values: Any) -> AsyncIterator[Any]:
-            async for update in act(*values, **fixed):
+            async for update in act(*taken(values), **fixed):
                 yield _in_order(update, changed)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
@@ -115,7 +123,7 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         parts.add("plan", gr.HTML(""))
         with gr.Row(elem_id="shell"):
             with gr.Column(scale=36, min_width=320, elem_id="editors"):
-                _lay_inputs(parts, public=host.door.public, max_iterations=max_iterations)
+                _lay_inputs(parts, public=host.access.public, max_iterations=max_iterations)
             with gr.Column(scale=64, min_width=320, elem_id="output"):
                 _lay_output(parts)
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
@@ -151,7 +159,7 @@ def _lay_inputs(parts: Parts, *, public: bool, max_iterations: int) -> None:
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
-                [("as planned", ""), ("no model", NO_MODEL), *names], value="",
+                [("as planned", ""), ("no model", MOCK), *names], value="",
                 label="Who answers", min_width=120,
             ))
             parts.add("model", gr.Textbox(
@@ -209,12 +217,14 @@ def _lay_output(parts: Parts) -> None:
 
 
 def _lay_examples() -> list[tuple[gr.Button, dict[str, str]]]:
-    """A button for each example, with what it fills in."""
+    """A button for each worked example, with what it fills in: code to mend, or a task in words,
+    for which the mode without a model has a scripted first draft."""
     gr.HTML(render.EXAMPLES_TITLE, elem_classes="cards-title")
-    broken, drafts = examples.load()
+    cards = yaml.safe_load(DRAFTS_FILE.read_text(encoding="utf-8"))["cards"]
     filled = [
-        *((f"{card.title}\n{card.blurb}", (card.code, card.tests, "")) for card in broken),
-        *((f"{draft.title}\nA task in words", ("", "", draft.task)) for draft in drafts),
+        *((f"{card['title']}\n{card['blurb']}", (card["code"], card.get("tests", ""), ""))
+          for card in cards),
+        *((f"{draft.title}\nA task in words", ("", "", draft.task)) for draft in read_drafts()),
     ]
     with gr.Column(elem_classes="cards"):
         return [
@@ -234,7 +244,7 @@ def _wire(
 
     begun = addressed(on(parts["heal"].click, page.begin, INPUTS, BEGUN))
     run = on(
-        begun.then, page.heal, ("kept", *INPUTS, "iterations", *WISHES), ("bench", "said"), STREAMED
+        begun.then, page.heal, (*WISHES, "kept", *INPUTS, "iterations"), ("bench", "said"), STREAMED
     )
     on(run.then, page.settle, state, SETTLED)
     on(parts["stop"].click, page.stop, ("kept",), ("said",))
@@ -257,16 +267,16 @@ def _wire(
     for button, typed in cards:
         chosen = on(button.click, page.choose, ("kept",), (*INPUTS, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)
-    told = parts.of("visit", "plan", "spending", "at-hand", "came", "key")
-    wished = parts.of(*WISHES, *INPUTS)
+    answering = ("visit", *SHOWN, "came")
     for left in (parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
     )):
-        left(page.panel.want, wished, told[:-1], **QUICK)
-    given_key = parts.of(*WISHES, "whose", "key", *INPUTS)
-    for name, act in (("use-key", page.panel.use_key), ("test-key", page.panel.test_key),
-                      ("forget-keys", page.panel.forget_keys)):
-        parts[name].click(act, given_key, told, **QUICK)
+        on(left, page.panel.want, (*WISHES, *INPUTS), answering)
+    for name, action in (("use-key", "use"), ("test-key", "test"), ("forget-keys", "forget")):
+        on(
+            parts[name].click, page.panel.change_keys, (*WISHES, "whose", "key", *INPUTS),
+            (*answering, "key"), action=action,
+        )
     for name in INPUTS:
         on(parts[name].blur, page.foresee, (*WISHES, *INPUTS), ("spending",))
 
@@ -277,8 +287,6 @@ def _wire(
     arrived = ui.load(
         arrive, parts.of("kept", *INPUTS, "visit"), parts.of(*ARRIVED), **QUICK
     )
-    on(arrived.then, page.offer, ("visit", *INPUTS),
-       ("provider", "model", "roles", "spending", "at-hand"))
     watched = on(arrived.then, page.watch, ("kept",), ("bench",), STREAMED)
     on(watched.then, page.settle, state, SETTLED)
 
@@ -291,17 +299,14 @@ _ADDRESS = """(kept) => {
 _PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click(), 80); }"""
 
 
-def serve(
-    ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, block: bool = True
-) -> str:
-    """Serves the page until interrupted, or in the background; returns its address, which is
-    empty where it was interrupted before it stood.
+def serve(ui: gr.Blocks, host: Host, server_name: str, server_port: int) -> None:
+    """Serves the page until interrupted.
 
     Raises `OSError` where the port is taken, and `ValueError` for a name that other machines
-    can reach while the host's door was made for this one alone.
+    can reach while the host is made for this one alone.
     """
-    if not host.door.public and not is_loopback(server_name):
-        raise ValueError(f"{server_name} can be reached from elsewhere: use Door(public=True)")
+    if not host.access.public and not is_loopback(server_name):
+        raise ValueError(f"{server_name} can be reached from elsewhere: use Access(public=True)")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -309,13 +314,11 @@ def serve(
         async with host.serving():
             yield
 
-    if block:
-        signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGTERM, _interrupted)
     try:
-        _, address, _ = ui.launch(
+        ui.launch(
             server_name=server_name,
             server_port=server_port,
-            prevent_thread_lock=not block,
             max_threads=256,
             ssr_mode=False,
             # An environment variable of Gradio's would open a tunnel to a page of this machine.
@@ -331,8 +334,6 @@ def serve(
     except KeyboardInterrupt:
         # While serving, Gradio takes the interrupt itself; this one came during the start.
         ui.close()
-        return ""
-    return str(address)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:

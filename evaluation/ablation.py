@@ -25,25 +25,22 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Report, Solution
-from agent.core.events import Searched
 from agent.doors.exits import HEALED, USAGE
 from agent.healing.searching import search_repair
-from agent.intake import BadInput, NotFixable
 from agent.judge import check
 from agent.memory import edits as remembered_edits
 from agent.memory import placing
 from agent.memory.offers import Offer
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
-from evaluation.encounters import recalled, remembered, repeated_rows
-from evaluation.healing import brought
+from evaluation.encounters import Healed, judged, recalled, remembered, repeated_rows
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 OF_SEARCH = ("operator", "syntax", "ranking")
 KINDS = (*OF_SEARCH, "memory")
-TERMS = ("WRONG_TYPE", "WIDENING", "IDLE", "BLIND")
+TERMS = ("WRONG_TYPE", "IDLE", "BLIND")
 """What `rank` adds to the cost of a candidate."""
 _OFFERS = sys.modules[Offer.__module__]  # the package calls a function by its name
 OF_MEMORY: dict[str, tuple[Any, str, object]] = {
@@ -69,18 +66,6 @@ class Part:
     def called(self, name: str) -> bool:
         """Whether a name is this part's, or that of its group or kind."""
         return name in (self.name, self.kind, self.group, self.group.partition(".")[0])
-
-
-@dataclass(frozen=True)
-class Healed:
-    """What came of a row."""
-
-    plausible: bool = False
-    """Its tests pass."""
-    right: bool = False
-    """The truth holds for the repair that came first; never where no truth is known."""
-    candidates: int = 0
-    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,23 +137,17 @@ def taken_out(*gone: Part) -> Iterator[None]:
 
 async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     """Searches for a repair of one row, and asks the truth of the first."""
-    try:
-        task = brought(row.broken)
-    except (BadInput, NotFixable):
+    brought = await judged(row, sandbox)
+    if brought is None:
         return Healed()
-    base = task.solution
-    assert base is not None  # a row has a program
-    report = await check(base, task.tests, task, sandbox, observe=False)
+    task, base, report = brought
 
     async def verify(solution: Solution) -> Report:
         return await check(solution, task.tests, task, sandbox, observe=False)
 
-    def quietly(progress: Searched) -> None:
-        """Nobody watches."""
-
     found = await search_repair(
         task, base, task.tests, report, sandbox, budget_s=UNBOUNDED_S, wall_s=UNBOUNDED_S,
-        max_candidates=candidates, progress=quietly, verify=verify,
+        max_candidates=candidates, progress=lambda seen: None, verify=verify,
     )
     if found.solution is None:
         return Healed(candidates=found.candidates)
@@ -185,11 +164,9 @@ async def trials(rows: Sequence[Row], kinds: Sequence[str], candidates: int) -> 
         found.append(Trial(rows, lambda row: searched(row, sandbox, candidates), of_search))
     if "memory" in kinds:
         memory = await remembered(rows, sandbox)
-
-        async def recall(row: Row) -> Healed:
-            return Healed(**vars(await recalled(row, memory, sandbox)))
-
-        found.append(Trial(repeated_rows(rows), recall, ("memory",)))
+        found.append(Trial(
+            repeated_rows(rows), lambda row: recalled(row, memory, sandbox), ("memory",)
+        ))
     return found
 
 

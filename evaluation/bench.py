@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import idle, jail, local_model, models, processes, runs, screening, suites
+from evaluation.measures import jail, local_model, models, processes, runs, screening, suites
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": jail.sandbox,
@@ -20,13 +20,12 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "imports": processes.imports,
     "page": processes.page,
     "click": processes.click,
-    "idle": idle.idle,
+    "idle": processes.idle,
     "steps": runs.steps,
     "parallel": runs.parallel,
     "screening": screening.screening_rate,
     "endless": screening.endless_rate,
     "load": suites.load,
-    "search": runs.search,
     "cancelling": runs.cancelling,
     "memory": runs.memory,
     "healing": suites.healing,

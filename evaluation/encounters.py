@@ -11,26 +11,26 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import Report, Task
+from agent.core.domain import Report, Solution, Task
 from agent.intake import BadInput, NotFixable
 from agent.judge import check
-from agent.memory import Failure, Fix, Memory, failure_of, is_local, offers
+from agent.memory import Fix, Memory, failure_of, is_local, offers
 from evaluation.healing import brought
 from evaluation.suite import Broken, Row, Truth
 from evaluation.truth import right
 from sandbox import Sandbox
 
-ENCOUNTERS = ("again", "layout", "renamed", "first")
-
 
 @dataclass(frozen=True)
-class Recalled:
-    """What came of a row that was met again."""
+class Healed:
+    """What came of a row."""
 
     plausible: bool = False
+    """Its tests pass."""
     right: bool = False
+    """The truth holds for the repair that came first; never where no truth is known."""
     candidates: int = 0
-    """Texts that were replayed."""
+    operators: tuple[str, ...] = ()
 
 
 async def remembered(rows: Sequence[Row], sandbox: Sandbox) -> Memory:
@@ -39,9 +39,11 @@ async def remembered(rows: Sequence[Row], sandbox: Sandbox) -> Memory:
     for row in rows:
         if not row.truth.fixed or not is_local(row.broken.program, row.truth.fixed):
             continue
-        failing = await _failing(row, sandbox)
-        if failing is not None:
-            fix = Fix.made(failing[1], row.broken.program, row.truth.fixed, "E1", row.id)
+        found = await judged(row, sandbox)
+        if found is not None:
+            task, base, report = found
+            failure = failure_of(base, task.tests, report)
+            fix = Fix.made(failure, row.broken.program, row.truth.fixed, "E1", row.id)
             if fix is not None:
                 memory.remember(fix)
     return memory
@@ -64,15 +66,14 @@ def repeated_rows(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Recalled:
+async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Healed:
     """What the memory makes of a row, judged by its tests and then by its truth."""
-    failing = await _failing(row, sandbox)
-    if failing is None:
-        return Recalled()
-    task, failure = failing
-    base, tried = task.solution, 0
-    assert base is not None  # a row has a program
-    for offer in offers(memory, failure, base.text):
+    found = await judged(row, sandbox)
+    if found is None:
+        return Healed()
+    task, base, report = found
+    tried = 0
+    for offer in offers(memory, failure_of(base, task.tests, report), base.text):
         if row.id == f"{offer.known.fix.note} first":
             continue
         for text in offer.texts:
@@ -81,18 +82,19 @@ async def recalled(row: Row, memory: Memory, sandbox: Sandbox) -> Recalled:
             report = await check(candidate, task.tests, task, sandbox, observe=False)
             if report.passed:
                 known = await right(row.truth, [candidate], task.sites, sandbox)
-                return Recalled(True, bool(known and known[0]), tried)
-    return Recalled(candidates=tried)
+                return Healed(True, bool(known and known[0]), tried)
+    return Healed(candidates=tried)
 
 
-async def _failing(row: Row, sandbox: Sandbox) -> tuple[Task, Failure] | None:
+async def judged(row: Row, sandbox: Sandbox) -> tuple[Task, Solution, Report] | None:
+    """The task of a row, its program and the verdict on it; `None` where it is refused."""
     try:
         task = brought(row.broken)
     except (BadInput, NotFixable):
         return None
-    assert task.solution is not None
-    report: Report = await check(task.solution, task.tests, task, sandbox, observe=False)
-    return task, failure_of(task.solution, task.tests, report)
+    base = task.solution
+    assert base is not None  # a row has a program
+    return task, base, await check(base, task.tests, task, sandbox, observe=False)
 
 
 def _renamed(row: Row) -> Row:

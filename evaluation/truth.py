@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import math
 import re
-import secrets
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +20,13 @@ from agent.core.domain import File, Solution, Task
 from agent.intake import tests_from_snippet
 from agent.judge import check
 from agent.judge.compared import plain
-from agent.judge.compared.examples import answering_job
+from agent.judge.compared.examples import asking
 from agent.judge.observed.codec import Garbled
 from agent.judge.subject import Subject
 from evaluation.suite import Truth
-from sandbox import Json, Outcome, Sandbox, SandboxError
+from sandbox import Json, Outcome, Sandbox
 
 CALL_S = 5.0
-START_S = 30.0
 MOST_LATE = 3
 """After so many calls without an answer's end the fixed program is asked no more."""
 MOST_ITEMS = 1_000
@@ -168,32 +166,25 @@ async def _answers(
     """An answer for each call, in order; a call that ends the process costs its own alone."""
     done = 0
     while done < len(calls):
-        numbers = [secrets.token_hex(8) for _ in calls[done:]]
-        told: list[Json] = [
-            {"id": number, "call": call, "names": [truth.entry_point.partition(".")[0]]}
-            for number, call in zip(numbers, calls[done:], strict=True)
-        ]
-        async with sandbox.start(
-            answering_job(Subject(program, Task(sites=sites), sandbox, CALL_S), told, CALL_S)
-        ) as process:
-            begun = await process.receive(START_S)
-            if begun != {"begun": True}:
-                how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
-                raise SandboxError(f"the program's process did not begin: {how}")
-            for number in numbers:
-                reply = await process.receive(CALL_S)
+        subject = Subject(program, Task(sites=sites), sandbox, CALL_S)
+        asks = [(call, [truth.entry_point.partition(".")[0]]) for call in calls[done:]]
+        async with asking(subject, asks, CALL_S) as asked:
+            for _ in asks:
+                answer: Answer = Untold()
+                with suppress(Garbled):
+                    answer = _answer(await asked.answer())
                 done += 1
-                yield done - 1, _answer(reply, number)
-                if isinstance(reply, Outcome):
+                yield done - 1, answer
+                if isinstance(answer, Untold) and answer.ended:
                     break
 
 
-def _answer(reply: Json | Outcome, number: str) -> Answer:
+def _answer(reply: Mapping[str, Json] | Outcome) -> Answer:
     match reply:
         case Outcome():
             return Untold(ended=True)
-        case {"id": str(said), "value": wire} if said == number:
+        case {"value": wire}:
             return Gave(wire)
-        case {"id": str(said), "raised": {"name": str(name)}, "loaded": True} if said == number:
+        case {"raised": {"name": str(name)}, "loaded": True}:
             return Raised(name)
     return Untold()

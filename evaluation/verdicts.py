@@ -36,7 +36,6 @@ PLUGINS = Path(__file__).with_name("programs")
 OUR_OWN = ("honest.jsonl", "forged.jsonl")
 PLAIN_S = 60.0
 TEST_S = 5.0
-MOST_REASONS = 20
 RIGHT = "passed"
 
 
@@ -87,7 +86,7 @@ class Comparison:
         plain.pop("", None)
         return [
             f"{node}: {plain.get(node, 'none')} -> {ours.get(node, self.refused or 'none')}"
-            for node in sorted({*plain, *ours}) if not agrees(plain.get(node), ours.get(node))
+            for node in sorted({*plain, *ours}) if not _agree(plain.get(node), ours.get(node))
         ]
 
     @property
@@ -105,7 +104,7 @@ class Comparison:
         return next(one for one in ("in-process", "observed", "outside") if one in labels)
 
 
-def agrees(plain: str | None, ours: str | None) -> bool:
+def _agree(plain: str | None, ours: str | None) -> bool:
     """Whether two outcome classes are the same."""
     # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
     # as a whole, which we say of each of its tests.
@@ -115,7 +114,7 @@ def agrees(plain: str | None, ours: str | None) -> bool:
     )
 
 
-def labels(verdicts: Iterable[Verdict]) -> str:
+def _labels(verdicts: Iterable[Verdict]) -> str:
     """How far passes are believed, counted."""
     counted = Counter(
         "vacuous" if verdict.vacuous else str(verdict.integrity)
@@ -125,41 +124,6 @@ def labels(verdicts: Iterable[Verdict]) -> str:
     return ", ".join(
         f"{name} {count} ({count / total:.0%})" for name, count in counted.most_common()
     ) or "none"
-
-
-def reasons(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Why passes are judged in one process, by count."""
-    counted = Counter(
-        verdict.reason.partition(" (from outside")[0][:100]
-        for verdict in verdicts if verdict.passed and verdict.integrity == "in-process"
-    )
-    for reason, count in counted.most_common(MOST_REASONS):
-        yield f"  in-process {count:>4}: {reason}"
-
-
-def plain_pytest(
-    folder: Path, tests: str, *further: str, places: Sequence[Path] = (), stdin: str | None = None,
-    timeout_s: float = PLAIN_S,
-) -> dict[str, str]:
-    """What plain pytest says of a test file, run in its folder; nothing where it said nothing.
-    Raises `subprocess.TimeoutExpired`."""
-    with tempfile.TemporaryDirectory() as name:
-        outcomes = Path(name) / "outcomes.json"
-        subprocess.run(
-            [
-                sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
-                "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", tests, *further,
-            ],
-            env={
-                **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
-                "PYTHONPATH": os.pathsep.join(map(str, (*places, PLUGINS))),
-            },
-            cwd=folder, input=stdin or "", timeout=timeout_s, capture_output=True, text=True,
-            check=False,
-        )
-        if not outcomes.exists():
-            return {}
-        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -178,23 +142,38 @@ def read_cases(path: Path) -> Iterator[Case]:
 def plain(case: Case) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, outcomes = Path(name), Path(name) / "outcomes.json"
         for path, text in ({"mod.py": case.program} | dict(case.support)).items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
+        both, tests = folder / "both.py", folder / "test_mod.py"
+        if case.snippet:
+            both.write_text(f"{case.program}\n{case.tests}\n", "utf-8")
+            command = [both.name]
+        else:
+            tests.write_text(case.tests, "utf-8")
+            command = [
+                "-m", "pytest", "-q", "-p", "outcome_plugin", "-p", "no:cacheprovider",
+                "-p", "no:xdist", "-p", "no:cov", tests.name,
+            ]
         try:
-            if not case.snippet:
-                (folder / "test_mod.py").write_text(case.tests, "utf-8")
-                return plain_pytest(folder, "test_mod.py", stdin=case.stdin) or {"": "error"}
-            (folder / "both.py").write_text(f"{case.program}\n{case.tests}\n", "utf-8")
             ended = subprocess.run(
-                [sys.executable, "both.py"], cwd=folder, input=case.stdin, timeout=PLAIN_S,
-                capture_output=True, text=True, check=False,
+                [sys.executable, *command],
+                env={
+                    **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
+                    "PYTHONPATH": str(PLUGINS),
+                },
+                cwd=folder, input=case.stdin, timeout=PLAIN_S, capture_output=True, text=True,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return {"": "failed"}
-        return {"": RIGHT if ended.returncode == 0 else "failed"}
+        if case.snippet:
+            return {"": RIGHT if ended.returncode == 0 else "failed"}
+        if not outcomes.exists():
+            return {"": "error"}
+        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8"))) or {"": "error"}
 
 
 async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
@@ -248,11 +227,10 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         )
         yield f"  tests: {tests - wrong} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
-        yield f"  believed passes: {labels(verdicts)}"
+        yield f"  believed passes: {_labels(verdicts)}"
         for style in sorted({one.case.style for one in honest} - {""}):
             of_style = [v for one in honest if one.case.style == style for v in one.verdicts]
-            yield f"    {style}: {labels(of_style)}"
-        yield from reasons(verdicts)
+            yield f"    {style}: {_labels(of_style)}"
         for one in honest:
             yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
             for verdict in one.unbelieved:

@@ -3,8 +3,7 @@
     python -m sandbox bench [--json]
 
 What is compared is interleaved, so that a busy machine is busy for all of them; still, machines
-are shared and noisy: read medians and ratios. Figures that need a core to itself or a clean
-process are taken in processes of their own, started by this file.
+are shared and noisy: read medians and ratios.
 """
 
 from __future__ import annotations
@@ -16,12 +15,14 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer, Profile
+from sandbox.jail.servers import SERVERS
 from sandbox.levels import JailLevel
 from sandbox.types import Job, Json, Limits, SandboxError
 from sandbox.workspaces import workspaces
@@ -52,12 +53,8 @@ def passes(code):
     except BaseException:
         return False
 
-known = {}
-while (message := jail.receive()) is not None:
-    kept, texts = message
-    if not kept:
-        known.update((text, compile(text, "program", "exec")) for text in texts)
-    jail.send([passes(known[text]) for text in texts])
+while (texts := jail.receive()) is not None:
+    jail.send([passes(compile(text, "program", "exec")) for text in texts])
 """
 
 
@@ -175,90 +172,64 @@ def _interpreter() -> float:
 
 async def _rates(at_most: JailLevel) -> list[Figure]:
     cores = sorted(os.sched_getaffinity(0))
-    one = await _elsewhere("one", at_most, cores[:1])
-    many = await _elsewhere("many", at_most, cores[:2]) if len(cores) > 1 else None
-    compiled, kept, single = await _elsewhere("batch", at_most, cores)
+    one = await _in_flight(at_most, 1, 300, cores[:1])
+    many = await _in_flight(at_most, IN_FLIGHT, 600, cores[:2]) if len(cores) > 1 else None
     return [
         _rate("runs in a row on one core", one, 700),
         _rate(f"runs on two cores, {IN_FLIGHT} in flight", many, 1_200),
-        _rate("programs in a batch, compiled and run", [compiled], 20_000,
+        _rate("programs in a batch, compiled and run",
+              await _in_a_batch(at_most, 20_000, PER_MESSAGE), 20_000,
               f"{PER_MESSAGE} in a message"),
-        _rate("programs in a batch, run only", [kept]),
-        _rate("programs in a batch, one in a message", [single]),
+        _rate("programs in a batch, one in a message", await _in_a_batch(at_most, 5_000, 1)),
     ]
 
 
-async def _elsewhere(what: str, at_most: JailLevel, cores: Sequence[int]) -> list[float]:
-    """One of `MEASURES` in a process of its own that may use these cores."""
-    start = (
-        f"import os; os.sched_setaffinity(0, {list(cores)}); "
-        f"from {__package__}.bench import measured; measured({what!r}, {at_most!r})"
-    )
-    above = Path(__file__).parents[len(__package__.split("."))]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", start, stdout=asyncio.subprocess.PIPE,
-        cwd=above,
-    )
-    said, _ = await process.communicate()
-    if process.returncode != 0:
-        raise SandboxError(f"the measure {what!r} failed in its process; see above")
-    values: list[float] = json.loads(said)
-    return values
+@contextmanager
+def _fork_servers_on(cores: Sequence[int]) -> Iterator[None]:
+    """This thread keeps to these cores, and so does every fork server that it starts."""
+    before = os.sched_getaffinity(0)
+    SERVERS.close()
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+        SERVERS.close()
 
 
-def measured(what: str, at_most: JailLevel) -> None:
-    """Prints what a measure found, as JSON; for a process started for it."""
-    print(json.dumps(asyncio.run(MEASURES[what](at_most))))
-
-
-async def _one(at_most: JailLevel) -> list[float]:
-    return await _in_flight(at_most, 1, 300)
-
-
-async def _many(at_most: JailLevel) -> list[float]:
-    return await _in_flight(at_most, IN_FLIGHT, 600)
-
-
-async def _in_flight(at_most: JailLevel, at_once: int, count: int) -> list[float]:
+async def _in_flight(
+    at_most: JailLevel, at_once: int, count: int, cores: Sequence[int]
+) -> list[float]:
     """Runs a second, five times."""
     sandbox = JailSandbox(at_most)
-    await sandbox.run(Job("pass"))
 
     async def some() -> None:
         for _ in range(count // at_once):
             await sandbox.run(Job("pass"))
 
     rates = []
-    for _ in range(5):
-        started = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(some())
-        rates.append(count / (time.perf_counter() - started))
-    return rates
-
-
-async def _in_a_batch(at_most: JailLevel) -> list[float]:
-    rates = []
-    async with JailSandbox(at_most).batch(Job(_RUNS_MANY)) as batch:
-        for kept, count, each in (
-            (False, 20_000, PER_MESSAGE), (True, 20_000, PER_MESSAGE), (False, 5_000, 1),
-        ):
-            items: list[Json] = [
-                [kept, [f"{ITEM}# {number + part}\n" for part in range(each)]]
-                for number in range(0, count, each)
-            ]
+    with _fork_servers_on(cores):
+        await sandbox.run(Job("pass"))
+        for _ in range(5):
             started = time.perf_counter()
-            async for _, reply in batch.replies(items, 5.0):
-                if reply != [True] * each:
-                    raise SandboxError(f"a batch gave another answer: {reply}")
-            rates.append(len(items) * each / (time.perf_counter() - started))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(at_once):
+                    group.create_task(some())
+            rates.append(count / (time.perf_counter() - started))
     return rates
 
 
-MEASURES: dict[str, Callable[[JailLevel], Coroutine[None, None, list[float]]]] = {
-    "one": _one, "many": _many, "batch": _in_a_batch,
-}
+async def _in_a_batch(at_most: JailLevel, count: int, each: int) -> list[float]:
+    """Programs a second, so many in a message."""
+    items: list[Json] = [
+        [f"{ITEM}# {number + part}\n" for part in range(each)] for number in range(0, count, each)
+    ]
+    async with JailSandbox(at_most).batch(Job(_RUNS_MANY)) as batch:
+        started = time.perf_counter()
+        async for _, reply in batch.replies(items, 5.0):
+            if reply != [True] * each:
+                raise SandboxError(f"a batch gave another answer: {reply}")
+        return [len(items) * each / (time.perf_counter() - started)]
 
 
 async def _starts(modules: Mapping[str, str], level: JailLevel) -> list[Figure]:
@@ -282,7 +253,7 @@ async def _memory(at_most: JailLevel) -> Figure:
     if os.geteuid() != 0:
         return Figure(name, None, "MiB", 1, note="only root may look at a jailed process")
     sandbox = JailSandbox(at_most)
-    async with sandbox.start(Job("jail.send(0)\njail.receive()")) as process:
+    async with sandbox.together([Job("jail.send(0)\njail.receive()")]) as (process,):
         await process.receive(10.0)
         await asyncio.sleep(0.2)
         held = _private_mib(process.running.server_pid)

@@ -1,4 +1,4 @@
-"""The protocol every backend keeps, and the table of backends.
+"""What every backend is, and the table of backends.
 
 A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come out.
 """
@@ -6,8 +6,9 @@ A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -50,19 +51,22 @@ class Batch(Protocol):
         """
 
 
-class Sandbox(Protocol):
+class Sandbox(ABC):
     """A place where untrusted code runs. All methods raise only `SandboxError`.
 
     Cancelling any of them ends the processes it started before the cancellation goes on.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The backend's, as the table has it."""
 
+    @abstractmethod
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
 
+    @abstractmethod
     async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that was seen to hold on this machine, and what was seen of its layers.
 
@@ -70,15 +74,31 @@ class Sandbox(Protocol):
         for that job, which is then ready.
         """
 
+    @abstractmethod
+    def together(
+        self, jobs: Sequence[Job], shared: bool = False
+    ) -> AbstractAsyncContextManager[Sequence[Process]]:
+        """One running job, or the two of a pair; leaving the context kills them."""
+
+    @abstractmethod
+    def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
+        """A program kept running for many items."""
+
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
+        async with self.together([job]) as (process,):
+            return await process.finish()
 
-    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+    @asynccontextmanager
+    async def start(self, job: Job) -> AsyncIterator[Process]:
         """A running job to talk with; leaving the context kills it."""
+        async with self.together([job]) as (process,):
+            yield process
 
-    def pair(
+    @asynccontextmanager
+    async def pair(
         self, first: Job, second: Job, shared: bool = False
-    ) -> AbstractAsyncContextManager[tuple[Process, Process]]:
+    ) -> AsyncIterator[tuple[Process, Process]]:
         """Two jobs whose `jail.peer` channels are joined; neither can reach the other's host
         channel.
 
@@ -87,9 +107,8 @@ class Sandbox(Protocol):
         `SandboxError`; so does one that keeps interpreters loaded where the two jobs differ in
         seed, sites, modules or preload.
         """
-
-    def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
-        """A program kept running for many items."""
+        async with self.together([first, second], shared) as (one, other):
+            yield one, other
 
 
 BACKENDS: dict[str, str] = {

@@ -23,20 +23,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
 from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
+from sandbox.sandbox import Sandbox
 from sandbox.seatbelt import profile
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
 from sandbox.talk.orders import environment, loaded, orders
 from sandbox.talk.wire import frame
-from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
-from sandbox.workspaces import SharedFolder, Workspace, Workspaces, kill_all, survivors, workspaces
+from sandbox.types import Job, SandboxError, SandboxUnavailable
+from sandbox.workspaces import Workspace, Workspaces, kill_all, survivors, workspaces
 
 if TYPE_CHECKING:
     import resource
@@ -50,7 +51,7 @@ _GRANTS = frozenset({"loopback", "processes"})
 Output = Literal["kept", "dropped"]
 
 
-class SubprocessSandbox:
+class SubprocessSandbox(Sandbox):
     """Runs each job in an interpreter of its own."""
 
     name = "subprocess"
@@ -90,63 +91,44 @@ class SubprocessSandbox:
         seatbelt = shown_by_profile(seen)
         return Isolation("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
 
-    async def run(self, job: Job) -> Outcome:
-        """Runs one job to its end."""
-        async with self.start(job) as process:
-            return await process.finish()
-
     @asynccontextmanager
-    async def start(
-        self, job: Job, peer: socket.socket | None = None
-    ) -> AsyncIterator[_Running]:
-        """A running job to talk with; leaving the context kills it.
+    async def together(
+        self, jobs: Sequence[Job], shared: bool = False, peer: socket.socket | None = None
+    ) -> AsyncIterator[list[_Running]]:
+        """One running job, or the two of a pair; leaving the context kills them.
 
-        With a `peer` it is half of a pair, whose other end is the caller's to carry.
+        One with a `peer` is half of a pair, whose other end is the caller's to carry.
         """
-        process = self._start(job, peer=peer)
-        try:
-            yield process
-        finally:
-            await process.kill()
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[_Running, _Running]]:
-        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
         async with AsyncExitStack() as stack:
             folder = None
             if shared:
                 folder = self._workspaces.share()
                 # It may hold more than is removed in a moment; goes on when this is cancelled.
-                stack.push_async_callback(asyncio.to_thread, self._workspaces.unshare, folder)
-            one, other = socket.socketpair()
-            # Only the jobs may hold the ends, or neither would see the other's death.
-            with one, other:
+                stack.push_async_callback(asyncio.to_thread, self._workspaces.remove, folder)
+            with ExitStack() as ends:
+                # Only the jobs may hold the ends, or neither would see the other's death.
+                peers = [peer]
+                if len(jobs) > 1:
+                    peers = [ends.enter_context(one) for one in socket.socketpair()]
                 started = []
-                for job, end in ((first, one), (second, other)):
+                for job, end in zip(jobs, peers, strict=True):
                     started.append(self._start(job, folder, peer=end))
                     stack.push_async_callback(started[-1].kill)
             stack.callback(started[0].stop, "killed", "stopped by the host")
-            yield started[0], started[1]
+            yield started
 
-    @asynccontextmanager
-    async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
+    def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
 
         async def start() -> _Running:
             return self._start(job, output="dropped", endless=True)
 
-        batch = RestartingBatch(start, job)
-        try:
-            yield batch
-        finally:
-            await batch.close()
+        return RestartingBatch(start, job)
 
     def _start(
         self,
         job: Job,
-        folder: SharedFolder | None = None,
+        folder: Workspace | None = None,
         peer: socket.socket | None = None,
         output: Output = "kept",
         endless: bool = False,
@@ -154,28 +136,29 @@ class SubprocessSandbox:
         told = orders(job, endless)
         told["modules"] = loaded(dict(job.modules))
         told["sites"] = self._workspaces.sites(job.sites)
-        workspace = self._workspaces.make(told["files"], folder)
+        workspace = self._workspaces.make()
         try:
             told |= {
                 "host": os.getpid(),
-                "folder": workspace.work,
+                "folder": f"{workspace.folder}/work",
                 "shared": None if folder is None else folder.folder,
                 "user": workspace.user,
-                "groups": list(workspace.groups),
+                "groups": [] if folder is None or folder.user is None else [folder.user],
                 "peer": peer is not None,
                 "seatbelt": self._seatbelt(workspace, told["sites"], folder),
             }
             return _Running(self._workspaces, workspace, job, frame(told), peer, output, endless)
         except BaseException:
-            remove(workspace.folder)
-            self._workspaces.take_back(workspace)
+            self._workspaces.remove(workspace)
             raise
 
-    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: SharedFolder | None) -> str:
+    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: Workspace | None) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
         if sys.platform != "darwin":
             return ""
-        writable = [workspace.work, workspace.tmp] + ([folder.folder] if folder is not None else [])
+        writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
+        if folder is not None:
+            writable.append(folder.folder)
         places = [sys.base_prefix, self._workspaces.library, self._workspaces.guest, "/usr/lib"]
         return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
 
@@ -335,16 +318,19 @@ class _Running(Conversation):
         if trouble is not None:
             self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
         else:
-            self._settle(self._ended_so(
+            self._conclude(
                 self._status, self._cpu_s, self._output[self._stdout], self._output[self._stderr]
-            ))
+            )
 
 
 def _spawn(
     workspaces: Workspaces, workspace: Workspace, job: Job, peer: socket.socket | None
 ) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
-    home = {"HOME": workspace.work, "TMPDIR": workspace.tmp, "CODE_JAIL": workspace.mark}
+    own = {
+        "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",
+        "CODE_JAIL": workspace.mark,
+    }
     ours: list[int] = []
     theirs: list[int] = []
     try:
@@ -359,7 +345,7 @@ def _spawn(
         if peer is not None:
             theirs.append(os.dup(peer.fileno()))
         pid = workspaces.interpreter.start(
-            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | home, theirs
+            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | own, theirs
         )
     except OSError as error:
         for descriptor in ours:

@@ -36,14 +36,13 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from sandbox import __name__ as OURS
-from sandbox.inside.guest import in_bytes
 from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
@@ -61,50 +60,17 @@ _LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensu
 
 @dataclass(frozen=True)
 class Workspace:
-    """The private folders of one plain job."""
+    """A folder and whose it is: of a plain job, of a fork server, or shared by two jobs."""
 
     folder: str
     user: int | None
-    """The spare user, or `None` when jobs run as the user of the host."""
-    groups: tuple[int, ...] = ()
-
-    @property
-    def work(self) -> str:
-        """Its current directory."""
-        return f"{self.folder}/work"
-
-    @property
-    def tmp(self) -> str:
-        """Its folder for temporary files."""
-        return f"{self.folder}/tmp"
+    """The spare user, or the group of a shared folder; `None` when jobs run as the user of the
+    host."""
 
     @property
     def mark(self) -> str:
-        """By what its processes are known."""
+        """By what the processes of a plain job are known."""
         return "-".join(Path(self.folder).parts[-2:])
-
-
-@dataclass(frozen=True)
-class SharedFolder:
-    """A folder for several jobs."""
-
-    folder: str
-    group: int | None
-    """Whose members may use it, or `None` when jobs run as the user of the host."""
-
-
-@dataclass(frozen=True)
-class ServerFolders:
-    """The folders of one fork server."""
-
-    folder: str
-    user: int | None
-    slots: str
-    """Where it makes its jobs' folders, unless it has a file system of its own."""
-    root: str
-    """An empty folder on which it may mount that file system."""
-    control: str
-    """A folder of its own to try the canaries in, before anything is held back."""
 
 
 @dataclass(frozen=True)
@@ -175,26 +141,27 @@ class Workspaces:
         self._lock_fds.clear()
         atexit.unregister(self.close)
 
-    def make(self, files: Mapping[str, str], shared: SharedFolder | None = None) -> Workspace:
-        """A fresh workspace with `files` in it, whose job may also use the `shared` folder.
-
-        That the paths lie within it is for `orders` to check.
-        """
-        folder, user = self._next("")
-        groups = () if shared is None or shared.group is None else (shared.group,)
-        workspace = Workspace(folder, user, groups)
+    def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> Workspace:
+        """A fresh workspace of that kind, with folders in it that are its user's."""
+        with self._lock:
+            self._count += 1
+            user = self._spare() if self.has_spare_users else None
+            workspace = Workspace(f"{self._folder}/{kind}{self._count}", user)
         try:
-            os.mkdir(folder, 0o711)
-            for place in (workspace.work, workspace.tmp):
-                os.mkdir(place, 0o700)
-                _give(place, user)
-            for path, text in files.items():
-                _lay(workspace.work, path, text, user)
+            os.mkdir(workspace.folder, 0o711)
+            for name in inner:
+                os.mkdir(f"{workspace.folder}/{name}", 0o700)
+                if user is not None:
+                    os.chown(f"{workspace.folder}/{name}", user, user)
         except BaseException:
-            remove(folder)
-            self.take_back(workspace)
+            self.remove(workspace)
             raise
         return workspace
+
+    def remove(self, workspace: Workspace) -> None:
+        """Removes a workspace of which no process lives, and takes it back."""
+        remove(workspace.folder)
+        self.take_back(workspace)
 
     def take_back(self, workspace: Workspace, left_orphans: bool = False) -> None:
         """Takes a workspace back once its folder is removed and none of its processes lives."""
@@ -202,54 +169,22 @@ class Workspaces:
             with self._lock:
                 (self._resting if left_orphans else self._free).append(workspace.user)
 
-    def share(self) -> SharedFolder:
-        """A folder that workspaces may have in common."""
-        shared = SharedFolder(*self._next("shared-"))
-        try:
-            os.mkdir(shared.folder, 0o700)
-            if shared.group is not None:
-                os.chown(shared.folder, -1, shared.group)
-                # What is made in it belongs to the group too, whichever job makes it.
-                os.chmod(shared.folder, 0o2770)
-        except BaseException:
-            self.unshare(shared)
-            raise
+    def share(self) -> Workspace:
+        """A folder that two jobs may have in common, as members of its group."""
+        shared = self.make("shared-", inner=())
+        if shared.user is not None:
+            os.chown(shared.folder, -1, shared.user)
+        # What is made in it belongs to the group too, whichever job makes it.
+        os.chmod(shared.folder, 0o700 if shared.user is None else 0o2770)
         return shared
 
-    def unshare(self, shared: SharedFolder) -> None:
-        """Removes a shared folder, once no process of its workspaces lives."""
-        remove(shared.folder)
-        if shared.group is not None:
-            with self._lock:
-                self._free.append(shared.group)
-
-    def make_for_server(self) -> ServerFolders:
-        """The folders of a fork server."""
-        folder, user = self._next("server-")
-        places = ServerFolders(
-            folder, user, f"{folder}/slots", f"{folder}/root", f"{folder}/control/inner"
-        )
-        os.mkdir(folder, 0o711)
-        for path in (places.slots, places.root, f"{folder}/control", places.control):
-            os.mkdir(path, 0o755)
-            _give(path, user)
-        return places
-
-    def take_back_server(self, places: ServerFolders) -> None:
-        """Takes a fork server's folders back; its children may still be dying."""
-        if places.user is not None:
-            kill_all(_of_user(places.user))
-            with self._lock:
-                self._resting.append(places.user)
+    def end_server(self, workspace: Workspace) -> None:
+        """Takes a fork server's folder back; its children may still be dying."""
+        if workspace.user is not None:
+            kill_all(_of_user(workspace.user))
+        self.take_back(workspace, left_orphans=True)
         with suppress(OSError):  # what a dying child just made goes with this host's folder
-            remove(places.folder)
-
-    def _next(self, kind: str) -> tuple[str, int | None]:
-        """A folder yet to be made, and a spare user where there are any."""
-        with self._lock:
-            self._count += 1
-            user = self._spare() if self.has_spare_users else None
-            return f"{self._folder}/{kind}{self._count}", user
+            remove(workspace.folder)
 
     def sites(self, folders: tuple[str, ...]) -> list[str]:
         """The same folders where a job can read them."""
@@ -517,28 +452,6 @@ def _open_to_all(path: str) -> bool:
         return False
     folders = [place, *place.parents] if place.is_dir() else list(place.parents)
     return all(os.stat(folder).st_mode & 0o001 for folder in folders)
-
-
-def _give(path: str, user: int | None) -> None:
-    if user is not None:
-        os.chown(path, user, user)
-
-
-def _lay(work: str, path: str, text: str, user: int | None) -> None:
-    *parents, name = PurePosixPath(path).parts
-    folder = work
-    try:
-        for parent in parents:
-            folder = str(Path(folder, parent))
-            if not os.path.isdir(folder):
-                os.mkdir(folder, 0o700)
-                _give(folder, user)
-        target = str(Path(folder, name))
-        with open(target, "wb") as file:
-            file.write(in_bytes(text))
-    except OSError as error:
-        raise SandboxError(f"the job's file {path!r} cannot be written: {error}") from error
-    _give(target, user)
 
 
 def _link_tree(

@@ -21,16 +21,17 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 _PRODUCT = ("agent", "app.py", "demo", "evaluation", "llm", "prompts", "sandbox")
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A copy of the product."""
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product, compiled once: a section is tried on top of those before it."""
+    copied = tmp_path_factory.mktemp("product")
     for name in _PRODUCT:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, copied / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(source, tmp_path)
-    return tmp_path
+            shutil.copy(source, copied)
+    return copied
 
 
 def changed(text: str, change: str) -> str:
@@ -42,10 +43,10 @@ def changed(text: str, change: str) -> str:
     return text.replace(old, new)
 
 
-def ran(command: str, tree: Path) -> str:
-    """What a command prints in a tree."""
+def ran(command: str, tree: Path, saved: Path) -> str:
+    """What a command prints in a tree, with what it saves in a folder."""
     env = {
-        **os.environ, "HEAL_DATA_DIR": str(tree / "data"), "PYTHONPATH": str(tree),
+        **os.environ, "HEAL_DATA_DIR": str(saved), "PYTHONPATH": str(tree),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     outcome = subprocess.run(
@@ -56,7 +57,7 @@ def ran(command: str, tree: Path) -> str:
 
 
 @pytest.mark.parametrize("title", SECTIONS)
-def test_each_section_works_as_told(title: str, tree: Path) -> None:
+def test_each_section_works_as_told(title: str, tree: Path, tmp_path: Path) -> None:
     commands = 0
     for kind, name, text in _BLOCK.findall(SECTIONS[title]):
         if kind == "diff":
@@ -65,7 +66,7 @@ def test_each_section_works_as_told(title: str, tree: Path) -> None:
         elif kind == "console":
             for told in text.removeprefix("$ ").split("\n$ "):
                 command, _, expected = told.partition("\n")
-                said = ran(command, tree)
+                said = ran(command, tree, tmp_path)
                 for line in filter(None, expected.splitlines()):
                     assert line in said, f"{command} said:\n{said}"
                 commands += 1

@@ -90,6 +90,15 @@ def test_the_documents_tables_are_what_the_program_reads() -> None:
     assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
 
 
+def test_where_there_is_no_checkout_it_is_said_that_no_document_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_docs, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="is no checkout"):
+        settings_docs.main()
+    assert not [*tmp_path.iterdir()]
+
+
 def test_the_example_environment_changes_nothing_as_it_stands() -> None:
     values = dotenv_values(ROOT / ".env.example")
     text = (ROOT / ".env.example").read_text(encoding="utf-8")

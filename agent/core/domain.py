@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Origin = Literal["user", "doctest", "spec", "adversarial", "held-out", "regression"]
+Origin = Literal["user", "doctest", "spec", "adversarial", "held-out"]
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["outside", "observed", "in-process"]
@@ -47,7 +47,7 @@ def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> s
     return f"{level} · {integrity}" + (f": {reason}" if reason else "")
 
 
-VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out", "regression"})
+VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out"})
 """Origins whose failing tests forbid success; the others are evidence only."""
 
 
@@ -349,11 +349,6 @@ class Verdict(Value):
         if self.aside or (self.status in SET_ASIDE and not self.doubt):
             return False
         return not self.passed
-
-    @property
-    def vetoes(self) -> bool:
-        """A failing verdict of a trusted origin forbids success."""
-        return self.fails and self.origin in VETOING_ORIGINS
 
 
 class Report(Value):

@@ -13,11 +13,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.core.domain import (
-    BlamedLine,
     Diagnosis,
-    Ending,
     Evidence,
-    Integrity,
     Jail,
     JailLayer,
     Origin,
@@ -26,7 +23,6 @@ from agent.core.domain import (
     Rivals,
     RunOutcome,
     Solution,
-    Status,
     Strategy,
     Value,
 )
@@ -57,7 +53,7 @@ class RunStarted(Value):
     sandbox: str
     """The sandbox backend and what it was seen to enforce, in words."""
     level: str = ""
-    """The level that was seen to hold; empty in logs from before there were levels."""
+    """The level that was seen to hold; empty where none was looked at."""
     layers: tuple[JailLayer, ...] = ()
     roles: tuple[RoleChoice, ...] = ()
     """One for each role that a model answers."""
@@ -214,13 +210,13 @@ class ModelCalled(Value):
     """One call of a model that came to an answer: tokens, dollars (`None` is unknown) and time."""
 
     kind: Literal["model_called"] = "model_called"
+    call: int
     role: str
     provider: str
     model: str
     tokens: int
     cost_usd: float | None
     wall_s: float
-    call: int | None = None
     input: int = 0
     output: int = 0
     read: int = 0
@@ -398,14 +394,3 @@ def seconds_spent(log: Iterable[Stamped]) -> float:
             spent += entry.at - before.at
         before = entry
     return max(0.0, spent)
-
-
-__all__ = [
-    "Ambiguous", "Answered", "BlamedLine", "CodeWritten", "Critiqued", "Diagnosed",
-    "Diagnosis", "Ending", "Event", "FINAL_KINDS", "Integrity", "Judged", "LessonLearned",
-    "Extended", "FellBack", "ModelAsked", "ModelCalled", "ModelFailed", "Notice", "PartialFound",
-    "PatchProposed", "Proved", "Recalled", "Resumed", "RoleChoice", "RunFailed", "RunFinished",
-    "RunStarted", "Searched", "Stamped", "Status",
-    "Step", "StepFinished", "StepStarted", "TestInfo", "TestsFrozen", "Waiting",
-    "fold_attempts", "from_jsonl", "seconds_spent", "to_jsonl",
-]

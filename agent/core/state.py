@@ -6,8 +6,7 @@ returns unknown types as dicts with only a warning and tuples as lists.
 
 from __future__ import annotations
 
-import operator
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
 from agent.core.domain import (
     VETOING_ORIGINS,
@@ -60,21 +59,6 @@ class Suite(Value):
         })
 
 
-def latest(_: str, new: str) -> str:
-    """Keeps the last of what branches that run side by side have to say."""
-    return new
-
-
-class Proposed(TypedDict):
-    """A program that a strategy proposes; a plain dict, which the checkpoint's codec keeps."""
-
-    iteration: int
-    strategy: Strategy
-    solution_id: str
-    rivals_id: str
-    """The `Alternatives` that pass too; empty without any."""
-
-
 class State(TypedDict, total=False):
     """The graph's state. Fields ending in `_id` are addresses in the store."""
 
@@ -95,14 +79,17 @@ class State(TypedDict, total=False):
     """That was just seen: the failure is diagnosed once more, by a model."""
     strategy: Strategy
     note: str
-    proposals: Annotated[list[Proposed], operator.add]
+    proposed_id: str
+    """The program that the last repair has brought; empty where it brought none."""
+    proposed_rivals_id: str
+    """The `Alternatives` that pass too; empty without any."""
     rivals_id: str
     """The `Alternatives` of the current program; empty where no other is known to pass."""
     asked: int
     """Questions about them that were put to a person."""
     asking: bool
     """An answer led to another question."""
-    candidates: Annotated[int, operator.add]
+    candidates: int
     recalled: bool
     transferred: str
     """What was done, where the recalled fix was made for another failure; else empty."""
@@ -116,10 +103,8 @@ class State(TypedDict, total=False):
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
-    rejected: str
-    """Why the critic rejected the current solution; empty when it did not."""
     outcome: RunOutcome
     """How the run ends, where that is decided before its last step."""
-    reason: Annotated[str, latest]
+    reason: str
     proof: ProofLevel
     proof_why: str

@@ -8,20 +8,19 @@ cheap; what a command needs is imported when it runs.
 from __future__ import annotations
 
 import gc
-import logging
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from agent.doors.exits import EXIT_CODES, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE, Requirements
-from agent.doors.memory_cli import memory_app
+from agent.doors.conclude import conclude
+from agent.doors.exits import EXIT_CODES, Requirements
+from agent.doors.memory_cli import app as memory
 
 if TYPE_CHECKING:
     from agent.core.settings import Settings
-    from agent.doors.commands import Display, Inputs, OpenSession
+    from agent.doors.commands import Display, OpenSession
     from agent.run.session import Session
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
@@ -38,6 +37,7 @@ app = typer.Typer(
     # The styled help imports rich, and takes twice as long to appear.
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )
+app.add_typer(memory, name="memory")
 
 COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
@@ -184,16 +184,18 @@ def run(
         if dry_run and (apply or out is not None):
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
         return commands.run(
-            _opener(context), _inputs(path, task, tests, tests_file, with_files, python, stdin,
-                                       args, deselect, doctests),
+            _opener(context),
+            commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
+                            stdin or "", args or (), deselect or (), doctests),
             commands.WriteOptions(
                 out, log, apply, force, Requirements(require_proof, require_integrity)
             ), face,
-            commands.ModelOptions(provider, model, tuple(role or ())), max_iterations, ask or None,
-            budget_usd,
+            commands.RunOptions(
+                provider, model, role or (), max_iterations, ask or None, budget_usd
+            ),
         )
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 @app.command(epilog=EPILOG)
@@ -219,12 +221,12 @@ def check(
 
         return commands.check(
             _opener(context),
-            _inputs(path, None, tests, tests_file, with_files, python, stdin, args, deselect,
-                    doctests),
+            commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,
+                            stdin or "", args or (), deselect or (), doctests),
             Requirements("E0", require_integrity), face,
         )
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 @app.command()
@@ -240,7 +242,7 @@ def replay(
 
         return commands.replay(log, face)
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 @app.command(epilog=EPILOG)
@@ -262,7 +264,7 @@ def resume(
         least = Requirements(require_proof, require_integrity)
         return commands.resume(_opener(context), run_id, least, face)
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 @app.command()
@@ -285,10 +287,10 @@ def plan(
     def work(face: Display) -> int:
         from agent.doors import commands, planning
 
-        who = commands.ModelOptions(provider, model, tuple(role or ()))
-        return planning.plan(_opener(context), who, face, test=test)
+        options = commands.RunOptions(provider, model, role or ())
+        return planning.plan(_opener(context), options, face, test=test)
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 @app.command(epilog=EPILOG)
@@ -315,11 +317,10 @@ def example(
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
             _opener(context), commands.Inputs(words=words),
-            commands.WriteOptions(log=log, force=force), face,
-            commands.ModelOptions(provider), None,
+            commands.WriteOptions(log=log, force=force), face, commands.RunOptions(provider),
         )
 
-    _conclude(work, as_json=as_json, verbose=verbose)
+    conclude(work, as_json=as_json, verbose=verbose)
 
 
 def main() -> None:
@@ -333,19 +334,6 @@ def main() -> None:
         gc.freeze()
 
 
-def _inputs(
-    path: str | None, words: str | None, tests: list[str] | None, tests_file: Path | None,
-    support: list[Path] | None, python: str | None, stdin: str | None, argv: list[str] | None,
-    deselect: list[str] | None, doctests: bool,
-) -> Inputs:
-    from agent.doors.commands import Inputs
-
-    return Inputs(
-        path, words, tuple(tests or ()), tests_file, tuple(support or ()), python, stdin,
-        tuple(argv or ()), tuple(deselect or ()), doctests,
-    )
-
-
 def _opener(context: typer.Context) -> OpenSession:
     """How a session is opened: as the caller of the app says, else the real one."""
     return cast("OpenSession", context.obj or _open_session)
@@ -356,49 +344,3 @@ def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
     from agent.run.session import open_session
 
     return open_session(settings)
-
-
-def _conclude(work: Callable[[Display], int], *, as_json: bool, verbose: bool) -> None:
-    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
-    from agent.doors.commands import Display
-    from agent.doors.faultlog import faults_logged
-    from agent.doors.terminal import Terminal
-
-    face = Display(Terminal(verbose=verbose), as_json)
-    with faults_logged(verbose=verbose) as faults:
-        code = _ended(work, face)
-    if faults.path is not None:
-        face.terminal.say(f"The details are in {faults.path}.")
-    raise typer.Exit(code)
-
-
-app.add_typer(memory_app(_conclude), name="memory")
-
-
-def _ended(work: Callable[[Display], int], face: Display) -> int:
-    from agent.core.settings import BadSettings
-    from agent.doors.commands import Usage, refused
-    from agent.doors.dotenv import read_dotenv
-    from agent.doors.writeback import Refused
-    from agent.intake import BadInput, NotFixable
-    from llm import LlmError
-    from sandbox import SandboxError
-
-    try:
-        read_dotenv()
-        return work(face)
-    except (Usage, BadInput, BadSettings, LlmError, Refused) as error:
-        return refused(face, USAGE, str(error))
-    except NotFixable as error:
-        return refused(face, NOT_FIXABLE, str(error))
-    except SandboxError as error:
-        return refused(face, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
-    except KeyboardInterrupt:
-        return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # the outermost floor: a fault of ours, said once
-        logging.getLogger("agent").error("a fault of ours", exc_info=error)
-        return refused(
-            face, INTERNAL, f"A fault of ours ended this: {type(error).__name__}: {error}"
-        )

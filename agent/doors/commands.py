@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,13 +67,13 @@ class Inputs:
 
     path: str | None = None
     words: str | None = None
-    snippets: tuple[str, ...] = ()
+    snippets: Sequence[str] = ()
     tests_file: Path | None = None
-    support: tuple[Path, ...] = ()
+    support: Sequence[Path] = ()
     python: str | None = None
-    stdin: str | None = None
-    argv: tuple[str, ...] = ()
-    deselect: tuple[str, ...] = ()
+    stdin: str = ""
+    argv: Sequence[str] = ()
+    deselect: Sequence[str] = ()
     doctests: bool = False
 
     @property
@@ -106,13 +106,17 @@ class WriteOptions:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """Who a user wants to answer, where it differs from the settings."""
+class RunOptions:
+    """What a user wants otherwise than the settings."""
 
     provider: str | None = None
     model: str | None = None
-    roles: tuple[str, ...] = ()
+    roles: Sequence[str] = ()
     """As `ROLE=PROVIDER/MODEL`."""
+    max_iterations: int | None = None
+    ask: bool | None = None
+    """Whether a person is asked where the tests leave several behaviours open."""
+    budget_usd: float | None = None
 
     def settings(self, **given: object) -> Settings:
         """The settings of the environment with these; raises `Usage` and `BadSettings`."""
@@ -120,25 +124,17 @@ class ModelOptions:
             roles = parse_roles(",".join(self.roles))
         except ValueError as error:
             raise Usage(f"--role: {error}") from error
-        wanted = {"provider": self.provider, "model": self.model, "roles": roles or None}
-        return Settings.from_env(None, **wanted, **given)
+        return Settings.from_env(None, **{**vars(self), "roles": roles or None}, **given)
 
 
 def run(
-    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Display, who: ModelOptions,
-    max_iterations: int | None, ask: bool | None = None, budget_usd: float | None = None,
+    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Display, options: RunOptions
 ) -> int:
-    """Heals what was brought, shows the result, and writes where that was asked for.
-
-    `ask` says whether a person is asked where the tests leave several behaviours open; `None`
-    leaves it to the settings. Without a person at the terminal nobody is.
-    """
+    """Heals what was brought, shows the result, and writes where that was asked for. Without a
+    person at the terminal nobody is asked."""
     _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
-    settings = who.settings(
-        max_iterations=max_iterations, ask=ask, budget_usd=budget_usd,
-        drafts=by_words(read_drafts()) if inputs.words else None,
-    )
+    settings = options.settings(drafts=by_words(read_drafts()) if inputs.words else None)
     if settings.ask and not _attended(face):
         settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
@@ -210,7 +206,8 @@ def replay(source: str, face: Display) -> int:
     except OSError as error:
         raise Usage(f"{source} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise Usage(f"{source} is not a run's log: {_first_line(error)}") from error
+        first, _, _ = str(error).partition("\n")
+        raise Usage(f"{source} is not a run's log: {first}") from error
     if not log:
         raise Usage(f"{source} holds no event; a run writes its log with --log FILE.")
     with face.terminal.progress() as progress:
@@ -314,7 +311,7 @@ def _brought(inputs: Inputs, face: Display) -> PreparedTask:
         path = "-" if inputs.path == "-" else Path(inputs.path)
     brought = from_command_line(
         path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
-        with_files=inputs.support, python=inputs.python, stdin=inputs.stdin or "",
+        with_files=inputs.support, python=inputs.python, stdin=inputs.stdin,
         argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
     )
     for notice in brought.notices:
@@ -476,7 +473,3 @@ def _show(result: Result, face: Display, *, program: bool) -> None:
             face.terminal.program(result.code)
         else:
             face.terminal.patch(result.diff)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]

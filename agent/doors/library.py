@@ -13,11 +13,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.core.domain import Evidence, Integrity, ProofLevel, Report, Rivals, RunOutcome, Task
+from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.doors.dotenv import read_dotenv
@@ -50,94 +51,40 @@ class UnusableAnswer(BadAnswer):
         self.result = result
 
 
-class HealResult:
+@dataclass(frozen=True, repr=False)
+class HealResult(Result):
     """What a run came to, by attribute and by subscript."""
 
-    def __init__(self, result: Result, task: Task, max_iterations: int) -> None:
-        self.result = result
-        self._task = task
-        self._max_iterations = max_iterations
+    task: Task = field(default_factory=Task)
+    max_iterations: int = 5
 
     @property
     def success(self) -> bool:
         """The user's tests pass, or without any the program was healthy as it came. A crash
         that merely stops is no success."""
-        return self.result.healed
+        return self.healed
 
     @property
-    def outcome(self) -> RunOutcome | None:
-        return self.result.outcome
+    def execution_error(self) -> str:
+        """How the program crashed, or what the first failing test saw; empty when all is well."""
+        report = self.report
+        if report is None:
+            return ""
+        if report.ending is not None and report.ending.crashed:
+            ending = report.ending
+            seen = ending.traceback or ending.message or ending.limit
+            return "\n".join([seen.rstrip("\n"), *ending.refused]) if ending.refused else seen
+        return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
 
     @property
-    def proof(self) -> ProofLevel | None:
-        return self.result.proof
-
-    @property
-    def integrity(self) -> Integrity | None:
-        """How far the passes behind the proof are believed: `outside`, `observed` or `in-process`;
-        `None` where none is claimed."""
-        return self.result.integrity
-
-    @property
-    def integrity_reason(self) -> str:
-        """Why that is not `outside`; empty where it is."""
-        return self.result.integrity_reason
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """What proof above E2 was looked for in; `None` where it was not."""
-        return self.result.evidence
-
-    @property
-    def rivals(self) -> Rivals | None:
-        """Behaviours that the tests do not tell apart; the patch has the first."""
-        return self.result.rivals
-
-    @property
-    def reason(self) -> str:
-        return self.result.reason
-
-    @property
-    def run_id(self) -> str:
-        return self.result.run_id
-
-    @property
-    def code(self) -> str:
-        """The program as the run leaves it."""
-        return self.result.code
-
-    @property
-    def diff(self) -> str:
-        """The patch from the program as it came; empty when it is unchanged."""
-        return self.result.diff
-
-    @property
-    def stdout(self) -> str:
-        """What the program printed, where it was run as a script."""
-        return self.result.stdout
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all calls of models."""
-        return self.result.tokens
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Dollars of all calls of models; `None` is unknown."""
-        return self.result.cost_usd
-
-    @property
-    def report(self) -> Report | None:
-        return self.result.report
-
-    @property
-    def lessons(self) -> tuple[str, ...]:
-        return self.result.lessons
+    def critic_feedback(self) -> str:
+        """What the critic said of the repair; empty where it was not asked."""
+        return self.critique.note if self.critique else ""
 
     def __getitem__(self, key: str) -> object:
         if key not in KEYS:
             raise KeyError(f"{key!r}; the known keys are {', '.join(KEYS)}")
-        return KEYS[key](self)
+        return attrgetter(KEYS[key])(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(KEYS)
@@ -150,44 +97,21 @@ class HealResult:
         return tuple(KEYS)
 
     def __repr__(self) -> str:
-        proof = f"proof {self.result.claim}, " if self.result.claim else ""
+        proof = f"proof {self.claim}, " if self.claim else ""
         return f"<HealResult {self.outcome}, {proof}run {self.run_id}>"
 
-    @property
-    def _error(self) -> str:
-        """How the program crashed, or what the first failing test saw; empty when all is well."""
-        report = self.report
-        if report is None:
-            return ""
-        if report.ending is not None and report.ending.crashed:
-            ending = report.ending
-            seen = ending.traceback or ending.message or ending.limit
-            return "\n".join([seen.rstrip("\n"), *ending.refused]) if ending.refused else seen
-        return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
 
-
-KEYS: dict[str, Callable[[HealResult], object]] = {
-    "code": lambda found: found.code,
-    "specification": lambda found: found._task.text,
-    "execution_output": lambda found: found.stdout,
-    "execution_error": lambda found: found._error,
-    "critic_feedback": lambda found: found.result.critique.note if found.result.critique else "",
-    "iteration": lambda found: found.result.iterations,
-    "max_iterations": lambda found: found._max_iterations,
-    "is_complete": lambda found: found.success,
-    **{name: attrgetter(name) for name in (
+KEYS: dict[str, str] = {
+    "code": "code", "specification": "task.text", "execution_output": "stdout",
+    "execution_error": "execution_error", "critic_feedback": "critic_feedback",
+    "iteration": "iterations", "max_iterations": "max_iterations", "is_complete": "success",
+    **{name: name for name in (
         "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
-        "reason", "diff", "stdout", "report",
+        "reason", "diff", "stdout", "report", "tests", "lessons", "run_id", "provider", "tokens",
+        "cost_usd", "seconds",
     )},
-    "tests": lambda found: found.result.tests,
-    "lessons": lambda found: found.lessons,
-    "run_id": lambda found: found.run_id,
-    "provider": lambda found: found.result.provider,
-    "tokens": lambda found: found.result.tokens,
-    "cost_usd": lambda found: found.result.cost_usd,
-    "seconds": lambda found: found.result.seconds,
 }
-"""Subscript to value."""
+"""Subscript to attribute."""
 
 
 class SelfHealingAgent:
@@ -268,13 +192,15 @@ class SelfHealingAgent:
                 _brought, code, tests, words or "", deselect, doctests
             )
         except NotFixable as error:
-            refused = Result(outcome="not_fixable", reason=str(error), code=code or "")
-            return HealResult(refused, Task(text=words or ""), self.max_iterations)
+            return HealResult(
+                outcome="not_fixable", reason=str(error), code=code or "",
+                task=Task(text=words or ""), max_iterations=self.max_iterations,
+            )
         log, unusable = await self._log(settings, brought, ask)
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
-        found = HealResult(result, brought, self.max_iterations)
+        found = HealResult(**vars(result), task=brought, max_iterations=self.max_iterations)
         if unusable:
             raise UnusableAnswer(unusable, found)
         return found

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from agent.doors.conclude import conclude
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent.doors.commands import Display
     from agent.memory import Memory
 
@@ -24,93 +23,87 @@ WHERE_TOKENS = "https://huggingface.co/settings/tokens"
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output.")
 ]
-KeyArgument = Annotated[str, typer.Argument(metavar="ID", help="As `memory list` names it.")]
-KeysArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="ID...", help="As `memory list` names them.")
-]
+app = typer.Typer(
+    help="What healed failures before: list, show, forget, export, import, sync.",
+    no_args_is_help=True, rich_markup_mode=None,
+)
 
 
-class Conclude(Protocol):
-    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
-
-    def __call__(
-        self, work: Callable[[Display], int], *, as_json: bool, verbose: bool
-    ) -> None: ...
+@app.command("list")
+def list_all(as_json: JsonOption = False) -> None:
+    """List all fixes and lessons, the newest first."""
+    conclude(_list, as_json=as_json)
 
 
-def memory_app(conclude: Conclude) -> typer.Typer:
-    """The commands."""
-    app = typer.Typer(
-        help="What healed failures before: list, show, forget, export, import, sync.",
-        no_args_is_help=True, rich_markup_mode=None,
+@app.command()
+def show(
+    key: Annotated[str, typer.Argument(metavar="ID", help="As `memory list` names it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show one fix with its patch, or one lesson."""
+    conclude(lambda face: _show(key, face), as_json=as_json)
+
+
+@app.command()
+def forget(
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="As `memory list` names them.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Forget everything.")] = False,
+    sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget fixes and lessons, for good."""
+    conclude(
+        lambda face: _forget(keys or [], face, everything=everything, sure=sure), as_json=as_json
     )
 
-    def end(work: Callable[[Display], int], as_json: bool) -> None:
-        conclude(work, as_json=as_json, verbose=False)
 
-    @app.command("list")
-    def list_command(as_json: JsonOption = False) -> None:
-        """List all fixes and lessons, the newest first."""
-        end(_list, as_json)
+@app.command()
+def export(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="- is standard output.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write everything remembered as JSON lines, with the programs in it."""
+    conclude(lambda face: _export(target, face, force=force), as_json=as_json)
 
-    @app.command()
-    def show(key: KeyArgument, as_json: JsonOption = False) -> None:
-        """Show one fix with its patch, or one lesson."""
-        end(lambda face: _show(key, face), as_json)
 
-    @app.command()
-    def forget(
-        keys: KeysArgument = None,
-        everything: Annotated[bool, typer.Option("--all", help="Forget everything.")] = False,
-        sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Forget fixes and lessons, for good."""
-        end(lambda face: _forget(keys or [], face, everything=everything, sure=sure), as_json)
+@app.command("import")
+def take_in(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="An export.")],
+    trusted: Annotated[
+        bool, typer.Option("--trust", help="Rank its fixes as your own, with their record.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in an export of someone else's; every fix is replayed before use."""
+    conclude(lambda face: _import(source, face, trusted=trusted), as_json=as_json)
 
-    @app.command()
-    def export(
-        target: Annotated[str, typer.Argument(metavar="FILE", help="- is standard output.")],
-        force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Write everything remembered as JSON lines, with the programs in it."""
-        end(lambda face: _export(target, face, force=force), as_json)
 
-    @app.command("import")
-    def import_command(
-        source: Annotated[Path, typer.Argument(metavar="FILE", help="An export.")],
-        trusted: Annotated[
-            bool, typer.Option("--trust", help="Rank its fixes as your own, with their record.")
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Take in an export of someone else's; every fix is replayed before use."""
-        end(lambda face: _import(source, face, trusted=trusted), as_json)
+@app.command()
+def sync(
+    with_fixes: Annotated[
+        bool, typer.Option("--with-fixes", help="Share fixes too: they hold your code.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
+    conclude(lambda face: _sync(face, with_fixes=with_fixes), as_json=as_json)
 
-    @app.command()
-    def sync(
-        with_fixes: Annotated[
-            bool, typer.Option("--with-fixes", help="Share fixes too: they hold your code.")
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
-        end(lambda face: _sync(face, with_fixes=with_fixes), as_json)
 
-    @app.command()
-    def answers(
-        clear: Annotated[bool, typer.Option("--clear", help="Forget them all.")] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Say how many answers of models are kept to be given again (HEAL_CACHE)."""
-        end(lambda face: _answers(face, clear=clear), as_json)
-
-    return app
+@app.command()
+def answers(
+    clear: Annotated[bool, typer.Option("--clear", help="Forget them all.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many answers of models are kept to be given again (HEAL_CACHE)."""
+    conclude(lambda face: _answers(face, clear=clear), as_json=as_json)
 
 
 def _list(face: Display) -> int:
     from agent.doors import memory_tables
+    from agent.log.words import counted
 
     with _opened(face) as memory:
         fixes, lessons = memory.fixes(), memory.lessons()
@@ -128,8 +121,7 @@ def _list(face: Display) -> int:
     if lessons:
         face.terminal.out.print(memory_tables.lesson_table(lessons))
     if skipped:
-        rows = memory_tables.count_of(skipped, "row")
-        face.terminal.say(f"{rows} made no sense and will not be used.")
+        face.terminal.say(f"{counted(skipped, 'row')} made no sense and will not be used.")
     return HEALED
 
 
@@ -158,7 +150,7 @@ def _show(key: str, face: Display) -> int:
 def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool) -> int:
     """Drops rows that are named, or all after a question."""
     from agent.doors.commands import Usage
-    from agent.doors.memory_tables import count_of
+    from agent.log.words import counted
 
     if everything == bool(keys):
         raise Usage("Name what to forget (see `memory list`), or give --all; not both.")
@@ -173,13 +165,13 @@ def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool)
             found = _known(memory, keys)
             memory.forget(found.fixes, found.lessons)
             count = len(found.fixes) + len(found.lessons)
-    return _told(face, {"forgotten": count}, f"Forgot {count_of(count, 'row')}.")
+    return _told(face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
 
 
 def _export(target: str, face: Display, *, force: bool) -> int:
     from agent.doors.commands import Usage
-    from agent.doors.memory_tables import count_of
     from agent.doors.writeback import write_new
+    from agent.log.words import counted
     from agent.memory.exchange import exported
 
     if target == "-" and face.json:
@@ -191,11 +183,11 @@ def _export(target: str, face: Display, *, force: bool) -> int:
     else:
         write_new(Path(target), found.text.encode(), overwrite=force)
     words = (
-        f"Wrote {count_of(found.fixes, 'fix', 'fixes')}, with the programs, and "
-        f"{count_of(found.lessons, 'lesson')}."
+        f"Wrote {counted(found.fixes, 'fix', 'fixes')}, with the programs, and "
+        f"{counted(found.lessons, 'lesson')}."
     )
     if found.held_back:
-        left = count_of(found.held_back, "row")
+        left = counted(found.held_back, "row")
         words += f" Left out {left}: too long, or with what looks like a key or a home folder."
     document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
     return _told(face, document, words)
@@ -227,7 +219,8 @@ def _import(source: Path, face: Display, *, trusted: bool) -> int:
 def _sync(face: Display, *, with_fixes: bool) -> int:
     from agent.core.settings import Settings
     from agent.doors.commands import Usage
-    from agent.doors.memory_tables import count_of, import_document, import_words
+    from agent.doors.memory_tables import import_document, import_words
+    from agent.log.words import counted
     from agent.memory.hub import HubFault, Place, sync
 
     settings = Settings.from_env()
@@ -248,8 +241,8 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
             done = sync(memory, place, with_fixes=with_fixes)
         except HubFault as error:
             raise Usage(f"Nothing was shared: {error}.") from error
-    shared = f"Shared {count_of(done.lessons, 'lesson')}"
-    shared += f" and {count_of(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
+    shared = f"Shared {counted(done.lessons, 'lesson')}"
+    shared += f" and {counted(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
     document = {
         "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }

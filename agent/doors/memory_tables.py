@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agent.core.domain import unified
 from agent.doors.terminal import cut, printable
+from agent.log.words import counted
 from agent.memory import Failure, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
 from agent.memory.fixes import Standing
@@ -106,10 +107,10 @@ def import_document(found: Imported) -> dict[str, object]:
 
 def import_words(found: Imported) -> str:
     """What was taken in, in a sentence."""
-    fixes, lessons = count_of(found.fixes, "fix", "fixes"), count_of(found.lessons, "lesson")
+    fixes, lessons = counted(found.fixes, "fix", "fixes"), counted(found.lessons, "lesson")
     words = f"Took in {fixes} and {lessons}"
     if found.trusted:
-        words += f"; {count_of(found.trusted, 'fix', 'fixes')} that "
+        words += f"; {counted(found.trusted, 'fix', 'fixes')} that "
         words += f"{'was' if found.trusted == 1 else 'were'} here untrusted "
         words += f"{'is' if found.trusted == 1 else 'are'} trusted now"
     if found.known:
@@ -141,11 +142,5 @@ def age(created: float) -> str:
     seconds = max(0.0, time.time() - created)
     for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {name}{'' if count == 1 else 's'} ago"
+            return f"{counted(int(seconds // size), name)} ago"
     return "just now"
-
-
-def count_of(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

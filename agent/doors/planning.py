@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import Jail
 from agent.core.settings import Settings, data_folder
-from agent.doors.commands import Display, ModelOptions, OpenSession
+from agent.doors.commands import Display, OpenSession, RunOptions
 from agent.doors.exits import HEALED, NOT_FIXABLE
 from agent.healing.models import OWNER
 from agent.log.spending import dollars
@@ -37,9 +37,9 @@ class Look:
     good: bool
 
 
-def plan(opener: OpenSession, who: ModelOptions, face: Display, *, test: bool = False) -> int:
+def plan(opener: OpenSession, options: RunOptions, face: Display, *, test: bool = False) -> int:
     """Shows who would answer, and what holds code back; tests the keys where that is wanted."""
-    settings = who.settings()
+    settings = options.settings()
     folder, warning = data_folder(settings)
     settings = settings.model_copy(update={"data_dir": folder})
 

@@ -121,6 +121,8 @@ def readme(text: str) -> str:
 def main() -> None:
     """Writes both documents."""
     path = ROOT / "README.md"
+    if not path.is_file():
+        raise SystemExit(f"{ROOT} is no checkout, and only there are the documents written.")
     path.write_text(readme(path.read_text(encoding="utf-8")), encoding="utf-8")
     (ROOT / ".env.example").write_text(example(), encoding="utf-8")
 

@@ -138,19 +138,19 @@ class Terminal:
         return Progress(self)
 
     def patch(self, diff: str) -> None:
-        """The patch on standard output: coloured for a person, byte for byte for a program."""
-        if self.out.is_terminal:
-            self.out.print(coloured(diff), end="")
-        else:
-            sys.stdout.write(diff)
-            sys.stdout.flush()
+        """The patch on standard output, coloured for a person."""
+        self._data(diff, coloured(diff))
 
     def program(self, code: str) -> None:
         """A program on standard output."""
+        self._data(code, Text(printable(code)))
+
+    def _data(self, text: str, shown: Text) -> None:
+        """On a terminal what a person is shown; for a program the text, byte for byte."""
         if self.out.is_terminal:
-            self.out.print(Text(printable(code)), end="")
+            self.out.print(shown, end="")
         else:
-            sys.stdout.write(code)
+            sys.stdout.write(text)
             sys.stdout.flush()
 
     def result(self, result: Result) -> None:

@@ -56,7 +56,6 @@ class SearchResult:
     candidates: int
     partial: Solution | None = None
     partial_passed: int = 0
-    note: str = ""
     operators: tuple[str, ...] = ()
     """Of the edits it is made of."""
     alternatives: Alternatives | None = None
@@ -94,9 +93,6 @@ async def search_repair(
     A base that does not compile is screened against the same tests as any other. `known` is what
     an earlier search of the run has seen.
     """
-    # What was judged healthy by its own tests needs no search.
-    if report.passed and not (report.ending and report.ending.crashed) and report.verdicts:
-        return SearchResult(None, 0, note="nothing to repair")
     outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
     known = known or SearchCache()
     known.begin(base, tests)
@@ -163,7 +159,12 @@ class _Driver:
         async with screening(
             self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work
         ) as screener:
-            baseline = await screener.baseline()
+            try:
+                async with asyncio.timeout(self.end - time.monotonic()):
+                    baseline = await screener.baseline()
+            except TimeoutError:
+                self._cut(True)
+                return False
             fit = [
                 test for place, test in enumerate(self.tests)
                 if baseline.is_screenable(place) or not self._is_passed(test)
@@ -265,10 +266,8 @@ class _Driver:
         for candidate in fresh[:MOST_VERIFIED]:
             report = await self._judged(candidate)
             if report.passed:
-                solution = self._solution(candidate)
                 self.found = SearchResult(
-                    solution, findings.tried, note=solution.note,
-                    operators=candidate.operators,
+                    self._solution(candidate), findings.tried, operators=candidate.operators,
                     alternatives=await self._alternatives(findings, candidate),
                 )
                 return True
@@ -309,7 +308,7 @@ class _Driver:
             return SearchResult(None, self.latest.tried)
         return SearchResult(
             None, self.latest.tried, partial=self._solution(partial),
-            partial_passed=partial.passed, note=partial.note, operators=partial.operators,
+            partial_passed=partial.passed, operators=partial.operators,
         )
 
     def _show_progress(self, last: bool = False) -> None:

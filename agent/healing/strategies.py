@@ -26,7 +26,6 @@ class Attempt:
     tests: tuple[TestCase, ...]
     report: Report
     diagnosis: Diagnosis
-    iteration: int
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class Proposal:
     """What a strategy found: a program the judge passed under the visible tests, or none."""
 
     solution: Solution | None
-    note: str
+    why: str = ""
+    """Why there is none."""
     candidates: int = 0
     alternatives: Alternatives | None = None
     """Repairs that pass the visible tests too and behave otherwise."""
@@ -71,11 +71,11 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             )
         )
     if found.solution is not None:
-        return Proposal(found.solution, found.note, found.candidates, found.alternatives)
+        return Proposal(found.solution, "", found.candidates, found.alternatives)
     if found.candidates == 0:
         return Proposal(None, "the search found nothing to try")
-    note = f"the search found no repair among {found.candidates:,} candidates" + (
+    why = f"the search found no repair among {found.candidates:,} candidates" + (
         "" if found.cut_after is None
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
-    return Proposal(None, note, found.candidates)
+    return Proposal(None, why, found.candidates)

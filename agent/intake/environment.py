@@ -12,7 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -128,7 +128,8 @@ def distance(first: str, second: str, enough: int) -> int:
 
 
 def installed_modules(sites: Sequence[str]) -> frozenset[str]:
-    """Top-level names that can be imported from these folders."""
+    """Top-level names that can be imported from these folders; what is installed in place, by a
+    `.pth` file, no jail sees."""
     found: set[str] = set()
     for site in sites:
         try:
@@ -140,7 +141,6 @@ def installed_modules(sites: Sequence[str]) -> frozenset[str]:
         except OSError:
             # A folder that is not there holds no modules; site_folders names only those that are.
             continue
-        found |= set(_editable_modules(Path(site)))
     return frozenset(found)
 
 
@@ -150,20 +150,6 @@ def _module_name(name: str, is_folder: bool) -> str | None:
     stem, _, suffix = name.partition(".")
     importable = suffix == "py" or suffix.endswith(("so", "pyd"))
     return stem if importable and stem.isidentifier() else None
-
-
-def _editable_modules(site: Path) -> Iterator[str]:
-    """Modules of packages installed in place, by the folders their `.pth` files name."""
-    for pth in site.glob("*.pth"):
-        for line in pth.read_text(encoding="utf-8", errors="replace").split("\n"):
-            folder = line.strip()
-            if folder and not folder.startswith(("#", "import ", "import\t")) and os.path.isdir(
-                os.path.join(site, folder)
-            ):
-                for entry in os.scandir(os.path.join(site, folder)):
-                    name = _module_name(entry.name, entry.is_dir())
-                    if name is not None:
-                        yield name
 
 
 @dataclass(frozen=True)

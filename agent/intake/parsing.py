@@ -19,9 +19,6 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Scope = FunctionNode | ast.Lambda | ast.ClassDef
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 def parsed(text: str) -> ast.Module:
     """The syntax tree, shared with other readers and not to be changed; everything that is wrong
@@ -224,7 +221,7 @@ def toplevel(body: Iterable[ast.AST]) -> Iterator[ast.stmt]:
         if isinstance(node, ast.stmt):
             yield node
         if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and not isinstance(
-            node, _DEFINITIONS
+            node, Definition
         ):
             yield from toplevel(ast.iter_child_nodes(node))
 
@@ -233,12 +230,8 @@ def own_walk(node: ast.AST) -> Iterator[ast.AST]:
     """Like `ast.walk`, but does not enter functions, classes and lambdas inside the node."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (*_DEFINITIONS, ast.Lambda)):
+        if not isinstance(child, Definition | ast.Lambda):
             yield from own_walk(child)
-
-
-def is_definition(node: ast.AST) -> bool:
-    return isinstance(node, _DEFINITIONS)
 
 
 def is_import(node: ast.AST) -> bool:
@@ -326,7 +319,7 @@ def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
         node.name: node
         for outer in toplevel(body)
         for node in ([outer, *outer.body] if isinstance(outer, ast.ClassDef) else [outer])
-        if isinstance(node, _FUNCTIONS)
+        if isinstance(node, FunctionNode)
     }
     found: frozenset[str] = frozenset()
     while True:

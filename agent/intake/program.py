@@ -25,12 +25,12 @@ from agent.intake.found.pytest_files import Collected, collected, is_fixture, ne
 from agent.intake.found.snippets import Located, located_tests
 from agent.intake.parsing import (
     Definition,
+    FunctionNode,
     called_name,
     checking_helpers,
     checks,
     dotted,
     imports,
-    is_definition,
     is_future_import,
     is_import,
     is_main_guard,
@@ -94,7 +94,7 @@ def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     for node in body:
         if is_main_guard(node) and isinstance(node, ast.If):
             found += own_asserts(node.body)
-        elif not is_definition(node) and any(
+        elif not isinstance(node, Definition) and any(
             isinstance(inner, ast.Assert) for inner in own_walk(node)
         ):
             found.append(node)
@@ -118,7 +118,7 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
 
 
 def _is_plain(node: ast.stmt) -> bool:
-    return not is_definition(node) and not is_import(node)
+    return not isinstance(node, Definition) and not is_import(node)
 
 
 def _repeated(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -248,7 +248,7 @@ def _serves_tests(node: ast.stmt) -> bool:
     """A table or value, or a function that asserts; other functions are the program."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+    return isinstance(node, FunctionNode) and any(
         checks(statement) for statement in node.body
     )
 

@@ -109,9 +109,7 @@ class Shelf:
         self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
         return text
 
-    def imported(
-        self, folder: Path, texts: Mapping[Path, str], *, most: int = MOST_MODULES
-    ) -> dict[Path, str]:
+    def imported(self, folder: Path, texts: Mapping[Path, str]) -> dict[Path, str]:
         """Takes along what these files import from the folder, directly or through each other."""
         taken: dict[Path, str] = {}
         seen = set(texts)
@@ -121,7 +119,7 @@ class Shelf:
                 if path in seen:
                     continue
                 seen.add(path)
-                if len(taken) >= most or self._bytes > MOST_BYTES:
+                if len(taken) >= MOST_MODULES or self._bytes > MOST_BYTES:
                     self.notices.append(
                         f"{path.name} is left out: too many or too large files beside it; name "
                         "those needed with --with"

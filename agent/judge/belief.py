@@ -178,7 +178,7 @@ def unfollowed(row: Row) -> str:
     said = str(row.get("message", "")).strip()
     if row.get("status") == "unfollowable":
         return said[:SHOWN]
-    feature = str(row.get("feature") or "the test looks into the program's own objects or state")
+    feature = str(row.get("feature") or "the test comes out otherwise")
     return f"{feature} (from outside: {said})"[:SHOWN] if said else feature
 
 

@@ -100,12 +100,17 @@ def preloads(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _roots(code: str) -> frozenset[str]:
     """The packages outside Python that a text imports."""
-    return imported(code) - sys.stdlib_module_names
+    return imported(code) - sys.stdlib_module_names - {""}
+
+
+def imported(code: str) -> frozenset[str]:
+    """The packages and modules that a text imports, by the first part of their names."""
+    return frozenset(name.partition(".")[0] for name in imports(code))
 
 
 @lru_cache(maxsize=4096)
-def imported(code: str) -> frozenset[str]:
-    """The packages and modules that a text imports; none where it does not parse."""
+def imports(code: str) -> frozenset[str]:
+    """Dotted names that a text imports, or may, from a module; none where it does not parse."""
     try:
         nodes = nodes_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -115,8 +120,10 @@ def imported(code: str) -> frozenset[str]:
         if isinstance(node, ast.Import):
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            named.append(node.module)
-    return frozenset(name.partition(".")[0] for name in named)
+            named += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom):
+            named += [f".{alias.name}" for alias in node.names]
+    return frozenset(named)
 
 
 @dataclass(frozen=True)

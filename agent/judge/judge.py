@@ -25,14 +25,15 @@ from agent.core.domain import (
 )
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
-from agent.judge.compared.examples import NotComparable, answers, example_call
+from agent.judge.compared.examples import answers, example_call
+from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
 from agent.judge.plain.plain_run import PlainRun
 from agent.judge.script_run import ending_of
 from agent.judge.signs import reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
-from agent.judge.witnesses import FileGroup, SnippetGroup, gather_evidence
+from agent.judge.witnesses import gather_evidence
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -129,7 +130,7 @@ class _Bench:
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
-                if isinstance(row, NotComparable):
+                if row is None:
                     continue
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
@@ -138,13 +139,12 @@ class _Bench:
         return [test for test in tests if id(test) not in self.found]
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
-        keyed = [
-            (str(number), test, output if _uses_output(test) else None)
-            for number, test in enumerate(tests)
-        ]
-        plain, rows = await gather_evidence(SnippetGroup(self.subject, keyed), self.observe)
-        for key, test, _ in keyed:
-            seen = self._with_text(test, rows.get(key) or Evidence({"message": plain.problem}))
+        plain, rows = await gather_evidence(
+            Group(self.subject, tests, output=output), self.observe
+        )
+        nothing = Evidence({"message": plain.problem or "it did not run"})
+        for number, test in enumerate(tests):
+            seen = self._with_text(test, rows.get(str(number), nothing))
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
@@ -154,7 +154,7 @@ class _Bench:
                 seen = Evidence({"status": "error", "message": NO_FILES})
                 self.found[id(test)] = [belief.verdict(test, test.name, seen)]
             return
-        plain, rows = await gather_evidence(FileGroup(self.subject, code, tests), self.observe)
+        plain, rows = await gather_evidence(Group(self.subject, tests, code), self.observe)
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if words := astray(self.subject, plain, code, own=own):
             self.astray.append(words)
@@ -214,6 +214,3 @@ def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
 def _node(test: TestCase) -> str:
     return test.node if isinstance(test, Script) else ""
 
-
-def _uses_output(test: TestCase) -> bool:
-    return isinstance(test, Script) and test.uses_output

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from agent.core.domain import Script, Solution, Task, TestCase
-from agent.core.trees import parse
 from agent.judge import jail_modules
 from agent.judge.texts.masking import mask, names_of_tests
 from sandbox.sandbox import Sandbox
@@ -115,6 +113,11 @@ class Subject:
         return [*fixtures, *sorted(reached.difference(fixtures))]
 
     @property
+    def helper_words(self) -> str:
+        """The texts of what lies on the tests' side."""
+        return "".join(text for path, text in self.test_support.items() if path.endswith(".py"))
+
+    @property
     def files(self) -> dict[str, str]:
         """What lies beside the program where no test may lie."""
         return self.files_for([])
@@ -188,7 +191,7 @@ def _reached(texts: list[str], modules: Mapping[str, str]) -> set[str]:
     reached: set[str] = set()
     waiting = list(texts)
     while waiting:
-        wanted = set(_imported(waiting.pop()))
+        wanted = {name.removeprefix(".") for name in jail_modules.imports(waiting.pop())}
         for path, text in modules.items():
             # By the last part too, for imports relative to a package.
             name = module_name(path)
@@ -199,21 +202,6 @@ def _reached(texts: list[str], modules: Mapping[str, str]) -> set[str]:
                 reached.add(path)
                 waiting.append(text)
     return reached
-
-
-def _imported(text: str) -> Iterator[str]:
-    """Dotted names that a text imports; none where it does not parse."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.module:
-                yield node.module
-            yield from (f"{node.module}.{a.name}" if node.module else a.name for a in node.names)
 
 
 @lru_cache(maxsize=1024)

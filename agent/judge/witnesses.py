@@ -10,19 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from agent.core.domain import TestCase
 from agent.judge import belief
 from agent.judge.belief import Evidence
-from agent.judge.nodes import EVERY
-from agent.judge.observed.following import names_of_functions, unfollowable
-from agent.judge.observed.observed_run import ObservedRun, observe_file, observe_snippets
+from agent.judge.groups import Group
+from agent.judge.observed.observed_run import ObservedRun, follow
 from agent.judge.plain.canary import CanaryKind
-from agent.judge.plain.plain_run import PlainRun, run_file, run_snippets
+from agent.judge.plain.plain_run import PlainRun, run_tests
 from agent.judge.signs import may_equal_anything
-from agent.judge.subject import Subject
 
 BESIDE_FACTOR = 3.0
 """What runs beside the plain run may take so many times as long, and a moment more."""
@@ -39,85 +36,12 @@ PLAIN_RUNS = 3
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class SnippetGroup:
-    """Snippets with their keys and, where they read it, the program's output."""
-
-    subject: Subject
-    tests: Sequence[tuple[str, TestCase, str | None]]
-
-    def unfollowed(self, key: str) -> str:
-        """Why it is known beforehand that a test cannot be observed; empty where it may be."""
-        reasons = unfollowable(self._code(key), self.subject.all_modules)
-        return next(iter(reasons.values()), "")
-
-    def follows_any(self) -> bool:
-        """Whether any of the tests may be observed."""
-        return any(not self.unfollowed(key) for key, _, _ in self.tests)
-
-    def keeps_to_calls(self, key: str) -> bool:
-        """Whether a test's text asks the program by calls alone, and keeps no state."""
-        return belief.keeps_to_calls(self._code(key), self.subject.all_modules)
-
-    async def run(
-        self, subject: Subject, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
-    ) -> None:
-        """Runs these tests, or all, where they share a process with the program."""
-        await run_snippets(subject, self._chosen(keys), canary, run)
-
-    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
-        """Observes these tests, or all that may be, from outside."""
-        followed = [one for one in self._chosen(keys) if not self.unfollowed(one[0])]
-        await observe_snippets(self.subject, followed, run)
-
-    def _code(self, key: str) -> str:
-        return next(test.code for name, test, _ in self.tests if name == key)
-
-    def _chosen(self, keys: Sequence[str]) -> list[tuple[str, TestCase, str | None]]:
-        return [one for one in self.tests if not keys or one[0] in keys]
-
-
-@dataclass(frozen=True)
-class FileGroup:
-    """Tests of one file; their keys are pytest's nodes."""
-
-    __test__ = False
-
-    subject: Subject
-    code: str
-    tests: Sequence[TestCase]
-
-    def unfollowed(self, key: str) -> str:
-        reasons = unfollowable(self.code, self.subject.all_modules)
-        return reasons.get(EVERY, "") or reasons.get(key.partition("[")[0], "")
-
-    def follows_any(self) -> bool:
-        named = names_of_functions(self.code)
-        return not named or any(not self.unfollowed(name) for name in named)
-
-    def keeps_to_calls(self, key: str) -> bool:
-        return belief.keeps_to_calls(self.code, self.subject.all_modules)
-
-    async def run(
-        self, subject: Subject, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
-    ) -> None:
-        await run_file(subject, self.code, self.tests, canary, keys, run)
-
-    async def observe(self, run: ObservedRun, keys: Sequence[str] = ()) -> None:
-        left_out = [*unfollowable(self.code, self.subject.all_modules)]
-        await observe_file(self.subject, self.code, self.tests, run, keys, left_out)
-
-
-Group = SnippetGroup | FileGroup
-"""Tests that run together; each has a key."""
-
-
 async def gather_evidence(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Evidence]]:
     """What the plain witness says, and what was seen of each test. Without `observe` nothing
     else is asked."""
     if not observe:
         plain = PlainRun()
-        await group.run(group.subject, plain)
+        await run_tests(group, plain)
         return plain, {
             # Of a mutant nobody asks why it passes.
             key: Evidence(
@@ -138,22 +62,20 @@ class _Gathering:
         self._spoilt = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, Evidence]]:
-        group, plain = self._group, self._plain
-        if group.follows_any():
-            await self._beside(group.observe(self._observed))
+        self._observed.problem = self._group.unfollowable
+        if not self._observed.problem:
+            await self._beside(follow(self._group, self._observed))
         else:
-            hurried = replace(
-                group.subject, wall_s=min(group.subject.wall_s, HURRY_S), late=[]
-            )
-            await self._beside(group.run(hurried, self._spoilt, (), "spoilt false"))
-        return plain, await self._weighed()
+            wall_s = min(self._group.subject.wall_s, HURRY_S)
+            await self._beside(run_tests(self._within(wall_s), self._spoilt, (), "spoilt false"))
+        return self._plain, await self._weighed()
 
     async def _beside(self, other: Awaitable[None]) -> None:
         """The plain run and another; that has a while after the plain one is done."""
         started = time.monotonic()
         beside = asyncio.ensure_future(other)
         try:
-            await self._group.run(self._group.subject, self._plain)
+            await run_tests(self._group, self._plain)
             took_s = time.monotonic() - started
             if any(belief.passes(row) for row in self._plain.rows.values()):
                 await asyncio.wait([beside], timeout=BESIDE_S + (BESIDE_FACTOR - 1) * took_s)
@@ -183,7 +105,7 @@ class _Gathering:
         return {
             key: Evidence(
                 row, signs=signs[key], observed=observed.get(key),
-                unfollowed=self._group.unfollowed(key) or self._observed.problem,
+                unfollowed=self._observed.problem,
                 contradicted=key in against, vacuous=key in vacuous,
             )
             for key, row in rows.items()
@@ -204,7 +126,7 @@ class _Gathering:
 
     async def _failing_again(self, keys: Sequence[str]) -> list[str]:
         run = ObservedRun()
-        await self._group.observe(run, keys)
+        await follow(self._group, run, keys)
         return [key for key in keys if belief.can_contradict(run.rows.get(key))]
 
     async def _canaries(
@@ -236,21 +158,22 @@ class _Gathering:
         return await self._again(keys if may_equal_anything(texts) else None, "sentinel")
 
     async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
-        """Hears the plain witness once more; on all tests as they are, or on these, spoilt."""
+        """Hears the plain witness once more; on all tests as they are, or on these, spoilt. These
+        have a deadline for tests that took no longer than they did: a spoilt program often comes
+        to no end, and what it takes says nothing about the tests'."""
         run = PlainRun()
-        if keys or not canary:
-            await self._group.run(self._hurried(canary), run, [*(keys or ())], canary)
+        if not canary:
+            await run_tests(self._group, run)
+        elif keys:
+            took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
+            limit_s = HURRY_S + HURRY_FACTOR * max(took, default=0.0)
+            group = self._within(min(self._group.subject.wall_s, limit_s))
+            await run_tests(group, run, [*keys], canary)
         return run
 
-    def _hurried(self, canary: CanaryKind) -> Subject:
-        """The same with a deadline for tests that took no longer than they did: a spoilt program
-        often comes to no end, and what it takes says nothing about the tests'."""
-        subject = self._group.subject
-        if not canary:
-            return subject
-        took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
-        wall_s = min(subject.wall_s, HURRY_S + HURRY_FACTOR * max(took, default=0.0))
-        return replace(subject, wall_s=wall_s, late=[])
+    def _within(self, wall_s: float) -> Group:
+        """The same tests with this deadline."""
+        return replace(self._group, subject=replace(self._group.subject, wall_s=wall_s, late=[]))
 
 
 def _flaky(row: Row) -> Row:

@@ -42,10 +42,10 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
             case ModelAsked() as asked:
                 amount = Spent(asked.cost_usd or 0.0, asked.tokens, 1)
                 charges[asked.call] = Charge(len(charges), asked.role, amount)
-            case ModelCalled(call=int()) | ModelFailed() as ended:
-                charge = charges[ended.call or 0]
+            case ModelCalled() | ModelFailed() as ended:
+                charge = charges[ended.call]
                 amount = Spent(ended.cost_usd or 0.0, ended.tokens, 1, ended.wall_s)
-                charges[ended.call or 0] = replace(charge, amount=amount, open=False)
+                charges[ended.call] = replace(charge, amount=amount, open=False)
             case Extended() as more:
                 raised = Caps(more.usd, more.tokens, more.calls, more.seconds)
                 run = run.more(raised)
@@ -56,7 +56,7 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
 def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
     most they could."""
-    open_calls: dict[int | None, ModelAsked] = {}
+    open_calls: dict[int, ModelAsked] = {}
     for entry in log:
         match entry.event:
             case ModelAsked() as asked:

@@ -148,11 +148,8 @@ class Store:
             f"select id, title, task, options, owner, created, final from runs {clause}", values
         )
         return tuple(
-            RunRow(
-                id=row[0], title=row[1], task=row[2], options=row[3], owner=row[4],
-                created=row[5], final=bool(row[6]),
-            )
-            for row in rows
+            RunRow(key, title, task, options, owner, created, bool(final))
+            for key, title, task, options, owner, created, final in rows
         )
 
     # Events.
@@ -196,16 +193,16 @@ class Store:
     def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[Stamped, ...]:
         """Up to `limit` events behind place `after`, in order."""
         rows = self._db.execute(
-            "select run, seq, task, attempt, ordinal, at, body from events "
+            "select seq, task, attempt, ordinal, at, body from events "
             "where run = ? and seq > ? order by seq limit ?",
             (run, after, limit),
         )
         return tuple(
             Stamped(
-                run=row[0], seq=row[1], task=row[2], attempt=row[3], ordinal=row[4], at=row[5],
-                event=_EVENT.validate_python(json.loads(row[6])),
+                run=run, seq=seq, task=task, attempt=attempt, ordinal=ordinal, at=at,
+                event=_EVENT.validate_python(json.loads(body)),
             )
-            for row in rows
+            for seq, task, attempt, ordinal, at, body in rows
         )
 
 

@@ -17,9 +17,7 @@ from agent.core.events import (
     TestInfo,
 )
 
-ORIGIN_ORDER: tuple[Origin, ...] = (
-    "user", "doctest", "spec", "held-out", "regression", "adversarial",
-)
+ORIGIN_ORDER: tuple[Origin, ...] = ("user", "doctest", "spec", "held-out", "adversarial")
 
 
 @dataclass(frozen=True)

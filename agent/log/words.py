@@ -101,12 +101,11 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "doctest": "Doctests",
     "spec": "From the task",
     "held-out": "Held out",
-    "regression": "Regression",
     "adversarial": "Adversarial",
 }
 
 
-class Sign(NamedTuple):
+class Badge(NamedTuple):
     """How a verdict is marked: in Unicode, in ASCII, and in words that anyone understands."""
 
     glyph: str
@@ -114,17 +113,17 @@ class Sign(NamedTuple):
     meaning: str
 
 
-STANDING_SIGNS: dict[Standing, Sign] = {
-    "passed": Sign("✓", "+", "passed"),
-    "failed": Sign("✗", "x", "failed"),
-    "error": Sign("!", "!", "error"),
-    "timeout": Sign("⏱", "t", "timed out"),
-    "skipped": Sign("↷", "-", "skipped"),
-    "xfailed": Sign("⊖", "f", "fails as expected"),
-    "xpassed": Sign("⊕", "p", "passes, expected to fail"),
-    "vacuous": Sign("∅", "0", "passes whatever the program answers"),
-    "not believed": Sign("?", "?", "not believed"),
-    "set aside": Sign("⊘", "a", "set aside"),
+STANDING_SIGNS: dict[Standing, Badge] = {
+    "passed": Badge("✓", "+", "passed"),
+    "failed": Badge("✗", "x", "failed"),
+    "error": Badge("!", "!", "error"),
+    "timeout": Badge("⏱", "t", "timed out"),
+    "skipped": Badge("↷", "-", "skipped"),
+    "xfailed": Badge("⊖", "f", "fails as expected"),
+    "xpassed": Badge("⊕", "p", "passes, expected to fail"),
+    "vacuous": Badge("∅", "0", "passes whatever the program answers"),
+    "not believed": Badge("?", "?", "not believed"),
+    "set aside": Badge("⊘", "a", "set aside"),
 }
 NO_MODEL = "No model: memory and search only"
 
@@ -395,6 +394,6 @@ def doubt_words(seen: Evidence) -> list[str]:
     ]
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

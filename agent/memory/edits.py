@@ -75,7 +75,7 @@ class Edit(Value):
 def edit_between(before: str, after: str) -> Edit | None:
     """The edit in a form another program can take over; `None` where it has none."""
     try:
-        found = changes(tree_of(before).body, tree_of(after).body, dumps(before), dumps(after))
+        found = changes(tree_of(before).body, before, after)
         modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
         words = Abstraction(modules)
         # What is put in may use only words that some statement has shown before.
@@ -96,15 +96,10 @@ def edit_between(before: str, after: str) -> Edit | None:
         return None  # a `ValueError` is also a hunk that is too long
 
 
-def changes(
-    before: Sequence[ast.stmt], after: Sequence[ast.stmt],
-    lines: Sequence[str] = (), others: Sequence[str] = (),
-) -> list[Change]:
-    """What differs, in the order of the text; raises `TooDifferent`.
-
-    `lines` and `others` are the statements' dumps, where they are known.
-    """
-    found = list(_blocks(before, after, lines, others))
+def changes(statements: Sequence[ast.stmt], before: str, after: str) -> list[Change]:
+    """What differs, in the order of the text; raises `TooDifferent`. The statements are those of
+    `before`, which may have stood in another layout."""
+    found = list(_blocks(statements, tree_of(after).body, dumps(before), dumps(after)))
     if not 0 < len(found) <= MOST_CHANGES:
         raise TooDifferent
     return found

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from agent.core.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
@@ -34,7 +34,15 @@ LONGEST_LESSON = 600
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
 
 _Taken = Literal["fixes", "lessons", "known", "trusted"]
-_Word = Annotated[str, Field(max_length=100)]
+
+
+def cleaned(text: str) -> str:
+    """`text` in one line, without characters that are not seen."""
+    return "".join(one for one in " ".join(text.split()) if one.isprintable())
+
+
+_Clean = AfterValidator(cleaned)
+_Word = Annotated[str, Field(max_length=100), _Clean]
 _Program = Annotated[str, Field(max_length=LONGEST_PROGRAM)]
 
 
@@ -53,11 +61,11 @@ class FixLine(Value):
     kind: Literal["fix"] = "fix"
     signature: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     exception: _Word
-    message: Annotated[str, Field(max_length=LONGEST_MESSAGE)] = ""
+    message: Annotated[str, Field(max_length=LONGEST_MESSAGE), _Clean] = ""
     place: _Word = ""
     shape: _Word = ""
     passed: _Word = ""
-    note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
+    note: Annotated[str, Field(max_length=LONGEST_NOTE), _Clean] = ""
     proof: ProofLevel
     standing: Standing = "unknown"
     """As its owner saw it, without the question itself; `settled` is believed only of somebody who
@@ -72,7 +80,7 @@ class LessonLine(Value):
     """A lesson in words."""
 
     kind: Literal["lesson"] = "lesson"
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON)]
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON), _Clean]
     category: _Word = ""
 
 
@@ -171,7 +179,8 @@ def take_in(
             case str():
                 refused.append(f"line {number}: {line}")
             case LessonLine():
-                taken[_take_lesson(memory, line, origin)] += 1
+                lesson = Lesson(text=line.text, category=line.category)
+                taken["lessons" if memory.learn(lesson, origin=origin) else "known"] += 1
             case FixLine():
                 fix = _fix(line, trusted=trusted)
                 if isinstance(fix, str):
@@ -200,39 +209,22 @@ def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
     return ((number, _line(line)) for number, line in lines[1:])
 
 
-def cleaned(text: str) -> str:
-    """`text` in one line, without characters that are not seen."""
-    return "".join(one for one in " ".join(text.split()) if one.isprintable())
-
-
 def _line(text: str) -> FixLine | LessonLine | str:
     try:
-        line = _LINE.validate_json(text)
+        return _LINE.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         return cleaned(f"{place}: {first['msg']}" if place else first["msg"])[:200]
-    return line if isinstance(line, FixLine) else line.model_copy(
-        update={"text": cleaned(line.text), "category": cleaned(line.category)}
-    )
-
-
-def _take_lesson(memory: Memory, line: LessonLine, origin: str) -> _Taken:
-    fresh = memory.learn(Lesson(text=line.text, category=line.category), origin=origin)
-    return "lessons" if fresh else "known"
 
 
 def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
     """The fix of a line, or why it is refused."""
     if line.before == line.after or not is_local(line.before, line.after):
         return "the fix is no small edit"
-    failure = Failure(
-        signature=line.signature, exception=cleaned(line.exception),
-        message=cleaned(line.message), place=cleaned(line.place), shape=cleaned(line.shape),
-        passed=cleaned(line.passed),
-    )
+    failure = Failure(**line.model_dump(include=set(Failure.model_fields)))
     fix = Fix.made(
-        failure, line.before, line.after, line.proof, cleaned(line.note),
+        failure, line.before, line.after, line.proof, line.note,
         # That nothing else would do is somebody else's word.
         "unknown" if line.standing == "settled" and not trusted else line.standing,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 LESSONS, FIXES = "lessons.jsonl", "fixes.jsonl"
+_KINDS: Mapping[str, type[FixLine | LessonLine]] = {LESSONS: LessonLine, FIXES: FixLine}
 LARGEST_SHARED = 5_000_000
 """Bytes of a shared file that is read."""
 ATTEMPTS = 3
@@ -90,9 +91,16 @@ def sync(memory: Memory, place: Place, *, with_fixes: bool = False) -> Synced:
         for _ in range(ATTEMPTS):
             head = _head(api, place)
             shared = {name: _read(api, place, head, name) for name in names}
+            fresh = {}
             for name, text in shared.items():
-                pulled = _sum(pulled, _taken_in(memory, name, text, place))
-            fresh = {name: _fresh(memory, name, text) for name, text in shared.items()}
+                own = {_key(line): line for line in _own(memory, name)}
+                lines = list(parsed(text)) if text else []
+                there = {_key(line) for _, line in lines if not isinstance(line, str)}
+                fresh[name] = [line for key, line in own.items() if key not in there]
+                pulled = _sum(pulled, take_in(memory, [
+                    (number, line) for number, line in lines
+                    if isinstance(line, _KINDS[name]) and _key(line) not in own
+                ], place.repo))
             if not any(fresh.values()) or _pushed(api, place, head, shared, fresh):
                 return Synced(pulled, len(fresh[LESSONS]), len(fresh.get(FIXES, ())))
     raise HubFault(f"others keep writing to {place.repo}; try again in a moment")
@@ -142,25 +150,9 @@ def _read(api: HfApi, place: Place, head: str, name: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def _taken_in(memory: Memory, name: str, shared: str, place: Place) -> Imported:
-    """What a shared file brings, without our own lessons as they come back from there."""
-    own = {without_code(row.lesson.text) for row in memory.lessons() if row.origin == OWN}
-    kind = LessonLine if name == LESSONS else FixLine
-    return take_in(memory, [
-        (number, line) for number, line in _lines(shared)
-        if isinstance(line, kind) and not (isinstance(line, LessonLine) and line.text in own)
-    ], place.repo)
-
-
-def _lines(shared: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
-    """The lines of a shared file, which may not be there yet."""
-    return parsed(shared) if shared else iter(())
-
-
-def _fresh(memory: Memory, name: str, shared: str) -> tuple[LessonLine | FixLine, ...]:
-    """Lines of ours that the shared file does not hold."""
-    there = {_key(line) for _, line in _lines(shared) if not isinstance(line, str)}
-    found: Iterable[LessonLine | FixLine | None]
+def _own(memory: Memory, name: str) -> list[FixLine | LessonLine]:
+    """The lines that were learned here, for one of the files: lessons without their code."""
+    found: Iterable[FixLine | LessonLine | None]
     if name == LESSONS:
         found = (
             lesson_line(Lesson(text=without_code(row.lesson.text), category=row.lesson.category))
@@ -168,8 +160,7 @@ def _fresh(memory: Memory, name: str, shared: str) -> tuple[LessonLine | FixLine
         )
     else:
         found = (fix_line(known) for known in memory.fixes() if known.origin == OWN)
-    lines = {_key(line): line for line in found if line is not None and is_public(line)}
-    return tuple(line for key, line in lines.items() if key not in there)
+    return [line for line in found if line is not None and is_public(line)]
 
 
 def _key(line: LessonLine | FixLine) -> tuple[str, str]:
@@ -182,8 +173,8 @@ def _key(line: LessonLine | FixLine) -> tuple[str, str]:
 
 
 def _pushed(
-    api: HfApi, place: Place, head: str, shared: dict[str, str],
-    fresh: dict[str, tuple[LessonLine | FixLine, ...]],
+    api: HfApi, place: Place, head: str, shared: Mapping[str, str],
+    fresh: Mapping[str, Sequence[LessonLine | FixLine]],
 ) -> bool:
     """Whether the lines were added; not where another push came between."""
     from huggingface_hub import CommitOperationAdd
@@ -207,7 +198,7 @@ def _pushed(
     return True
 
 
-def _joined(shared: str, lines: tuple[LessonLine | FixLine, ...]) -> str:
+def _joined(shared: str, lines: Sequence[LessonLine | FixLine]) -> str:
     """A shared file with more lines; those of others stay as they are."""
     text = as_text(lines)
     return text if not shared else shared.rstrip("\n") + "\n" + text.split("\n", 1)[1]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from textwrap import indent
 
-from agent.core.trees import parse, tree_of
+from agent.core.trees import parse
 from agent.intake import protected_lines
 from agent.memory.edits import (
     Change,
@@ -81,7 +81,7 @@ def returned(before: str, after: str, text: str) -> str | None:
     in comments and layout only; `None` where that cannot be done in place."""
     try:
         program = Program(text)
-        found = changes(program.tree.body, tree_of(after).body, dumps(before), dumps(after))
+        found = changes(program.tree.body, before, after)
     except (*_UNREADABLE, TooDifferent):
         return None
     made = _made(program, found, protected_lines(text))

@@ -142,9 +142,6 @@ def with_top(text: str, trace: Trace) -> Trace:
             waiting += more
         return covered | reached
 
-    tests = tuple(replace(one, covered=widened(one.covered)) for one in trace.tests)
-    hits = dict(trace.hits)
-    for one in tests:
-        for line in one.covered:
-            hits.setdefault(line, 1)
-    return replace(trace, tests=tests, hits=hits)
+    return replace(trace, tests=tuple(
+        replace(one, covered=widened(one.covered)) for one in trace.tests
+    ))

@@ -119,10 +119,7 @@ class Localized:
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse."""
-    program = Program(
-        text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
-        answers=trace.answers,
-    )
+    program = Program(text, types=trace.types, crash=crash_of(trace), moments=trace.moments)
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))

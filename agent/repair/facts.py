@@ -65,8 +65,6 @@ class Traced:
     line: int | None = None
     values: tuple[tuple[str, str], ...] = ()
     """Names and their `repr` where the test went wrong."""
-    answer: tuple[str, str] | None = None
-    """The `repr` of what was got and of what was expected, where the two were compared."""
     members: tuple[str, ...] = ()
     """What the built-in type or the module has, in which the exception missed a name."""
 
@@ -89,15 +87,8 @@ class Trace:
     tests: tuple[Traced, ...]
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Type names seen in each variable."""
-    hits: Mapping[int, int] = field(default_factory=dict)
-    """How often each line of the entry file ran."""
     moments: tuple[Moment, ...] = ()
     """A few for each line and test, in the order they came."""
-
-    @property
-    def answers(self) -> tuple[tuple[str, str], ...]:
-        """What failing tests got and what they expected."""
-        return tuple(test.answer for test in self.tests if test.answer and not test.passed)
 
     @property
     def failing(self) -> tuple[int, ...]:
@@ -163,8 +154,6 @@ class Candidate:
     """Its answer no longer depends on the arguments."""
     idle: bool = False
     """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
-    widens: bool = False
-    """It lets through what no test has looked at, or turns on a literal of the tests."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
 

@@ -45,9 +45,8 @@ from agent.repair.missing import mended_names
 from agent.repair.program import Function, Program
 from agent.repair.proof.inputs import probes
 from agent.repair.proof.recombining import observing_calls, recombined_calls
-from agent.repair.proof.widening import watched
 from agent.repair.ranking.rank import ranked
-from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, mark, measured
+from agent.repair.state import KEPT, Partial, SearchState, Steps, examined, measured
 from agent.repair.syntax import compiles, mended
 from agent.repair.trials import (
     BEAM,
@@ -188,7 +187,7 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
     scored: list[tuple[int, Candidate]] = []
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
-        state.seen.add(mark(candidate.text))
+        state.seen.add(hash(candidate.text))
         if answer is None:
             continue
         state.tried += 1
@@ -197,9 +196,7 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
         if answer.ended == "ok":
             state.plausible[told.text] = told
         else:
-            state.partials.append(
-                Partial(told, answer.score, answer.did, 0, SYNTAX)
-            )
+            state.partials.append(Partial(told, answer.score, answer.did, 0, SYNTAX))
             scored.append((answer.score, told))
     yield from offered(state)
     scored.sort(key=lambda one: (-one[0], one[1].cost))
@@ -211,7 +208,6 @@ def offered(state: SearchState) -> Steps:
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
         return
-    kept = yield from watched(state, kept)
     calls = _calls(state, kept[0].text)
     if len(kept) > 1 and calls:
         # Calls that the likeliest candidate does not end would hold up all others.

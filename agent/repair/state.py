@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import NamedTuple
 
 from agent.repair.edits import Edit
@@ -32,8 +31,6 @@ KEPT_BONUS, BROKEN = 0.5, 1.0
 """What passing tests that stay so, or do not, add to a partial fix's score."""
 KEPT = 60
 """Plausible candidates that are shown at once."""
-LONG = 4_000
-"""Characters of a text from which it is remembered by a digest."""
 
 
 @dataclass
@@ -66,8 +63,8 @@ class SearchState:
     budget: Budget
     tried: int = 0
     accepted: bool = False
-    seen: set[str] = field(default_factory=set)
-    """Marks of the texts that were tried."""
+    seen: set[int] = field(default_factory=set)
+    """Hashes of the texts that were tried, which together may be long."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
     slow: list[Slow] = field(default_factory=list)
     """Candidates that did not end within their steps, and may not be endless."""
@@ -161,13 +158,6 @@ def note(
         )
 
 
-def mark(text: str) -> str:
-    """A text, or a short sign of a long one."""
-    if len(text) <= LONG:
-        return text
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 def examined(state: SearchState, text: str) -> Generator[Question, Answer, Trace]:
     answer = yield Examine(text, state.progress())
     assert isinstance(answer, Trace)
@@ -179,6 +169,6 @@ def measured(state: SearchState, base: Candidate) -> Steps:
     answers = yield Screen((base.text,), "fit", state.progress())
     assert isinstance(answers, tuple)
     state.tried += 1
-    state.seen.add(mark(base.text))
+    state.seen.add(hash(base.text))
     if answers[0] is not None:
         state.base = answers[0]

@@ -14,7 +14,7 @@ from agent.repair.blame import localized
 from agent.repair.edits import Edit
 from agent.repair.facts import SYNTAX, Answer, Candidate, Mode, Question, Screen
 from agent.repair.program import Program, Splice, spliced
-from agent.repair.state import Partial, SearchState, Slow, Steps, examined, mark, note
+from agent.repair.state import Partial, SearchState, Slow, Steps, examined, note
 
 FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 2.5
@@ -160,8 +160,8 @@ def _chunk(
         if stop_cost is not None and planned.cost > stop_cost:
             break
         text = spliced(planned.data, planned.splices)
-        if mark(text) not in state.seen:
-            state.seen.add(mark(text))
+        if hash(text) not in state.seen:
+            state.seen.add(hash(text))
             candidate = Candidate(text, planned.cost, planned.operators)
             chunk.append((candidate, planned.edit))
             if len(chunk) >= size:

@@ -21,7 +21,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command, Send
+from langgraph.types import Command
 
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
@@ -39,13 +39,13 @@ from agent.run.nodes.generate import generate
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
 from agent.run.nodes.recall import recall
-from agent.run.nodes.repair import FREE, PAID, Branch, repair
+from agent.run.nodes.repair import repair
 from agent.run.nodes.select import select
 from agent.run.nodes.specify import specify
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-Node = Callable[[Any, Context], Awaitable[State]]  # a branch of the fan-out has its own input
+Node = Callable[[State, Context], Awaitable[State]]
 
 STEPS: dict[Step, Node] = {
     "recall": recall,
@@ -68,9 +68,12 @@ BARE: frozenset[Step] = frozenset({"ask", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
-    """The node with its start, its finish and its time in the run's log."""
+    """The node with its start, its finish and its time in the run's log, but for one that is bare:
+    nothing may happen before one interrupts, and nothing may follow a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
+        if step in BARE:
+            return await node(state, runtime.context)
         task = runtime.execution_info.task_id if runtime.execution_info else step
         emit = runtime.context.writer(task)
         iteration = state.get("iteration", 0)
@@ -80,16 +83,6 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
         wall_ms = (time.monotonic() - started) * 1e3
         emit(StepFinished(step=step, iteration=iteration, wall_ms=round(wall_ms, 3)))
         return update
-
-    return run_step
-
-
-def bare(node: Node) -> Callable[..., Awaitable[State]]:
-    """The node without a log of its own: nothing may happen before one interrupts, and nothing
-    may follow a run's last event."""
-
-    async def run_step(state: State, runtime: Runtime[Context]) -> State:
-        return await node(state, runtime.context)
 
     return run_step
 
@@ -112,26 +105,10 @@ async def after_execute(state: State, runtime: Runtime[Context]) -> str:
     return "critique" if report.passed else "diagnose"
 
 
-async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
-    """Fans out over the strategies, those that ask a model once the others have found nothing,
-    unless no edit could help or no iteration is left."""
-    settings = runtime.context.settings
-    if state.get("outcome") or state["iteration"] >= settings.max_iterations:
-        return "finish"
-    return [
-        Send(
-            "repair",
-            Branch(
-                strategy=name,
-                suite_id=state["suite_id"],
-                solution_id=state["base_id"],
-                report_id=state["report_id"],
-                diagnosis_id=state["diagnosis_id"],
-                iteration=state["iteration"],
-            ),
-        )
-        for name in (PAID if state.get("paid") else FREE)
-    ]
+async def after_diagnose(state: State, runtime: Runtime[Context]) -> str:
+    """Repairs, unless no edit could help or no iteration is left."""
+    is_last = state["iteration"] >= runtime.context.settings.max_iterations
+    return "finish" if state.get("outcome") or is_last else "repair"
 
 
 async def after_select(state: State) -> str:
@@ -144,20 +121,21 @@ async def after_ask(state: State) -> str:
     return "ask" if state["asking"] else "execute"
 
 
-async def after_critique(state: State) -> str:
-    return "finish" if state.get("outcome") else "prove"
+def unless_over(step: Step) -> Callable[[State], Awaitable[str]]:
+    """On to a step, or to the end where that is decided."""
 
+    async def way(state: State) -> str:
+        return "finish" if state.get("outcome") else step
 
-async def after_gate(state: State) -> str:
-    return "finish" if state.get("outcome") else "learn"
+    return way
 
 
 def build_graph() -> StateGraph[State, Context]:
     """The graph, not yet compiled."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
     for step, node in STEPS.items():
-        wrapped = bare(node) if step in BARE else logged(step, node)
-        graph.add_node(step, cast(Any, wrapped))  # LangGraph's node type is wider than ours
+        # LangGraph's node type is wider than ours.
+        graph.add_node(step, cast(Any, logged(step, node)))
     graph.add_edge(START, "recall")
     graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
     graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
@@ -168,9 +146,9 @@ def build_graph() -> StateGraph[State, Context]:
     graph.add_edge("repair", "select")
     graph.add_conditional_edges("select", after_select, ["finish", "diagnose", "ask"])
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
-    graph.add_conditional_edges("critique", after_critique, ["finish", "prove"])
+    graph.add_conditional_edges("critique", unless_over("prove"), ["finish", "prove"])
     graph.add_edge("prove", "gate")
-    graph.add_conditional_edges("gate", after_gate, ["finish", "learn"])
+    graph.add_conditional_edges("gate", unless_over("learn"), ["finish", "learn"])
     graph.add_edge("learn", "finish")
     graph.add_edge("finish", END)
     return graph

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from pydantic import Field
-
 from agent.core.domain import Jail, Report, RunOutcome, Task, Value
 from agent.core.events import (
     Extended,
@@ -31,7 +29,7 @@ from agent.core.events import (
 )
 from agent.core.settings import Settings
 from agent.healing.context import Context
-from agent.healing.models import OWNER, WITHOUT_MODEL
+from agent.healing.models import OWNER
 from agent.judge.jail_level import jail_seen
 from agent.log.result import fold
 from agent.log.spending import Said, event_of, ledger, lost_calls, paid_in_unfinished_step
@@ -54,18 +52,17 @@ class Options(Value):
 
     max_iterations: int
     budget_s: float
-    plan: Plan = Field(default_factory=lambda: Plan("mock", WITHOUT_MODEL))
-    """Who answers; runs from before there were models name nobody."""
-    ask: bool = False
+    plan: Plan
+    """Who answers."""
+    caps: Caps
+    """What it may spend on models."""
+    ask: bool
     answered: tuple[str, ...] = ()
     """Names of tests that are answers to the question an earlier run has left open."""
     visitor: str = OWNER
     """Whose keys it uses."""
     pauses: bool = False
     """Wait for a person where a cap is reached, instead of ending."""
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    budget_calls: int | None = None
 
     @classmethod
     def of(
@@ -78,17 +75,16 @@ class Options(Value):
             max_iterations=max_iterations or settings.max_iterations,
             budget_s=budget_s or settings.budget_s + model_s,
             ask=settings.ask if ask is None else ask,
-            visitor=visitor, pauses=pauses, plan=plan,
-            budget_usd=settings.budget_usd, budget_tokens=settings.budget_tokens,
-            budget_calls=settings.budget_calls,
+            visitor=visitor, pauses=pauses, plan=plan, caps=settings.caps,
         )
 
     @property
     def again(self) -> Extended:
         """As much again as the run was started with."""
+        caps = self.caps
         return Extended(
-            usd=self.budget_usd or 0.0, tokens=self.budget_tokens or 0,
-            calls=self.budget_calls or 0, seconds=self.budget_s,
+            usd=caps.usd or 0.0, tokens=caps.tokens or 0, calls=caps.calls or 0,
+            seconds=self.budget_s,
         )
 
 
@@ -316,8 +312,7 @@ class Run:
         """Asks the models of the plan, with the keys of the run's visitor, and writes what is spent
         into the log."""
         shared, options, entries = self._shared, self.options, self.log
-        caps = Caps(options.budget_usd, options.budget_tokens, options.budget_calls)
-        kept = ledger(caps, shared.settings.role_budgets, entries)
+        kept = ledger(options.caps, shared.settings.role_budgets, entries)
         first = len(kept.charges)
         redactor = shared.models.redactor()
         return Router(

@@ -38,13 +38,6 @@ class Uploads:
     client: Client | None = None
     project: str = PROJECT
 
-    @property
-    def words(self) -> str:
-        """Where what goes, for people; empty where nothing does."""
-        if self.client is None:
-            return ""
-        return f"steps are uploaded to LangSmith, project {self.project} at {self.client.api_url}"
-
     @contextmanager
     def around(self) -> Iterator[None]:
         """Holds for all that is run within the block, and for no other code of the process."""

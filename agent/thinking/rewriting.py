@@ -53,7 +53,7 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
         )
         fault, report = await _judged(attempt, ctx, candidate)
         if report is not None and report.passed:
-            return Proposal(candidate, candidate.note, len(tried) + 1)
+            return Proposal(candidate, "", len(tried) + 1)
         tried.append(f"{candidate.diff(attempt.solution)}\n{fault}")
         note = f"no repair by {_model(ctx)} passes: the last one {fault}"
         ctx.emit(Notice(level="info", text=f"Repair {len(tried)} by {_model(ctx)} {fault}."))

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from agent.core.domain import Example, Script, Task, TestCase
 from agent.intake import TestText, from_page, make_task
 from agent.judge import check, jail_modules
-from agent.judge.plain.plain_run import PlainRun, run_snippets
+from agent.judge.groups import Group
+from agent.judge.plain.plain_run import PlainRun, run_tests
 from agent.judge.subject import Subject
 from sandbox import Job, SandboxUnavailable, open_sandbox
 from sandbox.sandbox import Sandbox
@@ -153,7 +154,7 @@ async def _compared(
     async def plain() -> object:
         if isinstance(tests[0], Example):
             run = PlainRun()
-            await run_snippets(brought, [(one.name, one, None) for one in tests], "", run)
+            await run_tests(Group(brought, tests), run)
             return run
         return await jail.run(job)
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from evaluation.measures.programs import ROOT, figure, sample, timed
 
@@ -27,6 +28,9 @@ with gr.Blocks() as demo:
     gr.Button().click(lambda text: text, box, box)
 demo.launch()
 """
+SETTLED_S = 20.0
+"""Until the engine behind the page is open and its first processes stand."""
+WATCHED_S = 30.0
 BROWSER = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -66,10 +70,10 @@ def page() -> Iterator[str]:
         minimal = Path(folder) / "minimal.py"
         minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
         for turn in range(TURNS):
-            with served(ROOT / "app.py", Path(folder) / f"data{turn}") as (_, seconds):
-                times.append(seconds)
-            with served(minimal, Path(folder)) as (_, seconds):
-                floors.append(seconds)
+            with served(ROOT / "app.py", Path(folder) / f"data{turn}") as server:
+                times.append(server.seconds)
+            with served(minimal, Path(folder)) as server:
+                floors.append(server.seconds)
     yield figure("page served", times, "minimal Gradio app", floors)
 
 
@@ -85,13 +89,13 @@ def click() -> Iterator[str]:
     times = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        served(ROOT / "app.py", Path(folder)) as (address, _),
+        served(ROOT / "app.py", Path(folder)) as server,
         sync_playwright() as driver,
     ):
         chromium = driver.chromium.launch(executable_path=browser, args=list(BROWSER))
         for _ in range(TURNS):
             shown = chromium.new_page()
-            shown.goto(address)
+            shown.goto(server.address)
             shown.locator("#code .cm-content").fill(code)
             shown.locator("#tests .cm-content").fill(tests)
             heal = shown.get_by_role("button", name="Heal it")
@@ -105,9 +109,36 @@ def click() -> Iterator[str]:
     yield f"click to first visible event: median {statistics.median(times) * 1e3:.0f} ms"
 
 
+def idle() -> Iterator[str]:
+    """The share of a core that the served page takes while nobody uses it."""
+    if find_spec("gradio") is None or not Path("/proc/self/stat").exists():
+        yield "not measured: it needs gradio and /proc"
+        return
+    with tempfile.TemporaryDirectory() as folder, served(ROOT / "app.py", Path(folder)) as server:
+        time.sleep(SETTLED_S)
+        before = _cpu_s(server.pid)
+        time.sleep(WATCHED_S)
+        share = (_cpu_s(server.pid) - before) / WATCHED_S
+    yield f"idle page: {share:.1%} of a core over {WATCHED_S:.0f} s"
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor seconds that a process has taken, in user and kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Server(NamedTuple):
+    """A process that serves a page, and the seconds until it answered."""
+
+    address: str
+    pid: int
+    seconds: float
+
+
 @contextmanager
-def served(program: Path, data: Path) -> Iterator[tuple[str, float]]:
-    """The address of what a program serves, and the seconds until it answered."""
+def served(program: Path, data: Path) -> Iterator[Server]:
+    """A program that serves a page, until the block ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -133,7 +164,7 @@ def served(program: Path, data: Path) -> Iterator[tuple[str, float]]:
                 if process.poll() is not None or time.perf_counter() - started > 120:
                     raise SystemExit(f"{command} did not serve {address}") from None
                 time.sleep(0.01)
-        yield address, time.perf_counter() - started
+        yield Server(address, process.pid, time.perf_counter() - started)
     finally:
         process.terminate()
         try:

@@ -1,5 +1,4 @@
-"""Whole runs: several at once, one that needs a long search, one met before, one cancelled, and
-what their steps cost."""
+"""Whole runs: several at once, one met before, one cancelled, and what their steps cost."""
 
 from __future__ import annotations
 
@@ -48,23 +47,6 @@ def parallel() -> Iterator[str]:
     yield (
         f"8 runs at once: {most} overlapped, {together:.2f} s in all, "
         f"{together / alone:.1f} x one run alone ({alone:.2f} s)"
-    )
-
-
-def search() -> Iterator[str]:
-    """A heal which needs two edits: candidates screened, and how fast."""
-
-    async def measure(session: Session) -> tuple[RunFinished, float]:
-        run = await finished(session, task_of(*sample("run")))
-        last = _last(session, run)
-        spent = [one.event.wall_s for one in session.log(run) if isinstance(one.event, Searched)]
-        return last, max(spent, default=last.seconds)
-
-    last, seconds = asyncio.run(in_session(measure))
-    yield (
-        f"two-bug heal: {last.outcome} {last.proof or ''}, {last.candidates} candidates in "
-        f"{seconds:.2f} s of search, {last.candidates / seconds:.0f} a second, "
-        f"{last.seconds:.2f} s in all"
     )
 
 

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Self
 
 from sandbox import types as ours
+from sandbox.contract.programs import KEY_NAME, planted_key
 from sandbox.types import SandboxError
 
-KEY_NAME = "SANDBOX_CANARY_KEY"
 VICTIMS = 3
 """A process has one debugger at a time, and attacks run side by side."""
 
@@ -63,7 +63,8 @@ class World:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             self._plant_files(stack)
-            self._plant_key(stack)
+            stack.enter_context(planted_key(self._secret("key")))
+            self._facts["key_name"] = KEY_NAME
             self._plant_sockets(stack)
             await self._plant_victims(stack)
             self._exits = stack.pop_all()
@@ -82,19 +83,6 @@ class World:
         planted = secrets.token_hex(16)
         self._facts[name] = planted[::-1]
         return planted
-
-    def _plant_key(self, stack: AsyncExitStack) -> None:
-        before = os.environ.get(KEY_NAME)
-        os.environ[KEY_NAME] = self._secret("key")
-        self._facts["key_name"] = KEY_NAME
-
-        def restore() -> None:
-            if before is None:
-                del os.environ[KEY_NAME]
-            else:
-                os.environ[KEY_NAME] = before
-
-        stack.callback(restore)
 
     def _plant_files(self, stack: AsyncExitStack) -> None:
         self.folder = tempfile.mkdtemp(prefix="sandbox-world-")

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from sandbox.contract.programs import HONEST, HOSTILE, ROOMY, Program, script, text
+from sandbox.contract.programs import (
+    HONEST,
+    HOSTILE,
+    KEY_NAME,
+    ROOMY,
+    Program,
+    planted_key,
+    script,
+    text,
+)
 from sandbox.levels import Level
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits, LostItem, Outcome
@@ -32,8 +41,6 @@ while (item := jail.receive()) is not None:
     jail.send(item)
 """
 """Executes each item, a piece of source, and answers with it."""
-
-CANARY = "SANDBOX_CANARY_KEY"
 
 EVERY: frozenset[Level] = frozenset(get_args(Level))
 WITH_FILES = EVERY - {"L2"}
@@ -328,15 +335,8 @@ async def _cancelled_at_once(sandbox: Sandbox) -> str:
 
 
 async def _environment(sandbox: Sandbox) -> str:
-    before = os.environ.get(CANARY)
-    os.environ[CANARY] = "planted"
-    try:
-        outcome = await sandbox.run(script(text("looks_for_a_key"), arguments=(CANARY,)))
-    finally:
-        if before is None:
-            del os.environ[CANARY]
-        else:
-            os.environ[CANARY] = before
+    with planted_key("planted"):
+        outcome = await sandbox.run(script(text("looks_for_a_key"), arguments=(KEY_NAME,)))
     return _unless(outcome.stdout == "None C.UTF-8\n0\n", outcome)
 
 

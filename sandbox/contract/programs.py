@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ except BaseException as error:
 """Runs a file of the job as `python FILE` would; the payload is its name and its arguments."""
 
 ROOMY = Limits(wall_s=30, cpu_s=30)
+KEY_NAME = "SANDBOX_CANARY_KEY"
 
 _CASES = Path(__file__).with_name("cases")
 
@@ -144,6 +146,20 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> Program:
         for name, value in row.pop("seen", {}).items()
     }
     return Program(claim, source, files=files, stdin=stdin, limits=limits, seen=seen, **row)
+
+
+@contextmanager
+def planted_key(value: str) -> Iterator[None]:
+    """Has the host's environment hold a key that no program may find."""
+    before = os.environ.get(KEY_NAME)
+    os.environ[KEY_NAME] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[KEY_NAME]
+        else:
+            os.environ[KEY_NAME] = before
 
 
 def text(name: str) -> str:

@@ -7,8 +7,8 @@ The order of `main` is the theory of operation:
 
 1. The first frame on `CHANNEL` is the job. It comes from the host, so it is `marshal`, which
    needs no import; everything that leaves the jail is JSON, because the host trusts none of it.
-2. Limits are set, then the user is changed, then the kernel is told to keep it that way.
-   Until here no line of anyone else's code has run.
+2. The user is changed, the job's files are laid, limits are set, and the kernel is told to keep
+   it that way. Until here no line of anyone else's code has run, which the host is told.
 3. The program runs in a module `__jail__` whose one global is `jail`. `__main__` is an empty
    module, so code that is run as a script finds a place of its own.
 4. The last frame says that the program came to its end.
@@ -95,14 +95,46 @@ class Jail:
         return self._channel.receive()
 
 
-class Peer:
-    """The channel to the other job of a pair; both ends speak JSON."""
+class _Stream:
+    """A channel on which each frame that comes is four bytes of length and a body."""
 
     def __init__(self, descriptor: int, most_bytes: int) -> None:
         self._descriptor = descriptor
         self._most_bytes = most_bytes
         self._buffer = bytearray()
         self._lock = _lock()
+
+    def _body(self, deadline: float | None = None) -> bytes | None:
+        """The next frame's body; `None` at the end, and `Malformed` within a frame."""
+        if not self._fill(4, deadline):
+            return None
+        size = int.from_bytes(self._buffer[:4], "big")
+        if size > self._most_bytes:
+            raise Malformed(f"a message of {size} bytes; {self._most_bytes} are allowed")
+        self._fill(4 + size, deadline)
+        body = bytes(self._buffer[4 : 4 + size])
+        del self._buffer[: 4 + size]
+        return body
+
+    def _fill(self, size: int, deadline: float | None) -> bool:
+        """Reads until `size` bytes are there; false when the end comes before the first byte."""
+        while len(self._buffer) < size:
+            if deadline is not None:
+                _await_input(self._descriptor, deadline)
+            part = _read(self._descriptor, max(1 << 16, size - len(self._buffer)))
+            if not part:
+                if self._buffer:
+                    raise Malformed("the other end is gone within a message")
+                return False
+            self._buffer += part
+        return True
+
+
+class Peer(_Stream):
+    """The channel to the other job of a pair; both ends speak JSON."""
+
+    def __init__(self, descriptor: int, most_bytes: int) -> None:
+        super().__init__(descriptor, most_bytes)
         self._encode = _encoder()
 
     def send(self, value: Any) -> None:
@@ -119,16 +151,9 @@ class Peer:
         """
         import json
 
-        deadline = None if timeout_s is None else _monotonic() + timeout_s
-        if not self._fill(4, deadline):
+        body = self._body(None if timeout_s is None else _monotonic() + timeout_s)
+        if body is None:
             return None
-        size = int.from_bytes(self._buffer[:4], "big")
-        if size > self._most_bytes:
-            raise Malformed(f"a message of {size} bytes; {self._most_bytes} are allowed")
-        if not self._fill(4 + size, deadline):
-            raise Malformed("the other job ended within a message")
-        body = bytes(self._buffer[4 : 4 + size])
-        del self._buffer[: 4 + size]
         try:
             return json.loads(body.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError) as error:
@@ -138,21 +163,8 @@ class Peer:
         """The descriptor, for those who wait on several."""
         return self._descriptor
 
-    def _fill(self, size: int, deadline: float | None) -> bool:
-        """Reads until `size` bytes are there; false when the end comes before the first byte."""
-        while len(self._buffer) < size:
-            if deadline is not None:
-                _await_input(self._descriptor, deadline)
-            part = _read(self._descriptor, 1 << 16)
-            if not part:
-                if self._buffer:
-                    raise Malformed("the other job ended within a message")
-                return False
-            self._buffer += part
-        return True
 
-
-class HostChannel:
+class HostChannel(_Stream):
     """The private channel to the host: marshal comes in, JSON goes out.
 
     Each message carries the number of values received so far, so that the host can tell an
@@ -160,9 +172,8 @@ class HostChannel:
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        super().__init__(CHANNEL, sys.maxsize)
         self._received = 0
-        self._lock = _lock()
         self._owner = os.getpid()
         self._encode: Callable[[Any], bytes] | None = None
 
@@ -193,14 +204,8 @@ class HostChannel:
             if not part:
                 return None
             self._buffer += part
-        if not self._fill(4):
-            return None
-        size = int.from_bytes(self._buffer[:4], "big")
-        if not self._fill(4 + size):
-            return None
-        body = bytes(self._buffer[4 : 4 + size])
-        del self._buffer[: 4 + size]
-        return marshal.loads(body)
+        body = self._body()
+        return None if body is None else marshal.loads(body)
 
     def end(self) -> None:
         """Says that the program came to its end; a forked copy of the job says nothing."""
@@ -215,14 +220,6 @@ class HostChannel:
             _write(CHANNEL, self._packed(RULE, rule.encode()))
         finally:
             self._lock.release()
-        return True
-
-    def _fill(self, size: int) -> bool:
-        while len(self._buffer) < size:
-            part = _read(CHANNEL, max(1 << 16, size - len(self._buffer)))
-            if not part:
-                return False
-            self._buffer += part
         return True
 
     def begin(self) -> None:
@@ -285,10 +282,11 @@ def main() -> None:
     os.chdir(job["folder"])
     if sys.platform == "linux":
         prefer_in_memory_shortage()
-    limit(job["limits"])
     if job["user"] is not None:
         become(job["user"], job["groups"])
     os.umask(0o002 if job["shared"] else 0o022)
+    lay(job["folder"], job["files"])
+    limit(job["limits"])
     if sys.platform == "linux":
         _close_doors(job["host"])
     if job["seatbelt"]:
@@ -297,6 +295,7 @@ def main() -> None:
     _prepare_interpreter(job)
     peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
     jail = Jail(job["payload"], job["files"], job["folder"], job["shared"], host, peer)
+    host.begin()
     run_program(job["program"], job["source"], jail)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -323,8 +322,16 @@ def run_program(program: CodeType, source: str, jail: Jail) -> None:
         raise SystemExit(1) from None
 
 
-def in_bytes(text: str) -> bytes:
-    """A file of a job as it lies on a disk."""
+def lay(folder: str, files: dict[str, str]) -> None:
+    """Writes a job's files into its folder, by its own hand."""
+    for path, text in files.items():
+        if "/" in path:
+            os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
+        with open(f"{folder}/{path}", "wb") as file:
+            file.write(_in_bytes(text))
+
+
+def _in_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a program that was pasted with lone surrogates of its own

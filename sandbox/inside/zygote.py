@@ -62,7 +62,7 @@ ANSWER = struct.Struct("=BIid")
 """Answers but `READY`: kind, worker or folder, wait status, seconds of cpu time."""
 
 NOT_TAKEN_UP = 97
-"""The exit code of a child that failed us; believed of one that had not yet begun its job."""
+"""The exit code of a child that failed us."""
 
 ALONE, FIRST, SECOND = 0, 1, 2
 """A worker's place in its folder: two of a pair have one folder."""
@@ -258,9 +258,8 @@ class Zygote:
             inner = [*inner, *_memories(base)]
         self._shared.discard(slot)
         for place in inner:
-            # A slot of a file system in memory grows with each name in it.
-            if self._level != "L4" or os.stat(place).st_size != self._bare_bytes:
-                _empty(place)
+            _chmod(place, 0o700)  # a job may have closed it even to itself
+            remove(place, keep=True)
 
     def _become_init(self, folders: _JobFolders, tells: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
@@ -364,7 +363,7 @@ class Zygote:
         if files:
             _shadow(files)
             if self._files:
-                _lay(folders.work, files)
+                guest.lay(folders.work, files)
             else:
                 sys.meta_path.insert(0, OwnFiles(files, folders.work))
                 show_lines(files, folders.work)
@@ -387,7 +386,6 @@ class Zygote:
             base = f"{self._base}/{slot}"
             for folder in (*_folders(base), *(_memories(base) if self._grants else ())):
                 os.makedirs(folder, 0o700)
-        self._bare_bytes = os.stat(folder).st_size
 
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
@@ -546,8 +544,7 @@ _chmod = os.chmod
 def _libraries() -> list[str]:
     """Folders of the shared libraries that this process and its imports use."""
     folders = {"/lib64", "/usr/lib64"}
-    for machine in (f"{lockdown.MACHINE}-linux-gnu",):
-        folders |= {f"/lib/{machine}", f"/usr/lib/{machine}"}
+    folders |= {f"{base}/{lockdown.MACHINE}-linux-gnu" for base in ("/lib", "/usr/lib")}
     with open("/proc/self/maps") as maps:
         for line in maps:
             path = line.split(maxsplit=5)[-1].strip()
@@ -593,18 +590,6 @@ def _memories(base: str) -> list[str]:
     return [f"{base}/a/shm", f"{base}/b/shm"]
 
 
-def _empty(folder: str) -> None:
-    _chmod(folder, 0o700)  # a job may have closed it even to itself
-    with os.scandir(folder) as entries:
-        left = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for path, is_folder in left:
-        if is_folder:
-            _chmod(path, 0o700)
-            remove(path)
-        else:
-            os.unlink(path)
-
-
 def _shadow(files: dict[str, str]) -> None:
     """A job's own module comes before one of the library that is loaded already."""
     for path in files:
@@ -615,14 +600,6 @@ def _shadow(files: dict[str, str]) -> None:
 
 
 _NEEDED = frozenset({"__main__", "__jail__", *sys.builtin_module_names})
-
-
-def _lay(folder: str, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        if "/" in path:
-            os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
-        with open(f"{folder}/{path}", "wb") as file:
-            file.write(guest.in_bytes(text))
 
 
 def _status(end: SystemExit) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from sandbox.inside import lockdown
@@ -12,11 +12,12 @@ from sandbox.jail.retry import RetriedJob, Retry
 from sandbox.jail.running import Running, ordered
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
+from sandbox.sandbox import Sandbox
 from sandbox.talk.batch import RestartingBatch
-from sandbox.types import Job, Outcome, SandboxError, SandboxUnavailable
+from sandbox.types import Job, SandboxError, SandboxUnavailable
 
 
-class JailSandbox:
+class JailSandbox(Sandbox):
     """Runs each job in a fresh child of a fork server."""
 
     name = "jail"
@@ -44,31 +45,7 @@ class JailSandbox:
         for the job that is `coming`."""
         return SERVERS.isolation_of(await self._server(coming or Job("")))
 
-    async def run(self, job: Job) -> Outcome:
-        """Runs one job to its end."""
-        async with self.start(job) as process:
-            return await process.finish()
-
-    @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[RetriedJob]:
-        """A running job to talk with; leaving the context kills it."""
-        async with self._running([job]) as (process,):
-            yield process
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[RetriedJob, RetriedJob]]:
-        """Two jobs whose `jail.peer` channels are joined, with a common folder if asked."""
-        if profile_of(first, self._at_most) != profile_of(second, self._at_most):
-            raise SandboxError(
-                "two jobs of a pair need the same seed, sites, modules, preload and grants"
-            )
-        async with self._running([first, second], shared) as (one, other):
-            yield one, other
-
-    @asynccontextmanager
-    async def batch(self, job: Job) -> AsyncIterator[RestartingBatch]:
+    def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
 
         async def start() -> Running:
@@ -77,16 +54,18 @@ class JailSandbox:
             (worker,) = await server.workers(1, job.owner, silent=True, lasts=not job.brief)
             return Running(server, worker, job, told, endless=True)
 
-        batch = RestartingBatch(start, job)
-        try:
-            yield batch
-        finally:
-            await batch.close()
+        return RestartingBatch(start, job)
 
     @asynccontextmanager
-    async def _running(
-        self, jobs: list[Job], shared: bool = False
+    async def together(
+        self, jobs: Sequence[Job], shared: bool = False
     ) -> AsyncIterator[list[RetriedJob]]:
+        """One running job, or the two of a pair; leaving the context kills them."""
+        profiles = [profile_of(job, self._at_most) for job in jobs[1:]]
+        if any(one != profile_of(jobs[0], self._at_most) for one in profiles):
+            raise SandboxError(
+                "two jobs of a pair need the same seed, sites, modules, preload and grants"
+            )
         told = [{**ordered(job, endless=False), "shared": shared} for job in jobs]
 
         async def start() -> list[Running]:

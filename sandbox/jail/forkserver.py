@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import functools
 import json
 import marshal
 import os
@@ -92,9 +93,9 @@ class Worker:
     on_abandoned: Callable[[], None] | None = None
     """Called in place of `on_end` where the loop that would hear of it is closed."""
 
-    def close(self) -> None:
-        """Closes the host's descriptors but the channel, which its user closes."""
-        for descriptor in (self.stdin, self.stdout, self.stderr):
+    def close(self, channel: bool = False) -> None:
+        """Closes the host's descriptors, and the channel too where it has no other user."""
+        for descriptor in (self.stdin, self.stdout, self.stderr, self.channel if channel else -1):
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -130,7 +131,8 @@ class ForkServer:
     async def start(self) -> None:
         """Starts the process and waits until it is jailed; raises `NotGranted`."""
         began = time.monotonic()
-        self._place = self._workspaces.make_for_server()
+        inner = ("slots", "root", "control", "control/inner")
+        self._place = self._workspaces.make("server-", inner)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
@@ -138,7 +140,7 @@ class ForkServer:
         except BaseException as error:
             self._control.close()
             os.close(self._log)
-            self._workspaces.take_back_server(self._place)
+            self._workspaces.end_server(self._place)
             if isinstance(error, OSError):
                 raise SandboxError(f"the fork server cannot be started: {error}") from error
             raise
@@ -148,13 +150,16 @@ class ForkServer:
         loop = asyncio.get_running_loop()
         try:
             answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)
+            if not answer:
+                raise ConnectionError("it ended")
         except (TimeoutError, OSError) as error:
             self.close(f"no answer: {error!r}")
             raise SandboxError(f"the fork server did not start: {self.broken}") from error
         except BaseException:
             self.close("cancelled")
             raise
-        report = self._report(answer)
+        # The fork server is ours, and no other code has run in it yet.
+        report = json.loads(answer)
         if "refused" in report:
             self.close(report["refused"])
             raise NotGranted(report["refused"])
@@ -167,14 +172,6 @@ class ForkServer:
         """Where a worker's folders lie, in the file system that the server sees."""
         return f"{self.base}/{self._slots[worker.slot]}"
 
-    def _report(self, answer: bytes) -> dict[str, Any]:
-        # Any: JSON; the fork server is ours, and no other code has run in it yet.
-        if not answer:
-            self.close("it ended")
-            raise SandboxError(f"the fork server did not start: {self.broken}")
-        report: dict[str, Any] = json.loads(answer)
-        return report
-
     def _spawn(self, theirs: socket.socket) -> int:
         interpreter = self._workspaces.interpreter
         code = self._workspaces.code
@@ -182,28 +179,27 @@ class ForkServer:
             f"import sys; sys.path.insert(0, {code!r}); from {OURS}.inside.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
-        with tempfile.TemporaryFile() as orders:
-            marshal.dump(self._orders(), orders)
-            orders.seek(0)
-            descriptors = [orders.fileno(), self._log, self._log, theirs.fileno()]
-            return interpreter.start(["-c", start], self._environment(), descriptors)
-
-    def _environment(self) -> dict[str, str]:
-        own = {"HOME": "/"}
-        if "processes" in self.profile.grants:
-            own["PYTHONPATH"] = ":".join(self._workspaces.sites(self.profile.sites))
-        return environment(self.profile.seed) | own
-
-    def _orders(self) -> dict[str, Any]:
         profile = self.profile
         sites = self._workspaces.sites(profile.sites)
+        own = {"HOME": "/"}
+        if "processes" in profile.grants:
+            own["PYTHONPATH"] = ":".join(sites)
+        with tempfile.TemporaryFile() as orders:
+            marshal.dump(self._orders(sites), orders)
+            orders.seek(0)
+            descriptors = [orders.fileno(), self._log, self._log, theirs.fileno()]
+            return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
+
+    def _orders(self, sites: list[str]) -> dict[str, Any]:
+        # Any: the values are marshalled, code objects among them.
+        profile = self.profile
         return {
             "level": profile.level,
             "seed": profile.seed,
             "user": self._place.user,
-            "base": self._place.slots,
-            "root": self._place.root,
-            "control": self._place.control,
+            "base": f"{self._place.folder}/slots",
+            "root": f"{self._place.folder}/root",
+            "control": f"{self._place.folder}/control/inner",
             "slots": self._slots,
             "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
@@ -237,13 +233,6 @@ class ForkServer:
                     if worker.on_abandoned is not None:
                         worker.on_abandoned()
             loop.add_reader(self._control, self._hear)
-        self.used = time.monotonic()
-        return True
-
-    def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether it is this loop's already, and at work."""
-        if self.broken or self._loop is not loop:
-            return False
         self.used = time.monotonic()
         return True
 
@@ -283,7 +272,7 @@ class ForkServer:
         if alive:
             self._queue.end()
         self._queue.forget()
-        self._workspaces.take_back_server(self._place)
+        self._workspaces.end_server(self._place)
 
     # ---------------------------------------------------------------- workers
 
@@ -360,27 +349,21 @@ class ForkServer:
         self, count: int, reads: bool = False, silent: bool = False, waits: bool = False
     ) -> tuple[Worker, ...]:
         slot = self._free.popleft()
+        fork = functools.partial(self._fork, slot, reads, silent, waits)
         if count == 1:
-            return (self._fork(slot, ALONE, None, silent, reads, waits),)
+            return (fork(ALONE),)
         one, other = socket.socketpair()
         with one, other:
-            return (
-                self._fork(slot, FIRST, one, silent, reads, waits),
-                self._fork(slot, SECOND, other, silent, reads, waits),
-            )
+            return fork(FIRST, one.fileno()), fork(SECOND, other.fileno())
 
     def _fork(
-        self,
-        slot: int,
-        place: int,
-        peer: socket.socket | None,
-        silent: bool,
-        reads: bool,
-        waits: bool,
+        self, slot: int, reads: bool, silent: bool, waits: bool, place: int, *peer: int
     ) -> Worker:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
+        # One of its own: flags and locks stay with what was opened, for whoever has it next.
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         stdin = _memory("stdin") if reads else -1
         if silent:
             stdout = -1
@@ -391,19 +374,14 @@ class ForkServer:
             stdout, stderr = _memory("stdout"), _memory("stderr")
             their_stderr = stderr
         worker = Worker(self._count, slot, ours.detach(), stdin, stdout, stderr)
-        # One of its own: flags and locks stay with what was opened, for whoever has it next.
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         descriptors = [
             null if stdin < 0 else stdin, null if stdout < 0 else stdout,
-            their_stderr, theirs.fileno(),
+            their_stderr, theirs.fileno(), *peer,
         ]
-        if peer is not None:
-            descriptors.append(peer.fileno())
         try:
             self._tell(REQUEST.pack(FORK, worker.number, slot, place, waits), descriptors)
         except BaseException:
-            os.close(worker.channel)
-            worker.close()
+            worker.close(channel=True)
             raise
         finally:
             theirs.close()
@@ -421,8 +399,7 @@ class ForkServer:
         """Closes what belongs to a worker that nobody took."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(worker.channel)
-        os.close(worker.channel)
-        worker.close()
+        worker.close(channel=True)
 
     def _tell(self, message: bytes, descriptors: list[int] | None = None) -> None:
         rights = array.array("i", descriptors or ())

@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from sandbox.jail.running import Running
 from sandbox.talk.wire import frame
 from sandbox.types import Ended, Json, Outcome, SandboxDied
+
+Said = TypeVar("Said")
 
 
 class Retry:
@@ -86,27 +89,22 @@ class RetriedJob:
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
         """The program's next message, or its `Outcome`; see the protocol."""
+        return await self._told(lambda running: running.receive(timeout_s))
+
+    async def finish(self) -> Outcome:
+        """Waits for the end and returns the outcome with all messages not received yet."""
+        return await self._told(lambda running: running.finish())
+
+    async def _told(self, ask: Callable[[Running], Awaitable[Said]]) -> Said:
         while True:
             running = self._tries.running
             try:
-                said = await running[self._place].receive(timeout_s)
+                said = await ask(running[self._place])
             except SandboxDied as loss:
                 await self._tries.again(running, loss)
             else:
                 self._tries.tell()
                 return said
-
-    async def finish(self) -> Outcome:
-        """Waits for the end and returns the outcome with all messages not received yet."""
-        while True:
-            running = self._tries.running
-            try:
-                outcome = await running[self._place].finish()
-            except SandboxDied as loss:
-                await self._tries.again(running, loss)
-            else:
-                self._tries.tell()
-                return outcome
 
     async def kill(self) -> Outcome:
         """Ends the process and everything it started; idempotent."""

@@ -13,7 +13,6 @@ import os
 import time
 
 from sandbox.inside import lockdown
-from sandbox.inside.zygote import NOT_TAKEN_UP
 from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
 from sandbox.talk.batch import STDERR_KEPT
 from sandbox.talk.conversation import Conversation
@@ -165,15 +164,7 @@ class Running(Conversation):
             self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
         # Whoever waits for the outcome goes first.
         self._loop.call_soon(self._worker.close)
-        if (
-            os.waitstatus_to_exitcode(status) == NOT_TAKEN_UP
-            and not self.inbox.begun and self._stopped is None
-        ):
-            # No foreign code ran, so it is not to blame.
-            said = stderr.decode("utf-8", "backslashreplace").strip()
-            self._settle(SandboxError(f"a child could not take up its job: {said}"))
-        else:
-            self._settle(self._ended_so(status, cpu_s, stdout, stderr))
+        self._conclude(status, cpu_s, stdout, stderr)
 
     def _read_errors(self) -> None:
         try:

@@ -38,8 +38,6 @@ class Servers:
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
         self._witnesses: WeakKeyDictionary[ForkServer, Isolation] = WeakKeyDictionary()
-        self._latest: dict[tuple[Profile, bool], ForkServer] = {}
-        """The server that was found last for what was asked, whose level is one at most."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
@@ -64,16 +62,10 @@ class Servers:
         if os.getpid() != self._host:
             # A forked copy of the host: the servers are its parent's.
             self.__dict__.update(Servers().__dict__)
-        loop, asked = asyncio.get_running_loop(), (wanted, ready)
-        latest = self._latest.get(asked)
-        if latest is not None and latest.serves(loop):
-            return latest
         # Those who ask at once for what there is not yet wait for one and the same.
-        lock = self._starting.setdefault((loop, asked), asyncio.Lock())
-        async with lock:
-            server = await self._found(wanted, ready)
-        self._latest[asked] = server
-        return server
+        asked = asyncio.get_running_loop(), wanted, ready
+        async with self._starting.setdefault(asked, asyncio.Lock()):
+            return await self._found(wanted, ready)
 
     async def _found(self, wanted: Profile, ready: bool) -> ForkServer:
         known = self._levels.get(wanted.level)
@@ -155,9 +147,6 @@ class Servers:
                 server.close("retired")
             for some in self._all.values():
                 some[:] = [server for server in some if not server.broken]
-            self._latest = {
-                asked: server for asked, server in self._latest.items() if not server.broken
-            }
 
 
 SERVERS = Servers()

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
 from sandbox.remote.link import Host, Link, Need, RemoteProcess, linked
+from sandbox.sandbox import Sandbox
 from sandbox.talk.wire import frame
-from sandbox.types import Job, Json, LostItem, Outcome, SandboxError
+from sandbox.types import Job, Json, LostItem, SandboxError
 
 _START_S = 120.0
 """From the moment a sandbox is there until a job runs in it, and from its end to ours."""
@@ -19,12 +20,16 @@ _BATCH_LIFE_S = 3600.0
 """No batch outlives that; it is also the most that a free plan grants anywhere."""
 
 
-class RemoteSandbox:
+class RemoteSandbox(Sandbox):
     """Runs each job in a sandbox that a host lends for it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.name = host.name
+
+    @property
+    def name(self) -> str:
+        """The backend's, as the table has it."""
+        return self._host.name
 
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
@@ -43,49 +48,33 @@ class RemoteSandbox:
             ),
         )
 
-    async def run(self, job: Job) -> Outcome:
-        """Runs one job to its end."""
-        async with self.start(job) as process:
-            return await process.finish()
-
     @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[RemoteProcess]:
-        """A running job to talk with; leaving the context deletes its sandbox."""
-        async with self._sandbox([job]) as (_, (process,)):
-            yield process
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[RemoteProcess, RemoteProcess]]:
-        """Two jobs whose `jail.peer` channels are joined: each in a sandbox of its own, unless
-        a folder is to be `shared`, which takes one sandbox with a user for each."""
-        if shared:
-            async with self._sandbox([first, second], shared=True) as (_, (one, other)):
-                yield one, other
+    async def together(
+        self, jobs: Sequence[Job], shared: bool = False
+    ) -> AsyncIterator[list[RemoteProcess]]:
+        """One job, or the two of a pair: each in a sandbox of its own, unless a folder is to be
+        `shared`, which takes one sandbox with a user for each."""
+        if shared or len(jobs) == 1:
+            async with self._sandbox(jobs, shared=shared) as link:
+                yield link.processes
             return
         async with (
-            self._sandbox([first], relayed=True) as (here, (one,)),
-            self._sandbox([second], relayed=True) as (there, (other,)),
+            self._sandbox(jobs[:1], relayed=True) as here,
+            self._sandbox(jobs[1:], relayed=True) as there,
         ):
             # Nothing of a job can be here already: its sandbox is only being asked for.
             here.relay = partial(there.tell, "peer")
             there.relay = partial(here.tell, "peer")
-            yield one, other
+            yield [*here.processes, *there.processes]
 
-    @asynccontextmanager
-    async def batch(self, job: Job) -> AsyncIterator[_Batch]:
+    def batch(self, job: Job) -> _Batch:
         """A program kept running for many items, in one sandbox as long as lists are ended."""
-        batch = _Batch(self._host, job)
-        try:
-            yield batch
-        finally:
-            await batch.close()
+        return _Batch(self._host, job)
 
     @asynccontextmanager
     async def _sandbox(
-        self, jobs: list[Job], relayed: bool = False, shared: bool = False
-    ) -> AsyncIterator[tuple[Link, list[RemoteProcess]]]:
+        self, jobs: Sequence[Job], relayed: bool = False, shared: bool = False
+    ) -> AsyncIterator[Link]:
         order = ("jobs", [_told(job) for job in jobs], relayed, shared)
         limits = max((job.limits for job in jobs), key=lambda limits: limits.wall_s)
         need = Need(
@@ -97,7 +86,7 @@ class RemoteSandbox:
             link.processes += [
                 RemoteProcess(link, number, job.limits) for number, job in enumerate(jobs)
             ]
-            yield link, link.processes
+            yield link
 
 
 class _Batch:
@@ -139,6 +128,12 @@ class _Batch:
             if done < len(items):
                 # The reader went away; answers in flight must not meet the next list.
                 await self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Ends the program and deletes its sandbox."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.command import Command
+from sandbox.remote.link import Need
 from sandbox.remote.parcel import shell_loader
-from sandbox.remote.service import REQUEST_S, Command, Service
+from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -40,21 +41,20 @@ class Daytona(Service):
     key_name = "DAYTONA_API_KEY"
     image_name = "HEAL_DAYTONA_SNAPSHOT"
     module = package = "daytona"
+    errors = "DaytonaError"
 
     def describe(self) -> str:
         """One line for people: what a sandbox of this host is."""
         return f"a sandbox of Daytona ({self.image or 'its usual snapshot'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh sandbox with the loader running in it, deleted at the end."""
         sdk = self.sdk()
-        try:
+        with self.explaining("the SDK cannot be used"):
             service = sdk.AsyncDaytona(
                 sdk.DaytonaConfig(api_key=self.key, api_url=self.api_url, target=self.target)
             )
-        except sdk.DaytonaError as error:
-            raise self.explained("the SDK cannot be used", error) from None
         async with service:
             sandbox = await self._created(service, need)
             try:
@@ -99,33 +99,26 @@ class Daytona(Service):
         order = sdk.SessionExecuteRequest(
             command=shell_loader(), run_async=True, suppress_input_echo=True
         )
-        try:
+        with self.explaining("the sandbox ran no command"):
             await process.create_session(_SESSION, request_timeout=REQUEST_S)
             begun = await process.execute_session_command(
                 _SESSION, order, timeout=math.ceil(REQUEST_S)
             )
-        except sdk.DaytonaError as error:
-            raise self.explained("the sandbox ran no command", error) from None
         command = Command()
 
-        async def write(text: str) -> None:
-            try:
+        async def send(text: str) -> None:
+            with self.explaining("the sandbox took no input"):
                 await process.send_session_command_input(
                     _SESSION, begun.cmd_id, text, request_timeout=REQUEST_S
                 )
-            except sdk.DaytonaError as error:
-                raise self.explained("the sandbox took no input", error) from None
 
-        async def ended() -> SandboxError | None:
-            try:
+        async def ended() -> None:
+            with self.explaining("the connection to the sandbox was lost"):
                 await process.get_session_command_logs_async(
                     _SESSION, begun.cmd_id, command.put, command.complain
                 )
-            except sdk.DaytonaError as error:
-                return self.explained("the connection to the sandbox was lost", error)
-            return None
 
-        command.write = write
+        command.send = send
         async with command.heard(ended):
             yield command
 

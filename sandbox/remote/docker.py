@@ -13,11 +13,12 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.command import Command
+from sandbox.remote.link import Need
 from sandbox.remote.parcel import loader
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
@@ -32,7 +33,6 @@ _PORTER_MIB = 256
 _PORTER_PROCESSES = 64
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 _READ_BYTES = 1 << 16
-_COMPLAINT_BYTES = 2000
 
 
 class Docker:
@@ -50,7 +50,7 @@ class Docker:
         return f"a container of {self._image} without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh container with the loader running in it, removed at the end."""
         name = f"code-jail-{secrets.token_hex(8)}"
         process = await asyncio.create_subprocess_exec(
@@ -58,15 +58,43 @@ class Docker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self._environment,
         )
-        carrier = _Pipes(process, self._image)
+        stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+        assert stdin is not None and stdout is not None and stderr is not None
+        command = Command()
+
+        async def send(text: str) -> None:
+            # Where the container has ended, its end is met by who reads.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                stdin.write(text.encode())
+                await stdin.drain()
+
+        async def ended() -> None:
+            await asyncio.gather(_carried(stdout, command.put), _carried(stderr, command.complain))
+            self._explain(await process.wait(), command.complaint.strip())
+
+        command.send = send
         try:
-            yield carrier
+            async with command.heard(ended):
+                yield command
         finally:
             try:
                 # Without its client a container goes on, so it is removed by its name.
                 await self._remove(name)
             finally:
-                await carrier.close()
+                stdin.close()
+                with suppress(ProcessLookupError, TimeoutError):
+                    process.kill()
+                    async with asyncio.timeout(_REMOVAL_S):
+                        await process.communicate()
+
+    def _explain(self, code: int, said: str) -> None:
+        """Raises what docker's own exit codes mean; the program's are its own."""
+        if code not in (125, 126, 127):
+            return
+        advice = f"set {IMAGE} to an image with a python3 in it"
+        if "no such image" in said.lower() or "unable to find image" in said.lower():
+            advice = f"run: docker pull {self._image}"
+        raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
 
     def _arguments(self, name: str, need: Need) -> list[str]:
         memory = f"{need.memory_mib + _SCRATCH_MIB + _PORTER_MIB}m"
@@ -110,65 +138,11 @@ class Docker:
             )
 
 
-class _Pipes:
-    """The standard streams of `docker run`."""
-
-    def __init__(self, process: asyncio.subprocess.Process, image: str) -> None:
-        self._process = process
-        self._image = image
-        self._complaint = b""
-        self._listener = asyncio.create_task(self._listen())
-
-    async def send(self, text: str) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        # Where the container has ended, its end is met by who reads.
-        with suppress(BrokenPipeError, ConnectionResetError):
-            stdin.write(text.encode())
-            await stdin.drain()
-
-    async def receive(self) -> bytes:
-        stdout = self._process.stdout
-        assert stdout is not None
-        part = await stdout.read(_READ_BYTES)
-        if not part:
-            await self._listener
-            self._explain(await self._process.wait())
-        return part
-
-    def complaint(self) -> str:
-        return self._complaint.decode("utf-8", "replace")
-
-    async def close(self) -> None:
-        """Ends the client, whose container is gone; so it ends by itself, if it can."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
-        stdin.close()
-        try:
-            async with asyncio.timeout(_REMOVAL_S):
-                while await stdout.read(_READ_BYTES):
-                    pass
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
-        await self._listener
-
-    async def _listen(self) -> None:
-        stderr = self._process.stderr
-        assert stderr is not None
-        while part := await stderr.read(_READ_BYTES):
-            self._complaint = (self._complaint + part)[-_COMPLAINT_BYTES:]
-
-    def _explain(self, code: int) -> None:
-        """Raises what docker's own exit codes mean; the program's are its own."""
-        if code not in (125, 126, 127):
-            return
-        said = self.complaint().strip()
-        advice = f"set {IMAGE} to an image with a python3 in it"
-        if "no such image" in said.lower() or "unable to find image" in said.lower():
-            advice = f"run: docker pull {self._image}"
-        raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
+async def _carried(
+    stream: asyncio.StreamReader, put: Callable[[str], Awaitable[None]]
+) -> None:
+    while part := await stream.read(_READ_BYTES):
+        await put(part.decode("utf-8", "replace"))
 
 
 def open_docker(environment: Mapping[str, str]) -> Sandbox:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.command import Command
+from sandbox.remote.link import Need
 from sandbox.remote.parcel import shell_loader
-from sandbox.remote.service import REQUEST_S, Command, Service
+from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
-from sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from e2b_code_interpreter import AsyncSandbox
@@ -43,10 +43,10 @@ class E2B(Service):
         return f"a machine of E2B ({self.image or 'its usual template'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         """A fresh sandbox with the loader running in it, killed at the end."""
         sdk = self.sdk()
-        try:
+        with self.explaining("no sandbox could be made"):
             sandbox = await sdk.AsyncSandbox.create(
                 template=self.image,
                 timeout=math.ceil(need.life_s),
@@ -58,8 +58,6 @@ class E2B(Service):
                 sandbox_url=self.sandbox_url,
                 request_timeout=REQUEST_S,
             )
-        except Exception as error:  # noqa: BLE001 - see above
-            raise self.explained("no sandbox could be made", error) from None
         try:
             async with self._command(sandbox) as command:
                 yield command
@@ -69,7 +67,7 @@ class E2B(Service):
     @asynccontextmanager
     async def _command(self, sandbox: AsyncSandbox) -> AsyncIterator[Command]:
         command = Command()
-        try:
+        with self.explaining("the sandbox ran no command"):
             handle = await sandbox.commands.run(
                 shell_loader(),
                 background=True,
@@ -83,25 +81,19 @@ class E2B(Service):
                 on_stderr=command.complain,
                 retain_output=False,
             )
-        except Exception as error:  # noqa: BLE001 - see above
-            raise self.explained("the sandbox ran no command", error) from None
 
-        async def write(text: str) -> None:
-            try:
+        async def send(text: str) -> None:
+            with self.explaining("the sandbox took no input"):
                 await sandbox.commands.send_stdin(handle.pid, text)
-            except Exception as error:  # noqa: BLE001 - see above
-                raise self.explained("the sandbox took no input", error) from None
 
-        async def ended() -> SandboxError | None:
-            try:
+        async def ended() -> None:
+            with (
+                self.explaining("the connection to the sandbox was lost"),
+                suppress(self.sdk().CommandExitException),
+            ):
                 await handle.wait()
-            except self.sdk().CommandExitException:
-                return None
-            except Exception as error:  # noqa: BLE001 - see above
-                return self.explained("the connection to the sandbox was lost", error)
-            return None
 
-        command.write = write
+        command.send = send
         try:
             async with command.heard(ended):
                 yield command

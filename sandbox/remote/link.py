@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, get_args
 
+from sandbox.remote.command import Command
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
 from sandbox.talk.wire import Garbled, frame, value_of
@@ -42,19 +43,6 @@ class Need:
     processes: int
 
 
-class Carrier(Protocol):
-    """The standard input and output of a command that runs in a sandbox."""
-
-    async def send(self, text: str) -> None:
-        """Whole lines for its standard input."""
-
-    async def receive(self) -> bytes:
-        """More of its standard output; empty when it has ended."""
-
-    def complaint(self) -> str:
-        """The end of what it wrote to standard error."""
-
-
 class Host(Protocol):
     """Who lends sandboxes."""
 
@@ -65,7 +53,7 @@ class Host(Protocol):
     def describe(self) -> str:
         """One line for people: what a sandbox of this host is."""
 
-    def lend(self, need: Need) -> AbstractAsyncContextManager[Carrier]:
+    def lend(self, need: Need) -> AbstractAsyncContextManager[Command]:
         """A fresh sandbox with the loader running in it, deleted at the end of the context.
 
         Raises `SandboxError` with what to do about it, never with a key in its words. The
@@ -114,7 +102,7 @@ class Link:
     @property
     def over(self) -> bool:
         """Nothing more will come."""
-        return self.failure is not None or self._stop.is_set()
+        return self._stop.is_set()
 
     def fail(self, error: SandboxError) -> None:
         """Ends the link; the first error stands."""
@@ -140,10 +128,14 @@ class Link:
         if cancelled is not None:
             raise cancelled
 
-    async def end(self) -> None:
-        """Closes it; a failure that nobody has met by then is raised."""
+    async def end(self, error: BaseException | None = None) -> None:
+        """Closes it; a failure that nobody has met by then is raised, or noted on the error."""
         await self.close()
-        if self.failure is not None and not self.told:
+        if self.failure is None or self.failure is error:
+            return
+        if error is not None:
+            error.add_note(str(self.failure))
+        elif not self.told:
             raise self.failure
 
     def move(self) -> None:
@@ -186,8 +178,8 @@ class Link:
 
     async def _live(self) -> None:
         try:
-            async with self._host.lend(self._need) as carrier:
-                talk = asyncio.create_task(self._talk(carrier))
+            async with self._host.lend(self._need) as command:
+                talk = asyncio.create_task(self._talk(command))
                 stopped = asyncio.create_task(self._stop.wait())
                 await asyncio.wait([talk, stopped], return_when=asyncio.FIRST_COMPLETED)
                 stopped.cancel()
@@ -202,36 +194,36 @@ class Link:
         finally:
             self.stop()
 
-    async def _talk(self, carrier: Carrier) -> None:
+    async def _talk(self, command: Command) -> None:
         try:
             async with asyncio.timeout(_HELLO_S):
-                await carrier.send("".join(lines(parcel())))
+                await command.send("".join(lines(parcel())))
                 while not self.begun:
-                    await self._hear(carrier)
+                    await self._hear(command)
         except TimeoutError:
             raise SandboxError(
                 f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; is there a "
-                f"python3 in it?{_said(carrier)}"
+                f"python3 in it?{_said(command)}"
             ) from None
-        writing = asyncio.create_task(self._write(carrier))
+        writing = asyncio.create_task(self._write(command))
         try:
             while True:
-                await self._hear(carrier)
+                await self._hear(command)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
 
-    async def _hear(self, carrier: Carrier) -> None:
-        part = await carrier.receive()
+    async def _hear(self, command: Command) -> None:
+        part = await command.receive()
         if not part:
             raise SandboxError(
                 f"{self._host.name}: the sandbox ended before the job did; try again"
-                f"{_said(carrier)}"
+                f"{_said(command)}"
             )
         for message in self.assembler.feed(part):
             self._take(message)
 
-    async def _write(self, carrier: Carrier) -> None:
+    async def _write(self, command: Command) -> None:
         try:
             while True:
                 while not self._outbox:
@@ -239,7 +231,7 @@ class Link:
                 text = ""
                 while self._outbox and len(text) + len(self._outbox[0]) <= _MOST_SENT:
                     text += self._outbox.popleft()
-                await carrier.send(text)
+                await command.send(text)
                 self._outbox_bytes -= len(text)
                 self.move()
         except SandboxError as error:
@@ -289,9 +281,7 @@ async def linked(
     try:
         yield link
     except BaseException as error:
-        await link.close()
-        if link.failure is not None and link.failure is not error:
-            error.add_note(str(link.failure))
+        await link.end(error)
         raise
     await link.end()
 
@@ -394,6 +384,6 @@ def _decoded(text: str) -> bytes:
     return base64.b64decode(text, validate=True)  # binascii.Error is a ValueError
 
 
-def _said(carrier: Carrier) -> str:
-    complaint = carrier.complaint().strip()
+def _said(command: Command) -> str:
+    complaint = command.complaint.strip()
     return f" (it complained: {complaint})" if complaint else ""

@@ -80,22 +80,13 @@ async def _run(
     incoming: AsyncIterator[Any],
 ) -> None:
     async with AsyncExitStack() as stack:
-        processes: list[Process] = []
-        reader: asyncio.StreamReader | None = None
-        writer: asyncio.StreamWriter | None = None
-        if shared:
-            processes += await stack.enter_async_context(
-                sandbox.pair(jobs[0], jobs[1], shared=True)
-            )
-        elif relayed:
-            ours, theirs = socket.socketpair()
-            with theirs:  # only the job may hold that end, or its death would not be seen
-                start = sandbox.start(jobs[0], peer=theirs)
-                processes.append(await stack.enter_async_context(start))
+        ours, theirs = socket.socketpair() if relayed else (None, None)
+        processes = await stack.enter_async_context(sandbox.together(jobs, shared, theirs))
+        reader, writer = None, None
+        if ours is not None and theirs is not None:
+            theirs.close()  # only the job may hold that end, or its death would not be seen
             reader, writer = await asyncio.open_connection(sock=ours)
             stack.callback(writer.close)
-        else:
-            processes.append(await stack.enter_async_context(sandbox.start(jobs[0])))
         async with asyncio.TaskGroup() as group:
             talks: list[asyncio.Task[Any]] = [
                 group.create_task(_carry(number, process))

@@ -1,4 +1,4 @@
-"""What hosts behind a service's own SDK have in common: a key, a command's streams, a sure end.
+"""What hosts behind a service's own SDK have in common: a key, advice, a sure end.
 
 The SDK is imported when the first sandbox is asked for; opening the backend only looks whether
 it is there.
@@ -10,8 +10,8 @@ import asyncio
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import ClassVar, Self
@@ -20,8 +20,6 @@ from sandbox.types import SandboxError, SandboxUnavailable
 
 REQUEST_S = 30.0
 _DELETE_ATTEMPTS = 3
-_PARTS_AHEAD = 64
-_COMPLAINT_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Service(ABC):
     module: ClassVar[str]
     """Its SDK, and by what name pip installs it."""
     package: ClassVar[str]
+    errors: ClassVar[str] = ""
+    """What the SDK calls all its errors, where it has a name for them."""
 
     @classmethod
     def opened(cls, environment: Mapping[str, str], **more: str | None) -> Self:
@@ -70,6 +70,15 @@ class Service(ABC):
     def advice(self, error: Exception) -> str:
         """What to do about an error of the SDK; empty where nothing is known."""
 
+    @contextmanager
+    def explaining(self, what: str) -> Iterator[None]:
+        """Raises an error of the SDK as one of ours."""
+        errors: type[Exception] = getattr(self.sdk(), self.errors, Exception)
+        try:
+            yield
+        except errors as error:
+            raise self.explained(what, error) from None
+
     def explained(self, what: str, error: Exception) -> SandboxError:
         """What went wrong and what to do about it, without the key."""
         advice = self.advice(error) or f"try again; if it stays, look at {self.title}'s status page"
@@ -90,51 +99,3 @@ class Service(ABC):
                     )
                     raise self.explained(what, error) from None
             await asyncio.sleep(attempt)
-
-
-class Command:
-    """The loader's standard streams, behind an SDK: its callbacks bring what is read here."""
-
-    def __init__(self) -> None:
-        self._parts: asyncio.Queue[bytes | SandboxError] = asyncio.Queue(_PARTS_AHEAD)
-        self._complaint = ""
-        self.write: Callable[[str], Awaitable[None]]
-        """Sends text to the standard input; raises `SandboxError`."""
-
-    async def put(self, text: str) -> None:
-        """More of the standard output; waits where much of it was not read yet."""
-        if text:
-            await self._parts.put(text.encode("utf-8", "replace"))
-
-    async def complain(self, text: str) -> None:
-        """More of the standard error, of which the end is kept."""
-        self._complaint = (self._complaint + text)[-_COMPLAINT_CHARACTERS:]
-
-    @asynccontextmanager
-    async def heard(self, ended: Callable[[], Awaitable[SandboxError | None]]) -> AsyncIterator[
-        Self
-    ]:
-        """Itself, while `ended` waits for the command's end, which may be an error."""
-
-        async def listen() -> None:
-            error = await ended()
-            await self._parts.put(b"" if error is None else error)
-
-        listener = asyncio.create_task(listen())
-        try:
-            yield self
-        finally:
-            listener.cancel()
-            await asyncio.wait([listener])
-
-    async def send(self, text: str) -> None:
-        await self.write(text)
-
-    async def receive(self) -> bytes:
-        part = await self._parts.get()
-        if isinstance(part, SandboxError):
-            raise part
-        return part
-
-    def complaint(self) -> str:
-        return self._complaint

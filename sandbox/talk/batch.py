@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import Self
 
 from sandbox.talk.conversation import BYTES_AHEAD, Conversation
 from sandbox.talk.wire import frame
@@ -63,6 +64,12 @@ class RestartingBatch:
             if done < len(items):
                 # The reader went away; answers to items in flight must not meet the next list.
                 await self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Ends the program."""

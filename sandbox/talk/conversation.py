@@ -70,24 +70,29 @@ class Conversation(ABC):
             self._failure = outcome
         self._changed()
 
-    def _ended_so(
+    def _conclude(
         self, status: int, cpu_s: float, stdout: bytes | bytearray, stderr: bytes | bytearray
-    ) -> Outcome:
-        """The outcome of a process that has ended, from what the kernel says of it."""
+    ) -> None:
+        """Settles what becomes of a process that has ended, from what the kernel says of it."""
         ended, name, limit = how_it_ended(
             status, self.inbox.ended, cpu_s, self._limits, self._stopped
         )
         code = os.waitstatus_to_exitcode(status)
-        return Outcome(
+        said = stderr.decode("utf-8", "backslashreplace")
+        if code > 0 and not self.inbox.begun and self._stopped is None:
+            # No foreign code ran, so it is not to blame.
+            self._settle(SandboxError(f"a child could not take up its job: {said.strip()}"))
+            return
+        self._settle(Outcome(
             ended=ended,
             stdout=stdout.decode("utf-8", "backslashreplace"),
-            stderr=stderr.decode("utf-8", "backslashreplace"),
+            stderr=said,
             exit_code=code if code >= 0 else None,
             signal=name,
             limit=limit,
             denied=tuple(sorted(self.inbox.rules)),
             wall_s=self.wall_s,
-        )
+        ))
 
     def _heard(self) -> None:  # noqa: B027 - most backends need no more than the messages
         """Something came over the channel."""

@@ -55,7 +55,7 @@ class Inbox:
         self.ready = False
         """The program has asked for its first value."""
         self.begun = False
-        """The job was taken up; told by backends whose guest is made before its job."""
+        """The job was taken up; what ends before that is no fault of its code."""
         self.ended = False
         """The program said that it came to its end."""
         self.received_bytes = 0

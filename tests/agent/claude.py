@@ -31,11 +31,6 @@ RIGHT_CALLS: dict[str, str] = {
 Said = str | Handler
 
 
-def role_of(request: Any) -> str:
-    """The role that a request is asked in, by its system prompt."""
-    return role_of_system(request["system"][0]["text"])
-
-
 def role_of_system(text: str) -> str:
     """The role that a system prompt is of."""
     for role in ROLES:
@@ -44,17 +39,17 @@ def role_of_system(text: str) -> str:
     raise AssertionError(text)
 
 
-class Claude:
-    """What the server answers by role: a text, several in turn, or a handler; and what it saw."""
+class ByRole:
+    """A server that answers each role with a text, with several in turn, or by a handler; and what
+    it was asked."""
 
     def __init__(self, said: Mapping[str, Said | list[Said]]) -> None:
         self.said: dict[str, Said | list[Said]] = {**RIGHT_CALLS, **said}
         self.asked: list[str] = []
         self.server = FakeServer()
-        self.server.on("POST", MESSAGES, self._answer)
 
-    async def _answer(self, exchange: Exchange) -> None:
-        role = role_of(exchange.request.json)
+    async def __call__(self, exchange: Exchange) -> None:
+        role = role_of_system(self.system(exchange.request.json))
         self.asked.append(role)
         said = self.said.get(role)
         if said is None:
@@ -62,13 +57,38 @@ class Claude:
             return
         if isinstance(said, list):
             said = said.pop(0) if len(said) > 1 else said[0]
-        handler = answers(whole(pieces=[said])) if isinstance(said, str) else said
-        await handler(exchange)
+        await (self.answer(said) if isinstance(said, str) else said)(exchange)
+
+    def system(self, request: Any) -> str:
+        """The system prompt of a request."""
+        raise NotImplementedError
+
+    def answer(self, text: str) -> Handler:
+        """Gives a text as an answer."""
+        raise NotImplementedError
+
+
+class Claude(ByRole):
+    """One that speaks Anthropic's wire format."""
+
+    def __init__(self, said: Mapping[str, Said | list[Said]]) -> None:
+        super().__init__(said)
+        self.server.on("POST", MESSAGES, self)
+
+    def system(self, request: Any) -> str:
+        found: str = request["system"][0]["text"]
+        return found
+
+    def answer(self, text: str) -> Handler:
+        return answers(whole(pieces=[text]))
 
     def settings(self, folder: Path, **given: Any) -> Settings:
         """Settings of a user whose only provider is this one."""
         env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.server.url}
-        return Settings.from_env(env, data_dir=folder, proof_s=60.0, **given)
+        # What a search finds of the programs that models repair here, it finds soon.
+        return Settings.from_env(
+            env, data_dir=folder, **{"proof_s": 60.0, "max_candidates": 50, **given}
+        )
 
 
 @asynccontextmanager

@@ -12,9 +12,9 @@ from agent.core.settings import Settings
 from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.run.session import Session, open_session
-from tests.agent.claude import RIGHT_CALLS, fenced, role_of_system
+from tests.agent.claude import ByRole, Said, fenced
 from tests.llm.fakes import ollama, openai
-from tests.llm.fakes.server import Exchange, FakeServer, Handler
+from tests.llm.fakes.server import Handler
 
 # No edit of this program reaches the right one within the candidates that the tests allow.
 HARD = "def shout(words):\n    return words\n"
@@ -65,31 +65,21 @@ async def healed(
         return await followed(session, run), events(session.log(run))
 
 
-class _ByRole:
-    """Answers by role, from texts or handlers."""
+class _OpenAiRoles(ByRole):
+    """Has the system prompt as its first message, and a generator that knows the repair."""
 
-    def __init__(self, said: dict[str, str | Handler]) -> None:
-        self.said: dict[str, str | Handler] = {
-            **RIGHT_CALLS, "generator": fenced(SOLVED), **said
-        }
-        self.asked: list[str] = []
-        self.server = FakeServer()
+    def __init__(self, said: dict[str, Said]) -> None:
+        super().__init__({"generator": fenced(SOLVED), **said})
 
-    async def __call__(self, exchange: Exchange) -> None:
-        request = exchange.request.json
-        role = role_of_system(request["messages"][0]["content"])
-        self.asked.append(role)
-        said = self.said[role]
-        await (self.answer(said) if isinstance(said, str) else said)(exchange)
-
-    def answer(self, text: str) -> Handler:
-        raise NotImplementedError
+    def system(self, request: Any) -> str:
+        found: str = request["messages"][0]["content"]
+        return found
 
 
-class Compatible(_ByRole):
+class Compatible(_OpenAiRoles):
     """A server that speaks OpenAI's chat completions."""
 
-    def __init__(self, said: dict[str, str | Handler]) -> None:
+    def __init__(self, said: dict[str, Said]) -> None:
         super().__init__(said)
         self.server.on("POST", openai.CHAT, self)
 
@@ -97,10 +87,10 @@ class Compatible(_ByRole):
         return openai.answers(openai.whole(pieces=[text]))
 
 
-class Ollama(_ByRole):
+class Ollama(_OpenAiRoles):
     """An Ollama with one model."""
 
-    def __init__(self, said: dict[str, str | Handler]) -> None:
+    def __init__(self, said: dict[str, Said]) -> None:
         super().__init__(said)
         ollama.healthy(self.server, self)
 
@@ -109,14 +99,14 @@ class Ollama(_ByRole):
 
 
 @asynccontextmanager
-async def compatible(**said: str | Handler) -> AsyncIterator[Compatible]:
+async def compatible(**said: Said) -> AsyncIterator[Compatible]:
     one = Compatible(said)
     async with one.server:
         yield one
 
 
 @asynccontextmanager
-async def an_ollama(**said: str | Handler) -> AsyncIterator[Ollama]:
+async def an_ollama(**said: Said) -> AsyncIterator[Ollama]:
     one = Ollama(said)
     async with one.server:
         yield one

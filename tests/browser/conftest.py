@@ -10,8 +10,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ QUIET = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )
 PATIENCE_S = 120.0
+WEAK = {"GRADIO_SERVER_NAME": "0.0.0.0", "HEAL_SANDBOX": "subprocess"}
 expect.set_options(timeout=60_000)
 
 
@@ -127,28 +128,17 @@ def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def public_home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one that other machines can reach."""
-    with shipped(tmp_path_factory.mktemp("public"), GRADIO_SERVER_NAME="0.0.0.0") as address:
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where servers that other machines can reach keep their runs."""
+    return tmp_path_factory.mktemp("public")
+
+
+@pytest.fixture(scope="module")
+def weak_home(browser: Browser, saved: Path) -> Iterator[str]:
+    """The address of a page that other machines can reach, and that runs code behind a weak jail
+    all the same."""
+    with shipped(saved, **WEAK, SANDBOX_ALLOW_WEAK="1") as address:
         yield address
-
-
-@pytest.fixture
-def public(
-    browser: Browser, tmp_path: Path
-) -> Callable[..., AbstractContextManager[Watched]]:
-    """Serves the page as it ships where other machines can reach it, with settings of its own;
-    all its servers have their saved runs in common."""
-
-    @contextmanager
-    def opened(query: str = "", **settings: str) -> Iterator[Watched]:
-        with (
-            shipped(tmp_path, GRADIO_SERVER_NAME="0.0.0.0", **settings) as address,
-            window(browser, address, (1440, 900), query) as watched,
-        ):
-            yield watched
-
-    return opened
 
 
 @pytest.fixture
@@ -181,11 +171,9 @@ def recorded_page(
 
 
 @pytest.fixture
-def public_page(
-    browser: Browser, public_home: str, size: tuple[int, int]
-) -> Iterator[Watched]:
-    """A window on the page as it ships, where other machines can reach it."""
-    with window(browser, public_home, size) as watched:
+def weak_page(browser: Browser, weak_home: str, size: tuple[int, int]) -> Iterator[Watched]:
+    """A window on the page behind a weak jail."""
+    with window(browser, weak_home, size) as watched:
         yield watched
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from agent.core.domain import Task
 from agent.core.events import Stamped, from_jsonl
-from demo.host import Host
-from demo.recorded import RecordedSession, recorded_engine
 from demo.web import build, serve
+from tests.demo.recorded import RecordedSession, hosting
 
 RUNS = Path(__file__).parent.parent / "demo" / "runs"
 
@@ -57,10 +56,9 @@ class Session(RecordedSession):
         while rest and not Path(task.text.partition(" held by ")[2]).exists():
             await asyncio.sleep(0.02)
         if rest and not self.log(run)[-1].final:
-            self._play(run, rest)
+            self.play(run, rest)
 
 
 if __name__ == "__main__":
-    session = Session()
-    host = Host(lambda: recorded_engine(session))
+    host = hosting(Session())
     serve(build(host), host, "127.0.0.1", int(sys.argv[1]))

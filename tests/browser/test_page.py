@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped
 from agent.log.result import fold
 from demo.render import workbench
+from tests.browser.conftest import WEAK, shipped, window
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -56,7 +55,14 @@ def fits(page: Page) -> None:
 
 
 @at_both_sizes
-def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> None:
+def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
+    recorded_page: Any
+) -> None:
+    def judged(number: int) -> Judged:
+        name = f"test_shop.py::TestBasket::test_{'a_discount_' * 4}[gold-3]"
+        one = Verdict(name=name, test=name, origin="user", status="failed")
+        return Judged(iteration=number, report=Report(solution=str(number), verdicts=(one,)))
+
     page = recorded_page.page
     fits(page)
     heal(page, words="healed")
@@ -65,20 +71,11 @@ def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> 
     assert page.evaluate(REPEATED_IDS) == []
     assert page.evaluate(UNNAMED) == []
 
-
-@at_both_sizes
-def test_every_try_of_a_long_run_is_seen_beside_its_test(recorded_page: Any) -> None:
-    def judged(number: int) -> Judged:
-        name = f"test_shop.py::TestBasket::test_{'a_discount_' * 4}[gold-3]"
-        one = Verdict(name=name, test=name, origin="user", status="failed")
-        return Judged(iteration=number, report=Report(solution=str(number), verdicts=(one,)))
-
     shown = workbench(fold(
         Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
                 event=judged(number))
         for number in range(1, 12)
     ))
-    page = recorded_page.page
     page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
     pane = page.locator(".matrix .scroll")
     assert pane.locator(".cell").count() == 11
@@ -87,7 +84,9 @@ def test_every_try_of_a_long_run_is_seen_beside_its_test(recorded_page: Any) -> 
     assert pane.locator(".name").bounding_box()["width"] > 250
 
 
-def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -> None:
+def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_along(
+    recorded_page: Any
+) -> None:
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
     ended(page, "HEALED")
@@ -96,6 +95,10 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -
     expect(page.locator(".proof .reached").first).to_contain_text("your tests pass")
     page.get_by_text("late_fee(14)", exact=True).first.click()
     expect(page.locator(".row[open] dd").first).to_be_visible()
+    for name, begins in (("Download patch", "--- a/fee.py"), ("Download run log", '{"run":')):
+        with page.expect_download() as taken:
+            page.get_by_role("link", name=name).click()
+        assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
 
 
 def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
@@ -133,12 +136,21 @@ def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
-def test_what_a_reader_opened_stays_open_while_the_run_goes_on(
+def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
     recorded_page: Any, tmp_path: Path
 ) -> None:
     page = recorded_page.page
-    heal(page, words=f"healed held by {tmp_path / 'gate'}")
+    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline")).to_contain_text("342 candidates")  # the last word until then
+    expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
+    editor = page.locator("#code .cm-content")
+    editor.click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("""() => {
+      const clock = document.querySelector("#bench .clock");
+      return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
+    }""")
+    assert editor.inner_text() == "x = 1"
     row = page.locator("details.row").first
     row.locator("summary").click()
     steps = page.locator(".moment").count()
@@ -162,60 +174,18 @@ def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
         assert page.evaluate("window.pwned") is None
 
 
-def test_input_that_cannot_be_used_gets_a_sentence_and_stays(recorded_page: Any) -> None:
+def test_input_that_cannot_be_used_gets_a_sentence_and_stays_and_the_keyboard_alone_heals(
+    recorded_page: Any
+) -> None:
     page = recorded_page.page
     heal(page, tests="assert f()")
-    expect(page.locator("#said")).to_contain_text("There is no code")
+    expect(page.locator("#said")).to_contain_text("There is nothing to heal")
     expect(page.locator("#tests .cm-content")).to_have_text("assert f()")
-    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
-
-
-def test_the_keyboard_alone_heals(recorded_page: Any) -> None:
-    page = recorded_page.page
-    # The keys do nothing before the button stands; a click waits for it.
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
     page.locator("#words textarea").focus()
     page.keyboard.type("healed")
     page.keyboard.press("Control+Enter")
     ended(page, "HEALED")
-
-
-def test_the_keys_that_heal_leave_the_text_alone_while_a_run_goes_on(
-    recorded_page: Any, tmp_path: Path
-) -> None:
-    page = recorded_page.page
-    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
-    editor = page.locator("#code .cm-content")
-    editor.click()
-    page.keyboard.press("Control+Enter")
-    page.wait_for_timeout(200)
-    assert editor.inner_text() == "x = 1"
-    (tmp_path / "gate").touch()
-    ended(page, "HEALED")
-
-
-def test_the_clock_goes_on_between_two_events(recorded_page: Any, tmp_path: Path) -> None:
-    page = recorded_page.page
-    heal(page, words=f"healed held by {tmp_path / 'gate'}")
-    clock = page.locator("#bench .clock")
-    expect(clock).to_be_visible()
-    page.wait_for_function("""() => {
-      const clock = document.querySelector("#bench .clock");
-      return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
-    }""", timeout=15_000)
-    page.get_by_role("button", name="Stop", exact=True).click()
-    ended(page, "CANCELLED")
-
-
-def test_patch_and_log_can_be_taken_along(recorded_page: Any, tmp_path: Path) -> None:
-    page = recorded_page.page
-    heal(page, words="healed")
-    ended(page, "HEALED")
-    for name, begins in (("Download patch", "--- a/fee.py"), ("Download run log", '{"run":')):
-        with page.expect_download() as taken:
-            page.get_by_role("link", name=name).click()
-        assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
 
 
 CRASHES = """shelf = ["moss", "fern"]
@@ -229,7 +199,7 @@ WRONG = """def postage(grams):
 """
 
 
-def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
+def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: Any) -> None:
     heal(page.page, code=WRONG,
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
     ended(page.page, "HEALED")
@@ -237,23 +207,19 @@ def test_a_wrong_function_is_healed_with_proof(page: Any) -> None:
     expect(page.page.locator(".patch .came").first).to_be_visible()
     expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
     fits(page.page)
-
-
-def test_a_crashing_script_without_a_test_is_stopped_but_not_called_healed(page: Any) -> None:
     heal(page.page, code=CRASHES)
     ended(page.page, "CRASH STOPPED, NOT SHOWN TO BE RIGHT")
     expect(page.page.locator(".verdict")).to_contain_text("proof E0")
     expect(page.page.locator(".patch .came").first).to_be_visible()
 
 
-def test_a_card_is_filled_in_and_healed_by_one_click(page: Any) -> None:
+def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.get_by_role("button", name="Off by one day").click()
     ended(page.page, "HEALED")
     expect(page.page.locator("#code .cm-content")).to_contain_text("late_fee")
-
-
-def test_a_task_in_words_is_drafted_and_healed(page: Any) -> None:
+    expect(page.page.get_by_role("button", name="Heal it")).to_be_enabled()
     page.page.get_by_role("button", name="Count the words").click()
+    expect(page.page.locator(".matrix")).to_contain_text("word_count(")
     ended(page.page, "HEALED")
 
 
@@ -264,7 +230,6 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     ended(fresh, "HEALED")
 
 
-@at_both_sizes
 def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
     badge = page.page.locator("#plan .badge.level")
     layers = page.page.locator("#plan .jail li")
@@ -279,17 +244,17 @@ def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
 
 
 def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
-    public: Callable[..., AbstractContextManager[Any]],
+    browser: Browser, weak_page: Any, saved: Path
 ) -> None:
-    with public(HEAL_SANDBOX="subprocess", SANDBOX_ALLOW_WEAK="1") as weak:
-        expect(weak.page.locator("#banner .banner.weak")).to_contain_text("Not safe")
-        heal(weak.page, code=WRONG, tests="assert postage(100) == 2")
-        ended(weak.page, HEALED)
-        expect(weak.page.locator("#banner .banner.weak")).to_be_visible()
-        fits(weak.page)
-        query = weak.page.url[weak.page.url.index("?"):]
+    page = weak_page.page
+    expect(page.locator("#banner .banner.weak")).to_contain_text("Not safe")
+    heal(page, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    ended(page, HEALED)
+    expect(page.locator("#banner .banner.weak")).to_be_visible()
+    fits(page)
+    query = page.url[page.url.index("?"):]
 
-    with public(query, HEAL_SANDBOX="subprocess") as closed:
+    with shipped(saved, **WEAK) as home, window(browser, home, (1440, 900), query) as closed:
         expect(closed.page.locator("#banner .banner")).to_contain_text("No code is run here")
         expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
         ended(closed.page, HEALED)
@@ -301,13 +266,13 @@ PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n
 
 
 def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
-    public_page: Any,
+    weak_page: Any,
 ) -> None:
-    page = public_page.page
+    page = weak_page.page
     heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
     ended(page, HEALED)
     expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
-    public_page.reload()
+    weak_page.reload()
     fits(page)
     before = page.url
     written = page.get_by_label("None of these?")
@@ -322,7 +287,7 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
     expect(page.locator("#question")).to_be_hidden()
 
-    page = public_page.open(before[before.index("?"):])
+    page = weak_page.open(before[before.index("?"):])
     page.get_by_role("button", name="B gives 33").click()
     page.wait_for_function("before => location.href !== before", arg=before)
     ended(page, HEALED)

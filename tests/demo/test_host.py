@@ -1,35 +1,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import app
 from agent.core.domain import Jail, Task
-from agent.core.events import Stamped
 from agent.core.settings import Settings
+from demo.access import Access
 from demo.host import Host, Unavailable
-from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Access
-
-Chosen = Callable[[Task], tuple[Stamped, ...]]
-
+from sandbox import SandboxUnavailable
+from tests.demo.recorded import RecordedSession, hosting
 
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 STRONG = Jail(words="jail: L2 seen to hold: seccomp without any file, limits", level="L2")
 
 
-class NoJail(Exception):
-    """The surroundings lack a jail."""
-
-
-async def test_the_session_is_open_while_served_and_closed_after(chosen: Chosen) -> None:
+async def test_the_session_is_open_while_served_and_closed_after() -> None:
     seen: list[str] = []
-    session = RecordedSession(chosen)
+    session = RecordedSession()
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
@@ -37,82 +29,50 @@ async def test_the_session_is_open_while_served_and_closed_after(chosen: Chosen)
         yield session
         seen.append("closed")
 
-    host = Host(lambda: replace(recorded_engine(session), open=opened))
+    host = Host(opened)
     async with host.serving():
         assert await host.session() is session
         assert await host.session() is session
     assert seen == ["opened", "closed"]
 
 
-async def test_runs_that_were_left_behind_are_taken_up_before_anyone_asks(chosen: Chosen) -> None:
-    taken: list[str] = []
-
-    class Left(RecordedSession):
-        async def recover(self) -> tuple[str, ...]:
-            taken.append("left-behind")
-            return ("left-behind",)
-
-    host = Host(lambda: recorded_engine(Left(chosen)))
-    async with host.serving():
-        await host.session()
-        assert taken == ["left-behind"]
-
-
-async def test_an_engine_that_cannot_work_says_why_to_everyone_who_asks(chosen: Chosen) -> None:
+@pytest.mark.parametrize(("fault", "raised"), [
+    (SandboxUnavailable("this system has no jail; install one"), Unavailable),
+    (ZeroDivisionError("a bug; install one"), ZeroDivisionError),
+])
+async def test_what_the_surroundings_lack_is_told_to_everyone_and_a_bug_is_no_lack(
+    fault: Exception, raised: type[Exception]
+) -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
-        raise NoJail("this system has no jail; install one")
+        raise fault
         yield
 
-    host = Host(lambda: replace(
-        recorded_engine(RecordedSession(chosen)), open=opened, faults=(NoJail,)
-    ))
+    host = Host(opened)
     async with host.serving():
         for _ in range(2):
-            with pytest.raises(Unavailable, match="install one"):
+            with pytest.raises(raised, match="install one"):
                 await host.session()
 
 
-async def test_a_fault_of_the_engine_is_not_called_a_lack(chosen: Chosen) -> None:
-    def broken() -> object:
-        raise ZeroDivisionError("a bug")
-
-    host = Host(broken)  # type: ignore[arg-type]  # it never returns
-    async with host.serving():
-        with pytest.raises(ZeroDivisionError):
-            await host.session()
-
-
-async def test_nobody_waits_for_a_page_that_is_not_served(chosen: Chosen) -> None:
+async def test_nobody_waits_for_a_page_that_is_not_served() -> None:
     with pytest.raises(Unavailable, match="not being served"):
-        await Host(lambda: recorded_engine(RecordedSession(chosen))).session()
+        await hosting(RecordedSession()).session()
 
 
-class Kept(RecordedSession):
-    """Notes whether a run that was left behind would have been taken up."""
-
-    taken = False
-
-    async def recover(self) -> tuple[str, ...]:
-        self.taken = True
-        return ()
-
-
-async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none(
-    chosen: Chosen,
-) -> None:
-    kept = Kept(chosen, jail=WEAK)
+async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none() -> None:
+    kept = RecordedSession(jail=WEAK)
     await kept.start(Task(), run_id="saved")
     async for _ in kept.follow("saved"):
         pass
-    host = Host(lambda: recorded_engine(kept), Access(public=True))
+    host = hosting(kept, Access(public=True))
     async with host.serving():
         running = await host.running()
         session = running.session
 
         assert "No code is run here" in running.refusal
         assert "SANDBOX_ALLOW_WEAK=1" in running.refusal
-        assert not kept.taken, "a run that is taken up runs code"
+        assert not kept.recovered, "a run that is taken up runs code"
         for running_code in (
             session.start(Task()), session.settle("saved", "A"),
             session.answer("saved", "ask-1", {"approve": True}),
@@ -125,7 +85,7 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
 
 
 @pytest.mark.parametrize(
-    ("door", "jail", "warned"),
+    ("access", "jail", "warned"),
     [
         (Access(public=True), STRONG, False),
         (Access(public=True, allow_weak=True), STRONG, False),
@@ -134,24 +94,23 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
     ],
 )
 async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
-    chosen: Chosen, door: Access, jail: Jail, warned: bool
+    access: Access, jail: Jail, warned: bool
 ) -> None:
-    kept = Kept(chosen, jail=jail)
-    host = Host(lambda: recorded_engine(kept), door)
+    kept = RecordedSession(jail=jail)
+    host = hosting(kept, access)
     async with host.serving():
         running = await host.running()
+        # What a killed server left behind is taken up before anyone asks.
+        assert (running.refusal, bool(running.warning), kept.recovered) == ("", warned, True)
         await running.session.start(Task(), run_id="new")
 
-        assert (running.refusal, bool(running.warning), kept.taken) == ("", warned, True)
 
+async def test_a_jail_that_cannot_be_looked_at_leaves_the_saved_runs() -> None:
+    class Broken(RecordedSession):
+        async def jail(self, task: Task | None = None) -> Jail:
+            raise SandboxUnavailable("the kernel is on holiday")
 
-async def test_a_jail_that_cannot_be_looked_at_leaves_the_saved_runs(chosen: Chosen) -> None:
-    class Broken(Kept):
-        async def jail(self) -> Jail:
-            raise NoJail("the kernel is on holiday")
-
-    broken = Broken(chosen)
-    host = Host(lambda: replace(recorded_engine(broken), faults=(NoJail,)))
+    host = hosting(Broken())
     async with host.serving():
         assert (await host.running()).refusal == "the kernel is on holiday"
         with pytest.raises(Unavailable, match="holiday"):
@@ -164,8 +123,7 @@ async def test_the_real_backends_are_told_apart(
     tmp_path: Path, backend: str, refused: bool
 ) -> None:
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, sandbox=backend)
-    engine = app.find_engine(settings)
-    host = Host(lambda: engine, Access(public=True))
+    host = Host(lambda: app.opened(settings), Access(public=True))
     async with host.serving():
         running = await host.running()
         if backend == "auto" and running.jail.level == "L1":

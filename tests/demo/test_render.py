@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -52,11 +51,12 @@ from agent.core.events import (
 )
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
-from demo.place import banner, plan_html
-from demo.render import alert, choice, question, workbench
+from demo.escape import sentence
+from demo.plans import banner, plan_html
+from demo.render import choice, question, workbench
+from tests.demo.recorded import Log, recorded
 
 ROOT = Path(__file__).parents[2]
-Log = tuple[Stamped, ...]
 CANARIES = [
     "<script>window.pwned=1</script>", '"><img src=x onerror=window.pwned=1>',
     "`${window.pwned=1}`",
@@ -147,7 +147,9 @@ def everywhere(text: str, *, resolved: bool) -> Log:
             cut=text,
         )),
         LessonLearned(text=text, category=text),
-        ModelCalled(role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0),
+        ModelCalled(
+            call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0
+        ),
         ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
                     cost_usd=None, wall_s=1.0),
         FellBack(role=text, provider=text, to=text, why=text),
@@ -185,20 +187,17 @@ def test_any_text_at_all_renders_as_text_that_can_be_sent(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["healed", "unresolved", "crash_stopped", "waiting"])
-def test_every_prefix_of_a_run_renders(recorded: Callable[[str], Log], name: str) -> None:
+def test_every_prefix_of_a_run_renders(name: str) -> None:
     log = recorded(name)
     for length in range(len(log) + 1):
         assert Reader(workbench(fold(log[:length]))).open == []
 
 
-def test_text_that_turns_the_reading_order_is_shown_as_its_escape() -> None:
-    page = alert("safe\u202eelbisreve\u200b")
+def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
+    page = sentence("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
     assert "\u202e" not in page
-
-
-def test_long_text_is_cut_and_says_how_much_is_left() -> None:
-    assert "96,000 more characters" in alert("a" * 100_000)
+    assert "96,000 more characters" in sentence("a" * 100_000)
 
 
 @pytest.mark.parametrize(("name", "said", "unsaid"), [
@@ -209,7 +208,7 @@ def test_long_text_is_cut_and_says_how_much_is_left() -> None:
     ("crash_stopped", ["CRASH STOPPED", "There is no test"], ["HEALED"]),
 ])
 def test_an_end_shows_what_was_reached_and_no_more(
-    recorded: Callable[[str], Log], name: str, said: list[str], unsaid: list[str]
+    name: str, said: list[str], unsaid: list[str]
 ) -> None:
     log = recorded(name)
     text = Reader(workbench(fold(log))).text
@@ -218,7 +217,7 @@ def test_an_end_shows_what_was_reached_and_no_more(
     assert "Download" not in workbench(fold(log[:-1]))
 
 
-def test_a_patch_can_be_read_and_taken_along(recorded: Callable[[str], Log]) -> None:
+def test_a_patch_can_be_read_and_taken_along() -> None:
     page = workbench(fold(recorded("healed")))
     assert re.findall("<mark>(.*?)</mark>", page) == ["="]
     assert '<i class="sr">added</i>' in page
@@ -274,39 +273,30 @@ def test_every_mark_of_the_page_has_its_colour() -> None:
         assert re.search(rf"\.seen\.{name} p b\b", style), standing
 
 
-def test_a_proof_stands_beside_how_far_it_is_believed_and_why_no_further() -> None:
-    page = Reader(a_run_of(
-        one(), one(name="u", test="u", integrity="in-process", reason="uses caplog <b>")
-    ))
-    assert "proof E1 · in-process: uses caplog <b>" in page.text
-    assert "i in-process: tests and program shared a process" in page.text
-
-
-def test_a_pass_that_is_not_believed_says_why() -> None:
-    text = Reader(a_run_of(one(integrity=None, doubt="it looks into frames", message="m"))).text
-    assert "before: passes, not believed: it looks into frames" in text
+@pytest.mark.parametrize(("verdicts", "told"), [
+    ([one(integrity=None, doubt="it looks into frames", message="m")],
+     "before: passes, not believed: it looks into frames"),
+    ([one(integrity="observed"), one("skipped", name="u")], "↷ skipped; o observed: "),
+    ([one(), one(name="u", test="u", integrity="in-process", reason="uses caplog <b>")],
+     "proof E1 · in-process: uses caplog <b>"),
+    ([one(integrity="in-process")], "i in-process: tests and program shared a process"),
+])
+def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], told: str) -> None:
+    assert told in Reader(a_run_of(*verdicts)).text
 
 
 def test_the_legend_tells_only_what_is_used() -> None:
     assert "legend" not in a_run_of(one(), one("failed", name="u"))
-    assert "↷ skipped; o observed: " in Reader(a_run_of(
-        one(integrity="observed"), one("skipped", name="u")
-    )).text
 
 
 def test_calls_of_models_are_listed_with_what_they_cost() -> None:
     called = ModelCalled(
-        role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
+        call=0, role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
     )
     page = Reader(workbench(fold([
         Stamped(run="r", seq=1, task="t", attempt=1, ordinal=1, at=1, event=called)
     ])))
     assert "Model calls 300 tokens, $0.02critic: p/m, 300 tokens" in page.text
-
-
-def test_a_plan_without_a_model_says_so_in_its_own_words() -> None:
-    shown = plan_html("mock", "no model: memory and search only", Jail(words="s"))
-    assert Reader(shown).text.startswith("no model: memory and search only")
 
 
 @pytest.mark.parametrize(
@@ -331,12 +321,8 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         "seccomp holds: open a socket: EACCES",
         "namespaces does not hold: see &quot;the&quot; parent: possible",
     ]
-
-
-def test_a_log_from_before_there_were_levels_has_no_badge(
-    recorded: Callable[[str], Log],
-) -> None:
-    assert 'class="badge level' not in workbench(fold(recorded("healed")))
+    without = plan_html("mock", "no model", Jail(words="s"))  # a log from before there were levels
+    assert 'class="badge level' not in without
 
 
 def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
@@ -345,9 +331,7 @@ def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
     assert "<b>" not in banner("<b>", "") + banner("", "<b>")
 
 
-def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question(
-    recorded: Callable[[str], Log],
-) -> None:
+def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
     view = fold(recorded("rivals"))
     read = Reader(workbench(view))
     for said in ("Behaviours that fit the tests", "price(11)", "A gives 22", "B gives 33",
@@ -364,7 +348,7 @@ def test_a_button_says_who_gives_what_in_few_words() -> None:
     assert choice("A", "'" + "x" * 100 + "'") == "A gives '" + "x" * 58 + "…"
 
 
-def test_a_question_is_open_only_where_a_run_has_healed(recorded: Callable[[str], Log]) -> None:
+def test_a_question_is_open_only_where_a_run_has_healed() -> None:
     log = recorded("rivals")
     assert fold(log[:-1]).question is None
     end = log[-1]

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,42 +14,41 @@ import pytest
 from starlette.applications import Starlette
 
 from agent.core.domain import Jail, Task
-from agent.core.events import Ambiguous, Answered, RunStarted, Stamped, Waiting, from_jsonl
+from agent.core.events import Ambiguous, Answered, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
+from demo.access import Access
 from demo.acts import Page, Update
+from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
 from demo.downloads import download_route
 from demo.host import Host
-from demo.kept import NEW_VISIT, NO_RUN, BrowserRun, Visit
-from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Access
 from demo.web import BEGUN, IDLE_S, build
 from sandbox import SandboxUnavailable
+from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
-Chosen = Callable[[Task], tuple[Stamped, ...]]
 STRONG = Jail(words="jail", level="L2")
 WEAK = Jail(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-OWN, PUBLIC = Access(), Access(public=True)
+PUBLIC = Access(public=True)
 
 
 @asynccontextmanager
-async def serving(session: RecordedSession, door: Access = OWN) -> AsyncIterator[Page]:
+async def serving(session: RecordedSession, access: Access = OWN) -> AsyncIterator[Page]:
     """The page over a session, saved runs among it."""
-    host = Host(lambda: recorded_engine(session), door)
+    host = hosting(session, access)
     async with host.serving():
         yield Page(host)
 
 
 @pytest.fixture
-def session(chosen: Chosen) -> RecordedSession:
-    return RecordedSession(chosen)
+def session() -> RecordedSession:
+    return RecordedSession()
 
 
 @pytest.fixture
 async def host(session: RecordedSession) -> AsyncIterator[Host]:
-    host = Host(lambda: recorded_engine(session))
+    host = hosting(session)
     async with host.serving():
         yield host
 
@@ -68,9 +66,9 @@ async def saved(session: RecordedSession) -> RecordedSession:
     return session
 
 
-def replaced(chosen: Chosen, name: str, kind: str, wait: Waiting) -> Chosen:
+def replaced(name: str, kind: str, wait: Waiting) -> Callable[[Task], Log]:
     """A recorded run in which the event of this kind is a wait."""
-    log = [*chosen(Task(text=name))]
+    log = [*recorded(name)]
     place = next(n for n, entry in enumerate(log) if entry.event.kind == kind)
     log[place] = log[place].model_copy(update={"event": wait})
     return lambda task: tuple(log)
@@ -91,8 +89,16 @@ async def last(updates: AsyncIterator[Update]) -> Update:
 
 async def healed(page: Page, kept: BrowserRun, visit: Visit = NEW_VISIT, **wishes: str) -> Update:
     return await last(page.heal(
-        kept, kept["code"], kept["tests"], kept["words"], 5, visit, **wishes
+        {**visit, **wishes}, kept, kept["code"], kept["tests"], kept["words"], 5
     ))
+
+
+async def ran(page: Page, words: str = "healed", visit: Visit = NEW_VISIT) -> BrowserRun:
+    """What the browser keeps of a run that has ended or waits."""
+    kept = await begun(page, words=words)
+    await healed(page, kept, visit)
+    settled: BrowserRun = (await page.settle(kept, visit))["kept"]
+    return settled
 
 
 async def arrived(page: Page, run: str = "", kept: BrowserRun | None = None) -> Update:
@@ -121,14 +127,14 @@ def answers(session: RecordedSession, kept: BrowserRun) -> list[str]:
             if isinstance(entry.event, Answered)]
 
 
-async def test_the_browser_knows_the_run_before_it_exists(page: Page) -> None:
+async def test_the_browser_knows_the_run_before_it_exists_with_what_it_can_keep(
+    page: Page
+) -> None:
     kept = await begun(page, "code", "tests", "words")
     assert UUID(kept["run"]).version == 4
     assert (kept["code"], kept["tests"], kept["words"]) == ("code", "tests", "words")
-
-
-async def test_input_too_large_for_the_browser_is_not_kept_there(page: Page) -> None:
     assert (await begun(page, "x" * 300_000))["code"] == ""
+    assert (await page.begin("", "", "")).keys() == set(BEGUN)
 
 
 async def test_healing_shows_the_run_under_the_browsers_own_identifier(
@@ -141,21 +147,17 @@ async def test_healing_shows_the_run_under_the_browsers_own_identifier(
 
 async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
     kept = await begun(page)
-    assert "There is no code and no task yet" in (await healed(page, kept))["said"]
+    assert "There is nothing to heal" in (await healed(page, kept))["said"]
     assert can_heal(await page.settle(kept))
 
 
-async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back(
-    session: RecordedSession,
-) -> None:
+async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         raise SandboxUnavailable("there is no key; set one")
         yield
 
-    host = Host(lambda: replace(
-        recorded_engine(session), open=opened, faults=(SandboxUnavailable,)
-    ))
+    host = Host(opened)
     async with host.serving():
         page = Page(host)
         kept = await begun(page, "code")
@@ -171,6 +173,7 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     kept = await begun(page, "code", words="healed")
     await healed(page, kept)
     by_browser, by_address = await arrived(page, kept=kept), await arrived(page, kept["run"])
+    assert by_browser["banner"] == ""  # on a page of this machine
     assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
     assert by_browser["code"] == "code"
     assert "HEALED" in (await last(page.watch(by_address["kept"])))["bench"]
@@ -187,6 +190,7 @@ async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhil
 ) -> None:
     kept = (await arrived(page))["kept"]
     assert await last(page.watch(kept)) == await page.settle(kept) == {}
+    assert "no run to stop" in (await page.stop(kept))["said"]
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
@@ -198,11 +202,11 @@ async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run
     assert await last(page.watch(update["kept"])) == {}
 
 
-async def test_a_run_goes_on_when_its_page_is_closed(chosen: Chosen) -> None:
-    session = RecordedSession(chosen, pause_s=0.001)
+async def test_a_run_goes_on_when_its_page_is_closed() -> None:
+    session = RecordedSession(pause_s=0.001)
     async with serving(session) as page:
         kept = await begun(page, words="healed")
-        following = page.heal(kept, "", "", "healed", 5)
+        following = page.heal(NEW_VISIT, kept, "", "", "healed", 5)
         await anext(following)
         assert "RUNNING" in (await anext(following))["bench"]
         await following.aclose()
@@ -210,8 +214,8 @@ async def test_a_run_goes_on_when_its_page_is_closed(chosen: Chosen) -> None:
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
-async def test_stop_cancels_the_run_and_its_follower_sees_the_end(chosen: Chosen) -> None:
-    session = RecordedSession(chosen, pause_s=30)
+async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
+    session = RecordedSession(pause_s=30)
     async with serving(session) as page:
         kept = await begun(page, words="healed")
         following = asyncio.create_task(healed(page, kept))
@@ -230,23 +234,19 @@ async def test_a_run_stopped_before_it_began_never_begins(
     assert not has_begun(session, kept)
 
 
-async def test_a_run_stopped_while_it_is_being_started_is_cancelled(chosen: Chosen) -> None:
+async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
     class Slow(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
             await page.stop({**NO_RUN, "run": given["run_id"]})
             return await super().start(task, **given)
 
-    async with serving(Slow(chosen, pause_s=30)) as page:
+    async with serving(Slow(pause_s=30)) as page:
         assert "CANCELLED" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
-async def test_stopping_nothing_says_so(page: Page) -> None:
-    assert "no run to stop" in (await page.stop(NO_RUN))["said"]
-
-
-async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: Chosen) -> None:
+async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None:
     typed = {"code": "c", "tests": "t", "words": "w"}
-    async with serving(RecordedSession(chosen, pause_s=30)) as page:
+    async with serving(RecordedSession(pause_s=30)) as page:
         kept = await begun(page, words="healed")
         assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
         following = asyncio.create_task(healed(page, kept))
@@ -258,7 +258,7 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run(chosen: C
         assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
 
 
-async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
+async def test_many_runs_are_followed_at_once() -> None:
     gate = asyncio.Event()
     started: list[str] = []
 
@@ -270,16 +270,14 @@ async def test_many_runs_are_followed_at_once(chosen: Chosen) -> None:
             await gate.wait()
             return given["run_id"]
 
-    async with serving(Gated(chosen)) as page:
+    async with serving(Gated()) as page:
         runs = [await begun(page, words="healed") for _ in range(8)]
         shown = await asyncio.gather(*(healed(page, kept) for kept in runs))
     assert all("HEALED" in each["bench"] for each in shown)
 
 
-async def test_a_waiting_run_is_answered_by_the_question_that_was_shown(
-    chosen: Chosen
-) -> None:
-    async with serving(RecordedSession(lambda task: chosen(Task(text="waiting")))) as page:
+async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> None:
+    async with serving(RecordedSession(lambda task: recorded("waiting"))) as page:
         kept = await begun(page, words="waiting")
         assert "May this patch be kept?" in (await healed(page, kept))["bench"]
         settled = await page.settle(kept)
@@ -290,23 +288,15 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown(
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
-async def test_every_streamed_event_has_room_for_many_and_at_most_two_outputs(host: Host) -> None:
+async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:
     ui = build(host)
     streamed = [fn for fn in ui.fns.values() if fn.queue and fn.fn is not None]
     assert len(streamed) >= 4
     assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
     assert all(fn.api_visibility == "private" for fn in ui.fns.values())
-
-
-async def test_gradios_queue_looks_seldom_where_nothing_waits(host: Host) -> None:
-    queue = build(host)._queue
     fresh = vars(gr.Blocks()._queue)
     for name in ("sleep_when_free", "progress_update_sleep_when_free"):
-        assert fresh[name] < getattr(queue, name) == IDLE_S
-
-
-async def test_every_part_that_an_update_changes_is_one_of_its_events(page: Page) -> None:
-    assert (await page.begin("", "", "")).keys() == set(BEGUN)
+        assert fresh[name] < getattr(ui._queue, name) == IDLE_S
 
 
 async def download(host: Host, path: str) -> httpx.Response:
@@ -317,8 +307,7 @@ async def download(host: Host, path: str) -> httpx.Response:
 
 
 async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path) -> None:
-    kept = await begun(page, words="healed")
-    await healed(page, kept)
+    kept = await ran(page)
     answer = await download(host, f"{kept['run']}/patch")
     assert answer.headers["content-disposition"].endswith('.patch"')
     start = (await host.session()).log(kept["run"])[0].event
@@ -330,8 +319,7 @@ async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path
 
 
 async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host) -> None:
-    kept = await begun(page, words="unresolved")
-    await healed(page, kept)
+    kept = await ran(page, "unresolved")
     answer = await download(host, f"{kept['run']}/log")
     assert from_jsonl(answer.text) == (await host.session()).log(kept["run"])
 
@@ -341,8 +329,8 @@ async def test_files_of_unknown_runs_are_not_found(host: Host, path: str) -> Non
     assert (await download(host, path)).status_code == 404
 
 
-async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(chosen: Chosen) -> None:
-    async with serving(await saved(RecordedSession(chosen, jail=WEAK)), PUBLIC) as page:
+async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> None:
+    async with serving(await saved(RecordedSession(jail=WEAK)), PUBLIC) as page:
         update = await arrived(page, SAVED)
         kept = await begun(page, words="healed")
 
@@ -354,25 +342,22 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs(chosen: 
         assert "HEALED" in (await last(page.watch(update["kept"])))["bench"]
 
 
-async def test_a_page_that_may_run_no_code_takes_no_answer(chosen: Chosen) -> None:
-    session = await saved(RecordedSession(lambda _: chosen(Task(text="waiting")), jail=WEAK))
+@pytest.mark.parametrize("name", ["waiting", "rivals"])
+async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(
+    name: str
+) -> None:
+    session = await saved(RecordedSession(lambda _: recorded(name), jail=WEAK))
     async with serving(session, PUBLIC) as page:
-        kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1"}
-        assert "No code is run here" in (await page.decide(kept, approve=True))["said"]
-        assert not session.log(SAVED)[-1].final
+        kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1", "answer": "B"}
+        assert "question" not in seen(await page.settle(kept))
+        for said in (await page.decide(kept, approve=True), await last(page.answer(kept))):
+            assert "No code is run here" in said["said"]
+        assert len(session.recorded) == 1
+        assert answers(session, kept) == []
 
 
-async def test_a_page_that_may_run_no_code_asks_nothing(chosen: Chosen) -> None:
-    session = await saved(RecordedSession(lambda _: chosen(Task(text="rivals")), jail=WEAK))
-    async with serving(session, PUBLIC) as page:
-        kept: BrowserRun = {**NO_RUN, "run": SAVED}
-        assert seen(await page.settle(kept)) == set()
-        picked = (await page.choose_behaviour(kept, place=0))["kept"]
-        assert "No code is run here" in (await last(page.answer(picked)))["said"]
-
-
-async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Chosen) -> None:
-    session = RecordedSession(chosen, jail=WEAK)
+async def test_every_page_of_a_weak_public_server_carries_the_warning() -> None:
+    session = RecordedSession(jail=WEAK)
     async with serving(session, Access(public=True, allow_weak=True)) as page:
         for run in ("", UNKNOWN):
             update = await arrived(page, run)
@@ -381,21 +366,16 @@ async def test_every_page_of_a_weak_public_server_carries_the_warning(chosen: Ch
         assert "HEALED" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
-async def test_a_page_of_this_machine_carries_no_banner(page: Page) -> None:
-    assert (await arrived(page))["banner"] == ""
-
-
 async def test_an_open_question_is_asked_with_a_button_for_each_answer(
-    page: Page, session: RecordedSession, chosen: Chosen
+    page: Page, session: RecordedSession
 ) -> None:
-    kept = await begun(page, words="rivals")
-    await healed(page, kept)
+    kept = await ran(page, "rivals")
     settled = await page.settle(kept)
     assert seen(settled) == {"question", "choice-0", "choice-1"}
     assert "What should" in settled["asked"]
     assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == ["A gives 22", "B gives 33"]
 
-    session._choose = lambda task: chosen(Task(text="healed"))
+    session.choose = lambda task: recorded("healed")
     picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], "B")
     UUID(picked["run"])
@@ -408,22 +388,19 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
 async def test_a_question_that_is_closed_starts_nothing(
     page: Page, session: RecordedSession
 ) -> None:
-    kept = await begun(page, words="healed")
-    await healed(page, kept)
+    kept = await ran(page)
     for closed in (
         await page.choose_behaviour(kept, place=0), await page.write_behaviour(kept, "1")
     ):
         assert (closed["kept"], "closed" in closed["said"]) == (kept, True)
-    assert len(session._runs) == 1
+    assert len(session.recorded) == 1
 
 
 @pytest.mark.parametrize("written", ["44", " raises ValueError "])
 async def test_the_right_value_can_be_written_where_no_button_has_it(
     page: Page, written: str
 ) -> None:
-    kept = await begun(page, words="rivals")
-    await healed(page, kept)
-    kept = (await page.settle(kept))["kept"]
+    kept = await ran(page, "rivals")
     picked = (await page.write_behaviour(kept, written))["kept"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], written)
     assert picked["run"] != kept["run"]
@@ -436,25 +413,22 @@ async def test_the_right_value_can_be_written_where_no_button_has_it(
 async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     page: Page, session: RecordedSession, written: str, told: str
 ) -> None:
-    kept = await begun(page, words="rivals")
-    await healed(page, kept)
-    kept = (await page.settle(kept))["kept"]
+    kept = await ran(page, "rivals")
     refused = await page.write_behaviour(kept, written)
     assert told in refused.pop("wrong")
     assert refused == {"kept": kept}
     # The page is left as it is, since a better answer may be on its way by now.
     assert await last(page.answer(kept)) == await page.settle_answer(kept) == {}
-    assert len(session._runs) == 1
+    assert len(session.recorded) == 1
 
 
-async def test_a_run_that_waits_with_a_question_is_answered_itself(chosen: Chosen) -> None:
-    asked = next(entry.event for entry in chosen(Task(text="rivals"))
+async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
+    asked = next(entry.event for entry in recorded("rivals")
                  if isinstance(entry.event, Ambiguous))
     wait = Waiting(interrupt="which-1", question="Which?", rivals=asked.rivals)
-    session = RecordedSession(replaced(chosen, "rivals", "ambiguous", wait))
+    session = RecordedSession(replaced("rivals", "ambiguous", wait))
     async with serving(session) as page:
-        kept = await begun(page, words="rivals")
-        await healed(page, kept)
+        kept = await ran(page, "rivals")
         settled = await page.settle(kept)
         assert seen(settled) == {"question", "choice-0", "choice-1"}
         picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
@@ -468,14 +442,14 @@ OWN_KEY = ("ANTHROPIC_API_KEY", "sk-ant-of-the-owner-0123456789")
 PAUSED = {"paused", "go-on", "end-here"}
 
 
-def pausing(chosen: Chosen, needs: str, **settings: Any) -> RecordedSession:
+def pausing(needs: str, **settings: Any) -> RecordedSession:
     """Plays the healed run, with a wait for caps or a key in its middle."""
     wait = Waiting(interrupt="wait-1", question=f"more {needs} is needed", needs=needs)  # type: ignore[arg-type]
-    return RecordedSession(replaced(chosen, "healed", "diagnosed", wait), **settings)
+    return RecordedSession(replaced("healed", "diagnosed", wait), **settings)
 
 
-async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on(chosen: Chosen) -> None:
-    session = pausing(chosen, "budget")
+async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on() -> None:
+    session = pausing("budget")
     async with serving(session) as page:
         kept = await begun(page, words="healed")
         assert "WAITING" in (await healed(page, kept))["bench"]
@@ -491,21 +465,19 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on(chosen
         assert answers(session, kept) == ["{}"]
 
 
-async def test_a_run_that_reached_a_cap_can_be_ended_there(chosen: Chosen) -> None:
-    session = pausing(chosen, "budget")
+async def test_a_run_that_reached_a_cap_can_be_ended_there() -> None:
+    session = pausing("budget")
     async with serving(session) as page:
-        kept = await begun(page, words="healed")
-        await healed(page, kept)
-        assert await page.go_on((await page.settle(kept))["kept"], end=True) == {"said": ""}
+        kept = await ran(page)
+        assert await page.go_on(kept, end=True) == {"said": ""}
         assert answers(session, kept) == ["{'end': True}"]
 
 
-async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) -> None:
-    session = pausing(chosen, "key")
+async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
+    session = pausing("key")
     async with serving(session) as page:
         session.models.add_key(OWNER, *OWN_KEY)
-        kept = await begun(page, words="healed")
-        await healed(page, kept)
+        kept = await ran(page)
         session.models.forget(OWNER)  # as a restart does
         settled = await page.settle(kept)
         assert "more key is needed" in settled["needed"]
@@ -516,11 +488,10 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given(chosen: Chosen) 
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
-async def test_only_whoever_started_a_run_lets_it_spend_more(chosen: Chosen) -> None:
-    async with serving(pausing(chosen, "budget", jail=STRONG), PUBLIC) as page:
-        kept = await begun(page, words="healed")
+async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
+    async with serving(pausing("budget", jail=STRONG), PUBLIC) as page:
         mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
-        await healed(page, kept, mine)
+        kept = await ran(page, visit=mine)
         theirs = await page.settle(kept, other)
         assert seen(theirs) == {"paused"}
         for visit in (other, NEW_VISIT):
@@ -529,13 +500,12 @@ async def test_only_whoever_started_a_run_lets_it_spend_more(chosen: Chosen) -> 
         assert await page.go_on(theirs["kept"], mine) == {"said": ""}
 
 
-async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it(chosen: Chosen) -> None:
-    session = RecordedSession(chosen, jail=STRONG)
+async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> None:
+    session = RecordedSession(jail=STRONG)
     async with serving(session, PUBLIC) as page:
-        kept = await begun(page, words="rivals")
         mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
-        await healed(page, kept, mine)
-        session._choose = lambda task: chosen(Task(text="healed"))
+        kept = await ran(page, "rivals", mine)
+        session.choose = lambda task: recorded("healed")
         settled = await page.settle(kept, other)
         picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
         await last(page.answer(picked, other))
@@ -549,7 +519,7 @@ async def test_a_run_is_started_with_the_plan_that_the_fields_say(
     session.models.add_key(OWNER, *OWN_KEY)
     kept = await begun(page, words="healed")
     await healed(page, kept, roles="critic=mock")
-    plan = session.plans[kept["run"]]
+    plan = session.recorded[kept["run"]].plan
     assert (plan.provider, plan.of("critic")) == ("anthropic", None)
 
 
@@ -567,21 +537,17 @@ async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(
     assert can_heal(await page.settle(kept))
 
 
-async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there(
-    chosen: Chosen,
-) -> None:
+async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there() -> None:
     models = Models(Settings(provider="anthropic"))
-    async with serving(RecordedSession(chosen, models=models)) as page:
+    async with serving(RecordedSession(models=models)) as page:
         update = await arrived(page)
         assert "anthropic needs a key" in update["plan"]
         assert can_heal(update)
-        offered = await page.offer(NEW_VISIT)
-        assert offered["at-hand"] == '<p class="hint">Keys at hand: none.</p>'
+        assert update["at-hand"] == '<p class="hint">Keys at hand: none.</p>'
 
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
     visit: Visit = {**NEW_VISIT, "provider": "mock", "roles": "critic=mock"}
     update = await page.arrive("", None, "", "", "", visit)
     assert update["visit"] == visit
-    offered = await page.offer(update["visit"], "")
-    assert [offered[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]
+    assert [update[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]

@@ -1,4 +1,4 @@
-"""The bench heals a few of each suite, and says what it measured."""
+"""The bench heals a few rows of a suite, and says what it measured."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from evaluation import bench
 from evaluation.measures import suites
 
 
-def test_healing_tells_of_each_suite(
+def test_healing_tells_of_a_suite(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(suites, "SUITES", ("seen",))
     monkeypatch.setattr(suites, "HEALING_ROWS", 1)
 
     assert bench.main(["healing"]) == 0
-
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split(" programs")[0].split() for line in said] == [
-        ["healing", f"{name}:", "of", "1", "of", count]
-        for name, count in (("seen", "53"), ("unseen", "50"), ("blind", "81"))
-    ]
+    assert capsys.readouterr().out.startswith("healing    seen: of 1 of 53 programs 1 pass")
 
 
 def test_a_measure_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,7 +123,7 @@ def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -
 # What a repair is brought.
 
 
-async def test_nothing_of_the_truth_reaches_the_run() -> None:
+async def test_nothing_of_the_truth_reaches_the_run_and_rows_do_not_help_each_other() -> None:
     truth = Truth(
         held_out=(f"assert area(1, {SECRET}) == {SECRET}",), entry_point="area",
         fixed=f"def area(w, h):\n    return w * h  # {SECRET}\n", inputs=([SECRET, 1],),
@@ -137,17 +137,9 @@ async def test_nothing_of_the_truth_reaches_the_run() -> None:
     assert with_truth.line["rank1_held_out"] is True
     assert without.line["rank1_held_out"] is None
     assert with_truth.line["files"] == without.line["files"]
+    assert with_truth.line["candidates"] == without.line["candidates"] > 0
     assert len(with_truth.log) > 10
     assert not [entry for entry in with_truth.log if str(SECRET) in entry.to_json()]
-
-
-async def test_rows_do_not_help_each_other() -> None:
-    row = Row("a", Broken(AREA, TESTS), Truth())
-    settings = settings_for("mock", 10, None)
-
-    first, second = [await measured(row, settings) for _ in range(2)]
-
-    assert first.line["candidates"] == second.line["candidates"] > 0
 
 
 async def test_a_program_that_is_not_healed_is_not_right() -> None:

@@ -55,11 +55,14 @@ async def test_the_memory_of_a_waiting_child_is_measured() -> None:
     assert found.value is not None and 0 < found.value < 100
 
 
-async def test_a_measure_runs_in_a_process_of_its_own() -> None:
-    found = await bench._elsewhere("batch", "L4", [min(os.sched_getaffinity(0))])
+async def test_rates_are_measured_on_cores_that_are_given_back() -> None:
+    cores = os.sched_getaffinity(0)
 
-    assert len(found) == 3
-    assert min(found) > 0
+    rates = await bench._in_flight("L4", 2, 4, [min(cores)])
+    rates += await bench._in_a_batch("L4", 32, 8)
+
+    assert min(rates) > 0
+    assert os.sched_getaffinity(0) == cores
 
 
 async def test_a_kill_is_measured_from_the_deadline() -> None:

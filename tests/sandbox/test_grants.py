@@ -18,6 +18,7 @@ from sandbox.attacks import ATTACKS, World, assail
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.levels import JailLevel
 from sandbox.types import Limits
+from tests.sandbox.here import marked
 
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
@@ -49,18 +50,6 @@ def script(text: str, **changes: Any) -> Job:
     return replace(job, **changes)
 
 
-def running(mark: str) -> list[str]:
-    """Processes of this machine that have `mark` among their arguments."""
-    found = []
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdigit() and mark.encode() in (place / "cmdline").read_bytes():
-                found.append(place.name)
-        except OSError:
-            continue
-    return found
-
-
 async def test_what_a_job_leaves_running_has_ended_when_its_outcome_is_given(
     jail: JailSandbox,
 ) -> None:
@@ -79,11 +68,11 @@ os.wait()
                   limits=FEW, processes=True)
         async with jail.start(job) as process:
             await process.receive()
-            seen = running(mark)
+            seen = marked(mark)
             await process.send(None)
             await process.send(None)
             await process.finish()
-            left = running(mark)
+            left = marked(mark)
 
         assert (len(seen), left) == (1, []), last_word
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -18,17 +17,9 @@ from sandbox.jail import JailSandbox
 from sandbox.jail.running import Running, ordered
 from sandbox.levels import JailLevel
 from sandbox.types import Job, Limits, Outcome, SandboxError
+from tests.sandbox.here import alive, descriptors, until
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def until(holds: Callable[[], bool], seconds: float = 30) -> bool:
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 async def started(jail: JailSandbox) -> Running:
@@ -151,13 +142,6 @@ asyncio.run(main())
     assert not folder.exists()
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -> None:
     forged = bytes([3]) + bytes(8)  # what the guest says at the end
     program = f"import os\njail.send(os.getpid())\nos.write(3, {forged!r})\nwhile True: pass"
@@ -183,7 +167,7 @@ def test_a_closed_loop_leaves_no_descriptor_open(strongest: JailSandbox) -> None
     async def open_descriptors() -> int:
         await strongest.run(Job("pass", limits=ROOMY))
         await asyncio.sleep(0.2)
-        return len(os.listdir("/proc/self/fd"))
+        return descriptors()
 
     before = asyncio.run(open_descriptors())
     for _ in range(3):

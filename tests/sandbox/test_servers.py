@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 
 import pytest
@@ -16,6 +15,7 @@ if sys.platform != "linux":
 from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.servers import SERVERS
+from tests.sandbox.here import descriptors
 
 pytestmark = pytest.mark.usefixtures("strongest")
 
@@ -61,14 +61,14 @@ async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
     job = Job("pass", seed=4_343)
     await sandbox.run(Job("pass"))
     await asyncio.sleep(0.1)  # the next children are being made
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
 
     await sandbox.run(job)
     server = await sandbox._server(job)
     await asyncio.sleep(0.1)
-    held = len(os.listdir("/proc/self/fd"))
+    held = descriptors()
     server.close()
 
     assert held > before
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
     assert (await sandbox.run(job)).ended == "completed", "another server takes its place"

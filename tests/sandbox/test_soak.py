@@ -22,9 +22,10 @@ if sys.platform != "linux":
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 from sandbox.workspaces import workspaces
+from tests.sandbox.here import descriptors
 
 RUNS = 1_000
-FEWER = 300
+FEWER = 200
 """So many for `make test`, and a quarter of either number at L3."""
 AT_ONCE = 6
 GROWTH_MIB = 8
@@ -65,10 +66,6 @@ def resident_mib() -> float:
 def grew_mib(before: float) -> float:
     gc.collect()
     return resident_mib() - before
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def left_files(sandbox: JailSandbox) -> list[str]:

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ import pytest
 from sandbox import Job, Limits, LostItem, Outcome, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.contract import ECHO, ROOMY, script
 from sandbox.subprocess_backend import SubprocessSandbox
+from tests.sandbox.here import descriptors, marked, until
 
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -25,31 +24,6 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.fixture
 def sandbox() -> SubprocessSandbox:
     return SubprocessSandbox()
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def processes_marked(mark: str) -> list[int]:
-    """Living processes with `mark` among their arguments."""
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            if name.isdigit() and mark.encode() in Path("/proc", name, "cmdline").read_bytes():
-                found.append(int(name))
-        except OSError:
-            continue
-    return found
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Waits for up to ten seconds for something that happens in another process."""
-    for _ in range(1000):
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @LINUX
@@ -74,7 +48,7 @@ async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
     # One for a further block of spare users, which is a locked file; a leak would be one a run.
     assert descriptors() <= before + 2
     assert [place for place in os.listdir(home) if place.isdigit()] == []
-    assert processes_marked(f"CODE_JAIL={home.name}-") == []
+    assert marked(f"CODE_JAIL={home.name}-") == []
 
 
 @LINUX
@@ -131,11 +105,11 @@ asyncio.run(main())
     with host.stdout:
         home = Path(host.stdout.readline().decode().strip()).parents[1]
     mark = f"CODE_JAIL={home.name}-"
-    assert len(processes_marked(mark)) == 1
+    assert len(marked(mark)) == 1
 
     host.send_signal(signal.SIGKILL)
     host.wait()
-    gone = until(lambda: not processes_marked(mark))
+    gone = until(lambda: not marked(mark))
     left = home.exists()
     again = "import sandbox; sandbox.open_sandbox('subprocess')"
     subprocess.run([sys.executable, "-c", again], cwd=ROOT)
@@ -171,14 +145,6 @@ def test_the_package_imports_where_unix_modules_are_absent() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", text], cwd=ROOT).returncode == 0
-
-
-async def test_the_seed_decides_the_order_of_hashes(sandbox: SubprocessSandbox) -> None:
-    hashes = [
-        (await sandbox.run(Job("jail.send(hash('a'))", seed=seed))).messages for seed in (1, 1, 2)
-    ]
-
-    assert hashes[0] == hashes[1] != hashes[2]
 
 
 async def test_messages_that_nobody_takes_wait_until_the_deadline(

@@ -56,24 +56,18 @@ def test_removing_what_is_gone_is_done(tmp_path: Path) -> None:
     assert remove(str(tmp_path / "never"))
 
 
-def test_a_place_that_others_may_write_is_no_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["others may write", "a link"])
+def test_what_is_not_ours_alone_is_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     home = tmp_path / f"code-jails-{os.geteuid()}"
-    home.mkdir()
-    home.chmod(0o777)
-
-    with pytest.raises(SandboxUnavailable, match="not ours alone"):
-        _make_home(for_spare_users=False)
-
-
-def test_a_link_in_the_place_of_the_home_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "else").mkdir()
-    (tmp_path / f"code-jails-{os.geteuid()}").symlink_to(tmp_path / "else")
+    if place == "a link":
+        (tmp_path / "else").mkdir()
+        home.symlink_to(tmp_path / "else")
+    else:
+        home.mkdir()
+        home.chmod(0o777)
 
     with pytest.raises(SandboxUnavailable, match="not ours alone"):
         _make_home(for_spare_users=False)

@@ -16,9 +16,10 @@ _LOOSE_METHODS = frozenset({
     "assertLess", "assertLessEqual", "assertNotEqual", "assertNotIn", "assertNotIsInstance",
 })
 """Those of unittest after which it is open which value an answer is."""
-_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool"})
+_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool", "type", "len"})
 """Builtins that look at what a value is like and not at which it is."""
 _DISTANCES = ("abs", "math.fabs", "fabs")
+_OF_A_TYPE = ("__class__", "__name__")
 MOST_INLINED = 3
 """Names that stand for expressions with names that stand for others."""
 _ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
@@ -44,7 +45,10 @@ def fixes_a_value(test: TestCase) -> bool:
     inlining = _Inlining(statements)
     claims = [inlining.done(found) for node in statements if (found := asserted(node)) is not None]
     methods = any(_called_method(node) in _LOOSE_METHODS for node in statements)
-    return not (claims or methods) or not all(map(_is_loose, claims))
+    # `assert False` stands where an exception should have been raised.
+    return not (claims or methods) or any(
+        isinstance(one, ast.Constant) or _tells(one) for one in claims
+    )
 
 
 def _checks_otherwise(node: ast.stmt) -> bool:
@@ -82,52 +86,38 @@ class _Inlining(ast.NodeTransformer):
         return self._values.get(node.id, node)
 
 
-def _is_loose(node: ast.expr) -> bool:
-    """Whether a claim looks only at a type, a length, or at what an answer is not."""
-    match node:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _is_loose(inner)
-        case ast.BoolOp(op=kind, values=values):
-            return (all if isinstance(kind, ast.And) else any)(map(_is_loose, values))
-        case ast.Call(func=ast.Name("all" | "any"), args=[claims]):
-            return not _tells(claims)
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _LOOKING
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            return all(map(_is_loose_pair, [left, *others], ops, others))
-    return False
-
-
-def _is_loose_pair(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
-    """Whether a comparison of two sides leaves open which value an answer is."""
-    match kind:
-        case _ if _is_likeness(left) or _is_likeness(right):
-            return True
-        case ast.NotEq() | ast.IsNot() | ast.NotIn():
-            return True
-        # A distance below a bound fixes the value but for rounding.
-        case ast.Lt() | ast.LtE():
-            return called_name(left) not in _DISTANCES
-        case ast.Gt() | ast.GtE():
-            return called_name(right) not in _DISTANCES
-    return not _tells(left) and not _tells(right)
-
-
 def _tells(node: ast.expr) -> bool:
-    """Whether an expression that is known tells which value an answer is. What is not understood
-    is taken to."""
+    """Whether an expression that is known, or is known to be true, tells which value an answer is:
+    not by a type, a length or what the answer is not. What is not understood is taken to."""
     match node:
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-            return not _is_loose(node)
+        case ast.BoolOp(op=kind, values=values):
+            return (any if isinstance(kind, ast.And) else all)(map(_tells, values))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return any(map(_pair_tells, [left, *others], ops, others))
         case ast.Call(func=ast.Name(id=name), args=args) if name in BUILTIN_NAMES and args:
-            return name not in _LOOKING and not _is_likeness(node) and any(map(_tells, args))
-        case ast.Call() | ast.Attribute() | ast.Subscript() | ast.Name() | ast.Await():
+            return name not in _LOOKING and any(map(_tells, args))
+        case ast.Attribute(attr=name):
+            return name not in _OF_A_TYPE
+        case ast.Call() | ast.Subscript() | ast.Name() | ast.Await():
             return True
     return any(_tells(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+
+
+def _pair_tells(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
+    """Whether a comparison of two sides says which value an answer is."""
+    match kind:
+        case ast.NotEq() | ast.IsNot() | ast.NotIn():
+            return False
+        # A distance below a bound fixes the value but for rounding.
+        case ast.Lt() | ast.LtE():
+            return called_name(left) in _DISTANCES
+        case ast.Gt() | ast.GtE():
+            return called_name(right) in _DISTANCES
+    return not any(map(_is_likeness, (left, right))) and (_tells(left) or _tells(right))
 
 
 def _is_likeness(node: ast.expr) -> bool:
     """A type or a length."""
     return called_name(node) in ("type", "len") or (
-        isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__")
+        isinstance(node, ast.Attribute) and node.attr in _OF_A_TYPE
     )

@@ -9,7 +9,14 @@ from functools import lru_cache
 
 from agent.core.literals import literal_source
 from agent.core.trees import literal
-from agent.intake.parsing import Definition, imports, statements_of, toplevel, visible_names
+from agent.intake.parsing import (
+    Definition,
+    FunctionNode,
+    imports,
+    statements_of,
+    toplevel,
+    visible_names,
+)
 
 
 class Signatures:
@@ -23,7 +30,7 @@ class Signatures:
         self._functions: dict[str, inspect.Signature] = {}
         self._methods: dict[str, inspect.Signature | None] = {}
         for node in toplevel(statements_of(program)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(node, FunctionNode):
                 self._functions.pop(node.name, None)
                 if not node.decorator_list:
                     self._functions[node.name] = _signature(node.args, 0)
@@ -38,7 +45,7 @@ class Signatures:
                 ):
                     self.attributes.add(name)
         for one in node.body:
-            if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if not isinstance(one, FunctionNode):
                 continue
             if one.decorator_list:
                 self.attributes.add(one.name)

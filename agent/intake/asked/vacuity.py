@@ -14,10 +14,10 @@ from agent.core.domain import TestCase
 from agent.core.trees import literal
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     checking_helpers,
     checks,
     imports,
-    is_definition,
     names_in,
     parsed,
     shortened,
@@ -61,7 +61,7 @@ def _reason(
     if modules - _APART - own:
         return ""  # what comes from elsewhere may check, and use the program
     helpers = checking_helpers(body)
-    found = [node for node in body if not is_definition(node) and checks(node, helpers)]
+    found = [node for node in body if not isinstance(node, Definition) and checks(node, helpers)]
     if not found:
         uncalled = sorted(helpers)
         return (

@@ -18,9 +18,9 @@ from agent.core.trees import expression, is_literal
 from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     called_name,
     dotted,
-    is_definition,
     is_import,
     is_plain_call,
     names_in,
@@ -42,11 +42,9 @@ def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
     return tuple(tests)
 
 
-def tests_from_prompts(text: str, program: str = "", origin: Origin = "user") -> tuple[
-    TestCase, ...
-]:
+def tests_from_prompts(text: str, program: str = "") -> tuple[TestCase, ...]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, origin, program, set()))
+    return tuple(_tests(text, "user", program, set()))
 
 
 def has_prompts(text: str) -> bool:
@@ -76,7 +74,7 @@ def _of_definitions(node: ast.AST) -> Iterator[str]:
         if docstring and ">>>" in docstring:
             yield docstring
         for child in node.body:
-            if is_definition(child):
+            if isinstance(child, Definition):
                 yield from _of_definitions(child)
 
 
@@ -212,7 +210,7 @@ def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> lis
     for one in reversed(earlier):
         body = parsed(one.source).body
         names = names_in(*body)
-        passive = all(is_import(node) or is_definition(node) for node in body)
+        passive = all(is_import(node) or isinstance(node, Definition) for node in body)
         if not passive or names.binds & reads or "*" in names.binds:
             source = one.source.rstrip("\n")
             if one.exc_msg is not None:
@@ -242,14 +240,8 @@ def _raising(example: doctest.Example) -> list[str]:
 class _Display(ast.NodeTransformer):
     """An expression at the prompt shows its value, as the interactive interpreter does."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        return node
+    def visit(self, node: ast.AST) -> ast.AST:
+        return node if isinstance(node, Definition) else super().visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         if called_name(node.value) == "print":

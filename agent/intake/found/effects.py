@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from agent.intake.parsing import (
     BUILTIN_NAMES,
+    Definition,
     FunctionNode,
     arguments_of,
     called_name,
-    is_definition,
     names_in,
     own_walk,
     parsed,
@@ -68,7 +68,7 @@ def prints(program: str) -> bool:
         definition
         for node in statements_of(program)
         for definition in ([node, *node.body] if isinstance(node, ast.ClassDef) else [node])
-        if is_definition(definition)
+        if isinstance(definition, Definition)
     )
     return any(
         called_name(inner) in ("print", "pprint", "pprint.pprint")
@@ -110,7 +110,7 @@ def _keeps_state(node: ast.AST) -> bool:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
         ):
             return True
-        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+        if isinstance(inner, FunctionNode) and (
             _has_mutable_default(inner) or _changes(inner, _outer_names(inner))
         ):
             return True

@@ -16,16 +16,15 @@ from agent.intake.found.borrowing import borrowed
 from agent.intake.found.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.found.pytest_files import (
     collected,
-    makes_tests,
     notices_of_file,
     tests_from_file,
 )
 from agent.intake.found.snippets import Located, is_bare_check, located_tests
 from agent.intake.found.words import tests_from_words
 from agent.intake.parsing import (
+    Definition,
     checking_helpers,
     checks,
-    is_definition,
     parsed,
     unique,
     visible_names,
@@ -80,7 +79,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
         raise NotFixable(
             "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
         ) from None
-    if not (collected(body) or makes_tests(body)) and (
+    if not collected(body) and (
         not test.name.endswith(".py") or _checks_at_top(body)
     ):
         return located_tests(test.text, "user", brought.program)
@@ -104,7 +103,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
 def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
     helpers = checking_helpers(body)
     return any(
-        not is_definition(node) and (checks(node, helpers) or is_bare_check(node))
+        not isinstance(node, Definition) and (checks(node, helpers) or is_bare_check(node))
         for node in body
     )
 

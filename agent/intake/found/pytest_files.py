@@ -16,10 +16,9 @@ from agent.core.domain import REST, Script, TestCase
 from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
-    called_name,
+    FunctionNode,
     checking_helpers,
     dotted,
-    is_definition,
     is_import,
     names_in,
     parsed,
@@ -60,7 +59,7 @@ def tests_from_file(
     """
     body = parsed(text).body
     entries = collected(body)
-    if not (entries or makes_tests(body) or _may_hold_tests(body)):
+    if not (entries or _may_hold_tests(body)):
         raise NotFixable("invalid_tests", _nothing(filename, body))
     if any(word in one for one in surroundings for word in _CONFIGURING):
         entries = ()
@@ -72,23 +71,6 @@ def tests_from_file(
             name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
             file=file,
         ),
-    )
-
-
-def makes_tests(body: Sequence[ast.stmt]) -> bool:
-    """Whether a file binds a test's name to a function made here: by a lambda, or by a call of a
-    function that holds another."""
-    makers = {
-        node.name for node in body if isinstance(node, ast.FunctionDef)
-        and any(is_definition(one) for inner in node.body for one in ast.walk(inner))
-    }
-    return any(
-        isinstance(node, ast.Assign) and any(map(is_test_name, names_in(*node.targets).binds))
-        and any(
-            isinstance(one, ast.Lambda) or called_name(one) in makers
-            for one in (node.value, *getattr(node.value, "elts", ()))
-        )
-        for node in body
     )
 
 
@@ -127,7 +109,7 @@ def _defined_twice(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, int]]:
     for prefix, scope in scopes:
         seen: dict[str, int] = {}
         for node in scope:
-            if is_definition(node) and isinstance(node, Definition) and is_test_name(node.name):
+            if isinstance(node, Definition) and is_test_name(node.name):
                 if node.name in seen:
                     yield prefix + node.name, seen[node.name], node.lineno
                 seen[node.name] = node.lineno
@@ -244,7 +226,7 @@ def _in_class(
                 inner = _in_class(member, {}, f"{path}::{name}", inside)
                 yield from (entry if sure else replace(entry, sure=False) for entry in inner)
         elif (
-            isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef))
+            isinstance(member, FunctionNode)
             and name.startswith("test") and not is_fixture(member)
         ):
             yield Collected(

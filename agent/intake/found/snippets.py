@@ -32,7 +32,6 @@ from agent.intake.parsing import (
     checks,
     dotted,
     imports,
-    is_definition,
     is_docstring,
     is_future_import,
     is_import,
@@ -131,7 +130,9 @@ class _Snippet:
         ]
 
     def is_check(self, node: ast.stmt) -> bool:
-        return not is_definition(node) and (is_bare_check(node) or checks(node, self.helpers))
+        return not isinstance(node, Definition) and (
+            is_bare_check(node) or checks(node, self.helpers)
+        )
 
     def changes_state(self, node: ast.stmt) -> bool:
         """Whether running this check can change what a later one sees."""
@@ -306,7 +307,7 @@ def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that the snippet binds to something a call could change."""
     found: set[str] = set()
     for node in toplevel(body):
-        if is_definition(node) or is_import(node):
+        if isinstance(node, Definition) or is_import(node):
             continue
         constant = isinstance(node, ast.Assign) and all(
             isinstance(inner, (ast.Constant, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load))
@@ -319,7 +320,7 @@ def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 def _is_inert(node: ast.stmt) -> bool:
     """Whether running the statement can do nothing but bind its names."""
-    if is_definition(node) or is_import(node) or isinstance(node, ast.Pass):
+    if isinstance(node, Definition) or is_import(node) or isinstance(node, ast.Pass):
         return True
     if not isinstance(node, ast.Assign | ast.AnnAssign):
         return False

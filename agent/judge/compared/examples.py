@@ -25,8 +25,8 @@ from agent.judge.compared import plain
 from agent.judge.observed.codec import Garbled, Unplain
 from agent.judge.subject import Subject
 from agent.judge.texts.messages import first_line, is_literal, short
-from sandbox.sandbox import Process, Sandbox
-from sandbox.types import Job, Json, Outcome, SandboxError
+from sandbox.sandbox import Process
+from sandbox.types import Json, Outcome, SandboxError
 
 START_S = 30.0
 """A busy machine may take this long to start an interpreter."""
@@ -49,13 +49,6 @@ class ExampleCall:
     """Any literal, or `None` where an exception is expected."""
     exception: str = ""
     parts: int = 0
-
-
-@dataclass(frozen=True)
-class NotComparable:
-    """The answer is not plain: the tests' process must judge this example."""
-
-    why: str
 
 
 def example_call(test: TestCase) -> ExampleCall | None:
@@ -106,84 +99,86 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
     return False
 
 
-def answering_job(subject: Subject, called: list[Json], wall_s: float) -> Job:
-    """A job that answers calls of a program in a process that holds the program alone; `wall_s` is
-    for each of them."""
+class Asked:
+    """A process that holds the program alone, and answers calls one after another."""
+
+    def __init__(self, process: Process, numbers: Sequence[str], wall_s: float) -> None:
+        self.process = process
+        self._numbers = iter(numbers)
+        self._wall_s = wall_s
+
+    async def answer(self) -> Mapping[str, Json] | Outcome:
+        """The answer to the next call, or how the process ended; raises `Garbled` for what is
+        neither."""
+        reply, number = await self.process.receive(self._wall_s), next(self._numbers)
+        if isinstance(reply, Outcome) or (isinstance(reply, dict) and reply.get("id") == number):
+            return reply
+        raise Garbled("no answer to what was asked")
+
+
+@asynccontextmanager
+async def asking(
+    subject: Subject, calls: Sequence[tuple[str, Sequence[str]]], wall_s: float
+) -> AsyncIterator[Asked]:
+    """A process about to answer these calls, each with the program's names in it; `wall_s` is for
+    each of them."""
+    numbers = [secrets.token_hex(8) for _ in calls]
+    called: list[Json] = [
+        {"id": number, "call": call, "names": [*names]}
+        for number, (call, names) in zip(numbers, calls, strict=True)
+    ]
     job = subject.job(
         "observe_examples", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
     )
     message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
     limits = replace(job.limits, message_bytes=message_bytes)
-    return replace(job, files=subject.files, limits=limits)
-
-
-@asynccontextmanager
-async def answering(sandbox: Sandbox, job: Job) -> AsyncIterator[Process]:
-    """The process of such a job, about to answer the first call."""
-    async with sandbox.start(job) as process:
+    async with subject.sandbox.start(replace(job, files=subject.files, limits=limits)) as process:
         begun = await process.receive(START_S)
         if begun != {"begun": True}:
             how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
             raise SandboxError(f"the solution's process did not begin: {how}")
-        yield process
+        yield Asked(process, numbers, wall_s)
 
 
-async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | NotComparable]:
-    """A row for each of the first examples, up to and with the one that ends the process."""
+async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | None]:
+    """A row for each of the first examples, up to and with the one that ends the process; none
+    where the answer is not plain, so that the tests' process must judge the example."""
     wall_s = subject.test_s
-    numbers = [secrets.token_hex(8) for _ in asks]
-    called: list[Json] = [
-        {"id": number, "call": ask.call, "names": list(ask.names)}
-        for number, ask in zip(numbers, asks, strict=True)
-    ]
-    rows: list[Row | NotComparable] = []
-    async with answering(subject.sandbox, answering_job(subject, called, wall_s)) as process:
-        for ask, number in zip(asks, numbers, strict=True):
+    rows: list[Row | None] = []
+    async with asking(subject, [(ask.call, ask.names) for ask in asks], wall_s) as asked:
+        for ask in asks:
             started = time.monotonic()
-            reply = await process.receive(wall_s)
-            row = _row(ask, reply, number, wall_s)
-            if isinstance(row, NotComparable):
-                rows.append(row)
-                continue
-            rows.append({**row, "wall_s": time.monotonic() - started})
-            if not isinstance(reply, dict) or row.get("garbled"):
+            row = await _row(ask, asked, wall_s)
+            rows.append(row and {**row, "wall_s": time.monotonic() - started})
+            if row and row.get("last"):
                 break
         else:
             # It has no more to say; its end is nearer than that of one that must be killed.
-            await process.receive(LAST_WORD_S)
-        if any(lacks_permission(row) for row in rows if not isinstance(row, NotComparable)):
-            refusals = (await process.kill()).refusals
-            rows = [
-                row if isinstance(row, NotComparable) else explained(row, refusals) for row in rows
-            ]
+            await asked.process.receive(LAST_WORD_S)
+        if any(row and lacks_permission(row) for row in rows):
+            refusals = (await asked.process.kill()).refusals
+            rows = [row and explained(row, refusals) for row in rows]
     return rows
 
 
-def _row(
-    ask: ExampleCall, reply: Json | Outcome, number: str, wall_s: float
-) -> Row | NotComparable:
-    """What one reply shows."""
-    if isinstance(reply, Outcome):
-        if reply.ended == "timeout":
-            return {
-                "status": "timeout", "call": ask.call, "message": f"no end within {wall_s:g} s",
-            }
-        return {"status": "error", "call": ask.call, "message": ended(reply)}
+async def _row(ask: ExampleCall, asked: Asked, wall_s: float) -> Row | None:
+    """What one answer shows; the `last` ends the process."""
+    row = {"status": "error", "call": ask.call, "last": True}
     try:
-        if not isinstance(reply, dict) or reply.get("id") != number:
-            raise Garbled("no answer to what was asked")
-        return _judged(ask, reply)
+        reply = await asked.answer()
+        if not isinstance(reply, Outcome):
+            return _judged(ask, reply)
     except Garbled as error:
-        return {
-            "status": "error", "call": ask.call, "garbled": True,
-            "message": f"the solution's process sent what is no answer: {error}",
-        }
+        return row | {"message": f"the solution's process sent what is no answer: {error}"}
+    if reply.ended == "timeout":
+        return row | {"status": "timeout", "message": f"no end within {wall_s:g} s"}
+    return row | {"message": ended(reply)}
 
 
-def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | NotComparable:
+def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | None:
     match answer:
-        case {"untold": str(why)}:
-            return NotComparable(why[:200])
+        case {"untold": str()}:
+            return None
         case {"raised": dict(raised), "loaded": bool(loaded)}:
             return _raised(ask, raised, loaded)
         case {"value": value}:

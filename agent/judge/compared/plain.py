@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from agent.judge.observed.codec import SMALL_INT, Garbled, Unplain
+from agent.judge.observed.codec import Encoder, Garbled, Unplain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,51 +37,29 @@ _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
 
 def encode(value: Object) -> Wire:
     """The wire form of a plain value; raises `Unplain` for any other."""
-    return _Encoder().encode(value, 0)
+    return _Plain().encode(value)
 
 
-class _Encoder:
+class _Plain(Encoder):
+    """Knows no object by an id, and no class but Python's own."""
+
+    most_depth, most_items, most_text = MOST_DEPTH, MOST_ITEMS, MOST_TEXT
+
     def __init__(self) -> None:
-        self._items = 0
-        self._text = 0
+        """It names nothing."""
 
-    def encode(self, value: Object, depth: int) -> Wire:
-        kind = type(value)
-        if value is None or kind is bool:
-            return value
-        if kind is int:
-            if -SMALL_INT < value < SMALL_INT:
-                return value
-            self._count(0, value.bit_length() // 4)
-            return ["i", hex(value)]
-        if kind is float:
-            return value if value - value == 0 else ["f", value.hex()]
-        if kind is str:
-            self._count(0, len(value))
-            return value
-        if depth >= MOST_DEPTH:
-            raise Unplain(f"nested more than {MOST_DEPTH} levels deep")
+    def _compound(self, value: Object, kind: type) -> Wire:
         if kind in _MANY:
-            self._count(len(value), 0)
-            return [_MANY[kind], [self.encode(item, depth + 1) for item in value]]
+            return [_MANY[kind], self._all(value)]
         if kind is dict:
-            self._count(2 * len(value), 0)
-            flat = [part for pair in value.items() for part in pair]
-            return ["d", [self.encode(part, depth + 1) for part in flat]]
-        if kind is bytes or kind is bytearray:
-            self._count(0, 2 * len(value))
-            return ["b" if kind is bytes else "ba", value.hex()]
-        if kind is complex:
-            return ["c", value.real.hex(), value.imag.hex()]
+            return ["d", self._all(part for pair in value.items() for part in pair)]
+        if kind is bytearray:
+            return ["ba", super()._compound(bytes(value), bytes)[1]]
+        if kind is bytes or kind is complex:
+            return super()._compound(value, kind)
         if value is Ellipsis:
             return ["e"]
         raise Unplain(f"a {kind.__name__}")
-
-    def _count(self, items: int, text: int) -> None:
-        self._items += items
-        self._text += text
-        if self._items > MOST_ITEMS or self._text > MOST_TEXT:
-            raise Unplain("a large value")
 
 
 def decode(wire: Wire) -> Object:

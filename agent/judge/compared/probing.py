@@ -9,16 +9,15 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.judge.compared import plain
-from agent.judge.compared.examples import answering, answering_job
+from agent.judge.compared.examples import asking
 from agent.judge.observed.codec import Garbled
 from agent.judge.subject import Subject
 from sandbox.sandbox import Sandbox
@@ -65,65 +64,43 @@ async def answers(
 ) -> tuple[ProbeAnswer, ...]:
     """One answer for each call, each to the program loaded afresh; `wall_s` is for one call,
     `until` for all of them, on the monotonic clock."""
+    subject = Subject(solution, task, sandbox, wall_s)
     parts = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
-    found = await asyncio.gather(
-        *(_part(solution, part, task, sandbox, wall_s, until) for part in parts)
-    )
+    found = await asyncio.gather(*(_part(subject, part, until) for part in parts))
     return tuple(one for part in found for one in part)
 
 
-async def _part(
-    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
-    until: float,
-) -> list[ProbeAnswer]:
+async def _part(subject: Subject, called: Sequence[str], until: float) -> list[ProbeAnswer]:
+    """What one process answers, and another after a call that ends it."""
     found: list[ProbeAnswer] = []
-    while len(found) < len(called) and time.monotonic() < until:
-        found += await _session(solution, called[len(found) :], task, sandbox, wall_s, until)
-        if [one.kind for one in found].count("endless") >= MOST_LOST:
-            break
+    calls = [(call, _roots(call)) for call in called]
+    while (left := calls[len(found) :]) and time.monotonic() < until and (
+        [one.kind for one in found].count("endless") < MOST_LOST
+    ):
+        async with asking(subject, left, subject.wall_s) as asked:
+            while len(found) < len(calls) and time.monotonic() < until:
+                try:
+                    found.append(_answered(await asked.answer()))
+                except Garbled:
+                    found.append(ProbeAnswer("ended"))
+                if found[-1].kind in ("ended", "endless"):
+                    break
     return [*found, *[UNASKED] * (len(called) - len(found))]
 
 
-async def _session(
-    solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, wall_s: float,
-    until: float,
-) -> list[ProbeAnswer]:
-    """What one process answers, up to and with the call that ends it."""
-    items: list[Json] = [
-        {"id": secrets.token_hex(8), "call": call, "names": _roots(call)} for call in called
-    ]
-    found: list[ProbeAnswer] = []
-    job = answering_job(Subject(solution, task, sandbox, wall_s), items, wall_s)
-    async with answering(sandbox, job) as process:
-        for item in items:
-            if time.monotonic() >= until:
-                break
-            reply = await process.receive(wall_s)
-            assert isinstance(item, dict)
-            found.append(_answered(reply, item["id"]))
-            if isinstance(reply, Outcome) or found[-1].kind == "ended":
-                break
-    return found
-
-
-def _answered(reply: Json | Outcome, number: Json) -> ProbeAnswer:
-    """A reply as an answer; whatever makes no sense counts as the end of the process."""
+def _answered(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
+    """A reply as an answer; raises `Garbled` for what makes no sense."""
     if isinstance(reply, Outcome):
         return ProbeAnswer("endless" if reply.ended == "timeout" else "ended")
-    if not isinstance(reply, dict) or reply.get("id") != number:
-        return ProbeAnswer("ended")
     match reply:
         case {"untold": str()}:
             return ProbeAnswer("untold")
         case {"raised": {"name": str(name)}, "loaded": bool(loaded)}:
             return ProbeAnswer("raised" if loaded else "unloaded", name)
         case {"value": value}:
-            try:
-                plain.shown(value)
-            except Garbled:
-                return ProbeAnswer("ended")
+            plain.shown(value)
             return ProbeAnswer("value", json.dumps(_alike(value)), value)
-    return ProbeAnswer("ended")
+    raise Garbled("an answer without a value")
 
 
 def _alike(wire: Json) -> Json:
@@ -136,7 +113,7 @@ def _alike(wire: Json) -> Json:
     return wire
 
 
-def _roots(call: str) -> list[Json]:
+def _roots(call: str) -> list[str]:
     """The program's names at which a call begins, or what the call's own function is given."""
     node = parse_expression(call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):

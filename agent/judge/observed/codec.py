@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     Wire = Any
     Object = Any
 
-MAX_DEPTH = 120
-MAX_ITEMS = 2_000_000
-MAX_TEXT = 32_000_000
 SMALL_INT = 2**53
 
 
@@ -123,12 +120,14 @@ class Encoder:
     `refer(value, encoder)` names what is not plain.
     """
 
+    most_depth = 120
+    most_items = 2_000_000
+    most_text = 32_000_000
+    _depth = _items = _text = 0
+
     def __init__(self, table: Table, refer: Callable[[Object, Encoder], Wire]) -> None:
         self._table = table
         self._refer = refer
-        self._depth = 0
-        self._items = 0
-        self._text = 0
 
     def encode(self, value: Object) -> Wire:
         """The wire form of any value; raises `Unplain` where it is too deep or too large."""
@@ -137,18 +136,19 @@ class Encoder:
         if value is None or kind is bool:
             return value
         if kind is str:
-            self._text += len(value)
-            if self._text > MAX_TEXT:
-                raise Unplain(f"a value has more than {MAX_TEXT:,} characters")
+            self._count(0, len(value))
             return value
         if kind is int:
-            return value if -SMALL_INT < value < SMALL_INT else self._big(value)
+            if -SMALL_INT < value < SMALL_INT:
+                return value
+            self._count(0, value.bit_length() // 4)
+            return ["i", hex(value)]
         if kind is float:
             # nan and the infinities have no JSON form.
             return value if value - value == 0 else ["f", value.hex()]
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise Unplain(f"a value is nested more than {MAX_DEPTH} levels deep")
+        if self._depth > self.most_depth:
+            raise Unplain(f"a value is nested more than {self.most_depth} levels deep")
         try:
             return self._compound(value, kind)
         finally:
@@ -160,12 +160,6 @@ class Encoder:
             return value.hex()
         return self._all(contents(value))
 
-    def _big(self, value: int) -> Wire:
-        self._text += value.bit_length() // 4
-        if self._text > MAX_TEXT:
-            raise Unplain(f"a number has more than {MAX_TEXT:,} digits")
-        return ["i", hex(value)]
-
     def _all(self, values: Iterable[Object]) -> list[Wire]:
         items = list(values)
         if len(items) > _MANY and set(map(type, items)) == {int} and (
@@ -175,10 +169,13 @@ class Encoder:
             return items
         return [self.encode(item) for item in items]
 
-    def _count(self, items: int) -> None:
+    def _count(self, items: int, text: int = 0) -> None:
         self._items += items
-        if self._items > MAX_ITEMS:
-            raise Unplain(f"a value has more than {MAX_ITEMS:,} items")
+        self._text += text
+        if self._items > self.most_items or self._text > self.most_text:
+            raise Unplain(
+                f"a value has more than {self.most_items:,} items, or {self.most_text:,} characters"
+            )
 
     def _compound(self, value: Object, kind: type) -> Wire:
         if kind in MUTABLE:
@@ -188,9 +185,7 @@ class Encoder:
         if kind is frozenset:
             return ["z", self._all(value)]
         if kind is bytes:
-            self._text += len(value) * 2
-            if self._text > MAX_TEXT:
-                raise Unplain(f"a value has more than {MAX_TEXT:,} characters")
+            self._count(0, len(value) * 2)
             return ["b", value.hex()]
         if kind is complex:
             return ["c", value.real.hex(), value.imag.hex()]

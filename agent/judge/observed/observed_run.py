@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.core.domain import Script, TestCase
+from agent.core.domain import TestCase
 from agent.judge import jail_modules
 from agent.judge.compared.examples import LAST_WORD_S, ended
-from agent.judge.subject import Subject
+from agent.judge.groups import Group
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome, SandboxError
 
@@ -36,47 +36,11 @@ class ObservedRun:
     """Why there are no more rows."""
 
 
-async def observe_snippets(
-    subject: Subject, tests: Sequence[tuple[str, TestCase, str | None]], run: ObservedRun
-) -> None:
-    """Observes snippets: a key for each, the test, and the program's output where it reads that."""
-    waiting = {key: (test, output) for key, test, output in tests}
-    while waiting:
-        payload: dict[str, Json] = {
-            "tests": [
-                {
-                    "name": key, "code": test.code, "output": output,
-                    "loose": not isinstance(test, Script),
-                }
-                for key, (test, output) in waiting.items()
-            ],
-        }
-        rows, last = await _session(subject, payload, [test for test, _ in waiting.values()])
-        run.rows |= rows
-        for key in rows:
-            waiting.pop(key)
-        if not rows:
-            run.problem = str(last.get("ended", "the tests' process began no test"))
-            return
-
-
-async def observe_file(
-    subject: Subject, code: str, tests: Sequence[TestCase], run: ObservedRun,
-    only: Sequence[str], left_out: Sequence[str],
-) -> None:
-    """Observes one test file; a session of pytest for as long as no test ends the program.
-    `only` are exact nodes; without any, all of the tests' but those that are `left_out`."""
-    path = subject.test_path([*tests])
-    nodes: list[Json] = [[node, []] for node in only] or [
-        [test.node, [*test.without, *left_out]] for test in tests if isinstance(test, Script)
-    ]
-    while True:
-        payload: dict[str, Json] = {
-            "file": path, "code": code, "nodes": nodes, "done": [*run.rows],
-            "conftest": subject.has_conftest,
-        }
-        # The text goes by the channel: on disk another process might read it.
-        rows, last = await _session(subject, payload, tests, {path: ""}, shared=True)
+async def follow(group: Group, run: ObservedRun, keys: Sequence[str] = ()) -> None:
+    """Observes the tests of these keys, or all of a group; another pair of processes after a test
+    that ends the program."""
+    while asked := [*group.left(keys, run.rows).values()]:
+        rows, last = await _session(group, asked, group.payload(keys, run.rows))
         run.rows |= rows
         if "done" in last or "unloaded" in last or not rows:
             run.problem = str(last.get("problem") or last.get("ended") or last.get("unloaded", ""))
@@ -84,28 +48,30 @@ async def observe_file(
 
 
 async def _session(
-    subject: Subject, payload: dict[str, Json], tests: Sequence[TestCase],
-    test_files: Mapping[str, str] | None = None, shared: bool = False,
+    group: Group, tests: list[TestCase], payload: dict[str, Json]
 ) -> tuple[dict[str, Row], Row]:
     """One pair of processes: rows by name, and the last message that is none."""
+    subject, is_file = group.subject, group.code is not None
     wall_s = subject.test_s
     total_s = START_S + len(tests) * (wall_s + GRACE_S)
     # The same modules for both: both may come from one preloaded interpreter.
     ours = await jail_modules.bundle(
-        subject.sandbox, subject.task.sites, subject.needs_packages([*tests])
+        subject.sandbox, subject.task.sites, subject.needs_packages(tests)
     )
-    payload = {
-        "name": subject.name, "modules": list(subject.modules), "wall_s": wall_s, **payload,
+    payload = payload | {
+        "name": subject.name, "modules": list(subject.modules), "wall_s": wall_s,
+        "code": group.code, "conftest": subject.has_conftest,
     }
+    # The text of a file goes by the channel: on disk another process might read it.
     tests_job = replace(
         subject.job("observe_tests", payload, total_s, ours),
-        files={**subject.test_support, **(test_files or {})},
+        files={**subject.test_support, **({group.path: ""} if is_file else {})},
     )
     solution_payload = {**subject.payload, "last_site_is_ours": ours.last_site_is_ours}
     solution_job = replace(
         subject.job("observe_solution", solution_payload, total_s, ours), files=subject.files
     )
-    async with subject.sandbox.pair(tests_job, solution_job, shared) as (runner, solution_process):
+    async with subject.sandbox.pair(tests_job, solution_job, is_file) as (runner, solution_process):
         rows, last = await _listen(runner, wall_s)
         if "done" in last:
             # Their end is nearer than that of processes that must be killed.

@@ -32,6 +32,7 @@ import os
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from agent.judge.observed.codec import CodecError, Decoder, Encoder, Garbled
 from agent.judge.observed.naming import FUNCTION_KINDS, Names
@@ -181,7 +182,7 @@ class Link:
             while True:
                 message = self._next()
                 if message is None:
-                    raise self._break("the solution's process ended")
+                    raise self.give_up("the solution's process ended")
                 if "verb" in message:
                     self._serve(message)
                 elif message.get("id") == number:
@@ -193,7 +194,7 @@ class Link:
                         self._note_objects(verb, args, answer)
                     return answer
                 else:
-                    raise self._break("the solution's process sent a reply nobody asked for")
+                    raise self.give_up("the solution's process sent a reply nobody asked for")
 
     def serve(self) -> None:
         """Answers requests until the other side is gone."""
@@ -253,13 +254,13 @@ class Link:
         if "raised" in message:
             error = self._decode(message["raised"])
             if not isinstance(error, BaseException):
-                raise self._break("the solution's process raised what is no exception")
+                raise self.give_up("the solution's process raised what is no exception")
             if self.judging:
                 self._note_raised(error, is_call)
             raise error
         if "refused" in message:
             raise self.unfollowable(str(message["refused"])[:1000])
-        raise self._break("the solution's process sent a reply without an answer")
+        raise self.give_up("the solution's process sent a reply without an answer")
 
     def _note_raised(self, error: BaseException, is_call: bool) -> None:
         if type(error).__module__ != "builtins":
@@ -278,7 +279,7 @@ class Link:
             self.beyond = self.beyond or "the program calls back into the test"
         number, verb, args = message.get("id"), message.get("verb"), message.get("args")
         if not isinstance(number, str) or not isinstance(verb, str) or not isinstance(args, list):
-            raise self._break("the solution's process sent what is no request")
+            raise self.give_up("the solution's process sent what is no request")
         reply: Message = {"id": number}
         kind, value = "ok", None
         self._serving += 1
@@ -338,7 +339,7 @@ class Link:
         try:
             self._channel.send(message)
         except Exception as error:  # the channel's own error class is not importable here
-            raise self._break(f"the solution's process ended ({error})") from error
+            raise self.give_up(f"the solution's process ended ({error})") from error
 
     def _next(self) -> Message | None:
         try:
@@ -360,9 +361,9 @@ class Link:
                 self.table.settle(oid)
         except Exception as error:  # whatever a forged message makes go wrong, it is forged
             why = f"{type(error).__name__}: {error}"[:300]
-            raise self._break(f"the solution's process sent what is no message: {why}") from error
+            raise self.give_up(f"the solution's process sent what is no message: {why}") from error
         if not isinstance(message, dict):
-            raise self._break("the solution's process sent what is no message")
+            raise self.give_up("the solution's process sent what is no message")
         return message
 
     def _decode(self, wire: Wire) -> Object:
@@ -372,17 +373,14 @@ class Link:
             raise self._stop(error) from None
         except Exception as error:  # as above
             why = f"{type(error).__name__}: {error}"[:300]
-            raise self._break(f"the solution's process sent what is no value: {why}") from error
-
-    def give_up(self, why: str) -> BaseException:
-        """The link is of no more use; the error to raise for that."""
-        return self._break(why)
+            raise self.give_up(f"the solution's process sent what is no value: {why}") from error
 
     def unfollowable(self, why: str) -> BaseException:
         """The test cannot be followed any further; the error to raise for that."""
         return self._stop(Unfollowable(why))
 
-    def _break(self, why: str) -> BaseException:
+    def give_up(self, why: str) -> BaseException:
+        """The link is of no more use; the error to raise for that."""
         self.broken = self.broken or why
         return self._stop(Broken(self.broken))
 
@@ -561,7 +559,7 @@ def alike(mine: object, other: object) -> bool:
         return True
     held = [*_held(mine)]
     return type(mine) is type(other) and bool(held) and bool(
-        sorted(held, key=_first) == sorted(_held(other), key=_first)
+        sorted(held, key=itemgetter(0)) == sorted(_held(other), key=itemgetter(0))
     )
 
 
@@ -611,10 +609,6 @@ def _parts(values: Sequence[Any]) -> Iterator[Any]:
             waiting.append(one.__self__)
         else:
             yield one
-
-
-def _first(pair: tuple[str, object]) -> str:
-    return pair[0]
 
 
 def is_outcome(error: BaseException) -> bool:
@@ -677,5 +671,3 @@ def _permitted(verb: str, args: list[Any]) -> bool:
         return not inside or name in ("__name__", "__qualname__", "__doc__")
     return verb == "call" or (verb == "op" and len(args) == 4 and args[0] in OPERATIONS)
 
-
-__all__ = ["Broken", "Link", "Unfollowable"]

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.core.domain import Script, TestCase
+from agent.core.domain import TestCase
 from agent.judge import jail_modules
 from agent.judge.compared.examples import ended, explained, lacks_permission
+from agent.judge.groups import Group
 from agent.judge.plain.canary import Canary, CanaryKind
 from agent.judge.signs import words
 from agent.judge.subject import Subject
@@ -55,82 +56,41 @@ class PlainRun:
         return [*self.signs.get(test, ()), *self.signs.get("", ())]
 
 
-async def run_snippets(
-    subject: Subject, tests: Sequence[tuple[str, TestCase, str | None]], canary: CanaryKind,
-    run: PlainRun,
+async def run_tests(
+    group: Group, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
 ) -> None:
-    """Runs snippets: a key for each, the test, and the program's output where it reads that."""
-    waiting = {key: (test, output) for key, test, output in tests}
-    while waiting:
-        payload: dict[str, Json] = {
-            "words": "\n".join(test.code for test, _ in waiting.values()),
-            "tests": [
-                {
-                    "test": key, "code": test.code, "output": output,
-                    "loose": not isinstance(test, Script),
-                }
-                for key, (test, output) in waiting.items()
-            ],
-        }
+    """Runs the tests of these keys, or all of a group, and again what is left after one that ended
+    the process; a file in one session of pytest."""
+    while asked := [*group.left(keys, run.rows).values()]:
         before = len(run.rows)
-        asked = [test for test, _ in waiting.values()]
-        with_pytest = subject.needs_packages(asked)
-        await _one_process(subject, asked, payload, {}, with_pytest, canary, run)
-        for key in run.rows:
-            waiting.pop(key, None)
-        if waiting and len(run.rows) == before:
-            for key in waiting:
-                run.rows[key] = {"status": "error", "message": run.problem or "it did not run"}
-            return
-
-
-async def run_file(
-    subject: Subject, code: str, tests: Sequence[TestCase], canary: CanaryKind, only: Sequence[str],
-    run: PlainRun,
-) -> None:
-    """Runs the tests of one file in one session of pytest, and again what is left after one
-    that ended the process. `only` are exact nodes; without any, all of the tests'."""
-    path = subject.test_path([*tests])
-    nodes: list[Json] = [
-        [test.node, [*test.without]] for test in tests if isinstance(test, Script)
-    ]
-    while True:
-        payload: dict[str, Json] = {
-            "file": path, "nodes": [[node, []] for node in only] or nodes, "done": [*run.rows],
-            "words": code + "".join(
-                text for name, text in subject.test_support.items() if name.endswith(".py")
-            ),
-        }
-        before = len(run.rows)
-        finished = await _one_process(
-            subject, [*tests], payload, {path: code}, True, canary, run
-        )
+        finished = await _one_process(group, asked, run, keys, canary)
         if finished or len(run.rows) == before:
             return
 
 
 async def _one_process(
-    subject: Subject, asked: list[TestCase], payload: dict[str, Json],
-    test_files: Mapping[str, str], with_pytest: bool, canary: CanaryKind, run: PlainRun,
+    group: Group, asked: list[TestCase], run: PlainRun, keys: Sequence[str], canary: CanaryKind
 ) -> bool:
     """Runs what is left in one process; whether it came to its end."""
+    subject = group.subject
     key = secrets.token_bytes(32)
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
+    with_pytest = group.code is not None or subject.needs_packages(asked)
     ours = await jail_modules.bundle(subject.sandbox, subject.task.sites, with_pytest)
     starts, connects = subject.grants(asked)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
         for path, text in subject.files_for(asked).items()
     }
-    tests = {path: rewriting.test(text) for path, text in test_files.items()}
+    tests = {} if group.code is None else {group.path: rewriting.test(group.code)}
     laid = {**subject.test_support, **files, **tests}
     program = [path for path in files if path.endswith(".py") and path not in subject.test_support]
-    sent = subject.payload | payload | {"text": files[subject.solution.entry]}
     code = "\n".join(dict.fromkeys(test.code for test in asked))
     helpers: list[Json] = [*subject.helpers(code)]
-    sent |= {
+    sent = subject.payload | group.payload(keys, run.rows) | {
+        "text": files[subject.solution.entry], "words": code + subject.helper_words,
         "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
-        "program_files": [*program], "test_files": [*test_files, *helpers], "laid": [*laid],
+        "program_files": [*program], "test_files": [*tests, *helpers], "laid": [*laid],
         "texts": "\n".join(mask(files[path]) for path in program),
         "names": [*sorted(subject.all_modules)],
     }

@@ -9,6 +9,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
+from operator import itemgetter
 
 from agent.core.trees import nodes_of
 from agent.intake.program import own_tests
@@ -28,18 +30,31 @@ def mask(text: str, doctests: bool = True) -> str:
         every = nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    nodes = own_tests(text)
+    tests = own_tests(text)
     # In a docstring with escapes the prompt may be spelt otherwise.
     may_hold = doctests and (">>>" in text or "\\" in text)
     docstrings = [doc for doc in _docstrings(every) if ">>>" in str(doc.value)] if may_hold else []
-    if not nodes and not docstrings:
+    if not tests and not docstrings:
         return text
-    lines = _lines(text)
-    for docstring in docstrings:
-        _blank_examples(lines, docstring)
-    for node in reversed(nodes):
-        _blank(lines, node)
-    return "".join(lines)
+    # Columns of the tree count UTF-8 bytes, and bytes have no other lines than the parser's.
+    data = text.encode("utf-8", "surrogatepass")
+    lines = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+    spans: dict[tuple[int, int], ast.stmt | ast.Constant] = {}
+    blanked: list[ast.stmt | ast.Constant] = [*tests, *docstrings]
+    for node in blanked:
+        span = _span(node, lines)
+        if not any(start <= span[0] < end for start, end in spans):
+            spans[span] = node
+    for (start, end), node in sorted(spans.items(), key=itemgetter(0), reverse=True):
+        held, rest = data[start:end], data[end:]
+        if isinstance(node, ast.Constant):
+            data = data[:start] + _without_examples(held) + rest
+            continue
+        if breaks := len(held.splitlines()) - 1:
+            # What follows on the last line must stay on its line and still be a statement.
+            rest = rest.lstrip(b" \t").removeprefix(b";").lstrip(b" \t")
+        data = data[:start] + _instead(node) + b"\n" * breaks + rest
+    return data.decode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=16)
@@ -64,89 +79,39 @@ def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
                 yield doc
 
 
-def _blank_examples(lines: list[str], docstring: ast.Constant) -> None:
+def _span(node: ast.stmt | ast.Constant, lines: list[int]) -> tuple[int, int]:
+    """The first byte, that of a decorator where there is one, and the one behind the last."""
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    above = getattr(node, "decorator_list", None)
+    first = above[0].lineno if above else node.lineno
+    return lines[first - 1] + node.col_offset, lines[node.end_lineno - 1] + node.end_col_offset
+
+
+def _without_examples(docstring: bytes) -> bytes:
     """Empties each example, from its prompt to the blank line or the quotes that end it."""
-    assert docstring.end_lineno is not None and docstring.end_col_offset is not None
-    first, last = docstring.lineno - 1, docstring.end_lineno - 1
-    inside = False
-    for index in range(first, last + 1):
-        line = lines[index]
-        start, end = 0, len(line.rstrip("\r\n"))
-        if index == first:
-            opened = _OPENING.match(line, _column(line, docstring.col_offset))
-            start = opened.end() if opened else end
-        if index == last:
-            quotes = 3 if _is_triple(line, docstring) else 1
-            end = _column(line, docstring.end_col_offset) - quotes
-        content = line[start:end]
+    opened = _OPENING.match(docstring)
+    start = opened.end() if opened else len(docstring)
+    end = len(docstring) - (3 if docstring.endswith((b'"""', b"'''")) else 1)
+    lines = docstring[start:end].splitlines(keepends=True)
+    kept, inside = docstring[:start], False
+    for line in lines:
         # On one line, escapes may hide where an example begins.
-        begins = content.lstrip().startswith(">>>") or (first == last and ">>>" in content)
-        inside = bool(content.strip()) and (inside or begins)
-        if inside:
-            lines[index] = line[:start] + line[end:]
+        begins = line.lstrip().startswith(b">>>") or (len(lines) == 1 and b">>>" in line)
+        inside = bool(line.strip()) and (inside or begins)
+        kept += line[len(line.rstrip(b"\r\n")):] if inside else line
+    return kept + docstring[end:]
 
 
-_OPENING = re.compile(r"[A-Za-z]*(\"\"\"|'''|\"|')")
+_OPENING = re.compile(rb"[A-Za-z]*(\"\"\"|'''|\"|')")
 
 
-def _is_triple(line: str, docstring: ast.Constant) -> bool:
-    assert docstring.end_col_offset is not None
-    end = _column(line, docstring.end_col_offset)
-    return line[max(0, end - 3) : end] in ('"""', "'''")
-
-
-def _column(line: str, offset: int) -> int:
-    """The place in characters of an offset in UTF-8 bytes."""
-    return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
-
-
-def _instead(node: ast.stmt) -> str:
+def _instead(node: ast.stmt) -> bytes:
     match node:
         case ast.ClassDef(name=name):
-            return f"class {name}: pass"
+            return f"class {name}: pass".encode()
         case ast.AsyncFunctionDef(name=name):
-            return f"async def {name}(*_, **__): pass"
+            return f"async def {name}(*_, **__): pass".encode()
         case ast.FunctionDef(name=name):
-            return f"def {name}(*_, **__): pass"
+            return f"def {name}(*_, **__): pass".encode()
         case _:
-            return "pass"
-
-
-def _start(node: ast.stmt) -> tuple[int, int]:
-    """Line and column where the statement begins, its decorators included."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if node.decorator_list:
-            return node.decorator_list[0].lineno, node.col_offset
-        case _:
-            return node.lineno, node.col_offset
-
-
-def _lines(text: str) -> list[str]:
-    """Lines as the parser counts them: a form feed or a Unicode separator ends none."""
-    lines: list[str] = []
-    start = 0
-    for index, char in enumerate(text):
-        if char == "\n" or (char == "\r" and text[index + 1 : index + 2] != "\n"):
-            lines.append(text[start : index + 1])
-            start = index + 1
-    return [*lines, text[start:]] if start < len(text) else lines
-
-
-def _blank(lines: list[str], node: ast.stmt) -> None:
-    """Replaces one statement; columns of the tree count UTF-8 bytes."""
-    assert node.end_lineno is not None and node.end_col_offset is not None
-    line, column = _start(node)
-    first, last = line - 1, node.end_lineno - 1
-    before = lines[first].encode("utf-8", "surrogatepass")[:column]
-    after = lines[last].encode("utf-8", "surrogatepass")[node.end_col_offset :]
-    ending = after.decode("utf-8", "surrogatepass")
-    head = before.decode("utf-8", "surrogatepass") + _instead(node)
-    if first == last:
-        lines[first] = head + ending
-        return
-    # What follows on the last line must stay on its line and still be a statement.
-    rest = ending.lstrip(" \t")
-    lines[last] = rest[1:].lstrip(" \t") if rest.startswith(";") else ending.lstrip(" \t")
-    for index in range(first + 1, last):
-        lines[index] = "\n"
-    lines[first] = head + "\n"
+            return b"pass"

@@ -58,9 +58,10 @@ def instrument(tree: ast.Module, modules: Collection[str]) -> tuple[ast.Module, 
     `modules` are the importable modules of the program; every name that the code does not bind
     itself is taken to be the program's, too.
     """
-    touching = _touched_names(tree, modules)
+    unbound = {name for name in free_names(tree) if not hasattr(builtins, name)}
+    names = {*imported_from(tree, modules), *unbound}
     sites: list[Site] = []
-    changed = _Calls(touching).visit(_Asserts(touching, sites).visit(tree))
+    changed = _Calls(names).visit(_Asserts(names, sites).visit(tree))
     return ast.fix_missing_locations(changed), sites
 
 
@@ -87,13 +88,13 @@ def free_names(tree: ast.Module) -> set[str]:
 class _Calls(ast.NodeTransformer):
     """Has the arguments of each call of the program noted on their way: `f(*called("f", x))`."""
 
-    def __init__(self, touching: set[str]) -> None:
-        self._touching = touching
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         match node.func:
-            case ast.Name(id=name) if name in self._touching and not any(
+            case ast.Name(id=name) if name in self._names and not any(
                 isinstance(arg, ast.Starred) for arg in node.args
             ):
                 noted = ast.Call(
@@ -104,49 +105,52 @@ class _Calls(ast.NodeTransformer):
 
 
 class _Asserts(ast.NodeTransformer):
-    def __init__(self, touching: set[str], sites: list[Site]) -> None:
-        self._touching = touching
+    """Wraps each comparison of two operands in an assert, or the truth of one without; chains are
+    left as they are."""
+
+    def __init__(self, names: set[str], sites: list[Site]) -> None:
+        self._names = names
         self._sites = sites
+        self._within: ast.Assert | None = None
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         source = ast.unparse(node.test)
-        marked = _Compares(self._touching, self._sites, node).visit(node.test)
+        self._within = node
+        marked = self.visit(node.test)
         if not _recorded(marked):
-            number = len(self._sites)
-            site = Site("", source, "a true value", False, node.lineno, node.msg is not None)
-            self._sites.append(site)
+            number = self._site("", source, "a true value", False, node)
             marked = _call(HOLDS, number, marked)
+        self._within = None
         return ast.copy_location(ast.Assert(marked, node.msg), node)
-
-
-class _Compares(ast.NodeTransformer):
-    """Wraps each comparison of two operands; chains are left as they are."""
-
-    def __init__(self, touching: set[str], sites: list[Site], owner: ast.Assert) -> None:
-        self._touching = touching
-        self._sites = sites
-        self._owner = owner
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        left_source, right_source = ast.unparse(node.left), ast.unparse(node.comparators[-1])
+        if self._within is None:
+            return node
+        sides = [ast.unparse(node.left), ast.unparse(node.comparators[-1])]
+        swapped = self._asks(node.comparators[-1]) > self._asks(node.left)
         self.generic_visit(node)
         if len(node.ops) != 1:
             return node
-        right_touches = _touches(node.comparators[0], self._touching)
-        swapped = right_touches and not _touches(node.left, self._touching)
-        got, expected = (
-            (right_source, left_source) if swapped else (left_source, right_source)
-        )
-        number = len(self._sites)
-        self._sites.append(
-            Site(_SIGNS[type(node.ops[0])], got, expected, swapped, node.lineno,
-                 self._owner.msg is not None)
-        )
+        got, expected = reversed(sides) if swapped else sides
+        number = self._site(_SIGNS[type(node.ops[0])], got, expected, swapped, node)
         call = _call(COMPARE, number, node.left, node.comparators[0])
         return ast.copy_location(call, node)
+
+    def _site(
+        self, operator: str, got: str, expected: str, swapped: bool, node: ast.Assert | ast.Compare
+    ) -> int:
+        message = self._within is not None and self._within.msg is not None
+        self._sites.append(Site(operator, got, expected, swapped, node.lineno, message))
+        return len(self._sites) - 1
+
+    def _asks(self, side: ast.expr) -> int:
+        """How likely a side of a comparison is the program's: it has a name of the program, any
+        that is not Python's, or none."""
+        names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name)}
+        return 2 if names & self._names else any(not hasattr(builtins, name) for name in names)
 
 
 def _recorded(node: ast.expr) -> bool:
@@ -157,42 +161,6 @@ def _recorded(node: ast.expr) -> bool:
 
 def _call(function: str, number: int, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(function, ast.Load()), [ast.Constant(number), *args], [])
-
-
-def _touches(node: ast.AST, touching: set[str]) -> bool:
-    return any(isinstance(n, ast.Name) and n.id in touching for n in ast.walk(node))
-
-
-def _touched_names(tree: ast.Module, modules: Collection[str]) -> set[str]:
-    """Names that hold something of the program, or something computed from it."""
-    touching = set(imported_from(tree, modules))
-    touching |= {name for name in free_names(tree) if not hasattr(builtins, name)}
-    flows = list(_flows(tree))
-    grown = True
-    while grown:
-        before = len(touching)
-        for source, target in flows:
-            if _touches(source, touching):
-                touching |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-        grown = len(touching) > before
-    return touching
-
-
-def _flows(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Pairs of an expression and the target that gets its value."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign():
-                for target in node.targets:
-                    yield node.value, target
-            case ast.AnnAssign(value=ast.expr() as value) | ast.AugAssign(value=value):
-                yield value, node.target
-            case ast.NamedExpr():
-                yield node.value, node.target
-            case ast.For() | ast.AsyncFor() | ast.comprehension():
-                yield node.iter, node.target
-            case ast.withitem(optional_vars=ast.expr() as target):
-                yield node.context_expr, target
 
 
 def imported_from(tree: ast.Module, modules: Collection[str]) -> Iterator[str]:

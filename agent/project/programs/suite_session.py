@@ -37,7 +37,7 @@ from agent.judge.texts.messages import text_of
 from agent.repair.screening.changes import changed
 from agent.repair.screening.programs.nearness import described, nearness
 from agent.repair.screening.programs.running import Clock, Limits, OutOfTime
-from agent.repair.screening.programs.trace import Watcher, _compared, _shown
+from agent.repair.screening.programs.trace import Watcher, shown
 
 LEAVE_S = 2.0
 """A copy that does not end by itself is ended after so long."""
@@ -161,7 +161,7 @@ class _Suite:
             self._module(item["file"], item["base"]).take_on(changed(item["base"], item["change"]))
         for number in item["tests"]:
             watcher = Watcher(path)
-            run, _, sides = self._timed(clock, number, item["limits"], watcher.run)
+            run, _, _ = self._timed(clock, number, item["limits"], watcher.run)
             write({
                 "passed": run.passed and not clock.rang,
                 "exception": "TimeoutError" if clock.rang else run.exception,
@@ -169,9 +169,8 @@ class _Suite:
                 "line": _line(run.error, path),
                 "hits": [[line, count] for line, count in watcher.hits.items()],
                 "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
-                "values": [] if run.passed else _shown(watcher.left),
+                "values": [] if run.passed else shown(watcher.left),
                 "moments": watcher.moments,
-                "answer": _compared(_equal_sides(sides)),
             })
 
     # Candidates.

@@ -5,41 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice
+from agent.repair.edits.library import ASKS_NOTHING, IN_PLACE, NEW_TEXT, WRAPPERS
+from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice, rank
 
-_KEYS = ("reverse=True", "key=len", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=abs",
-         "key=str", "key=int", "default=0", "default=None")
-WRAPPERS: dict[str, tuple[str, ...]] = {
-    "int": ("str({})", "abs({})", "float({})", "-{}", "[{}]", "bool({})"),
-    "float": ("int({})", "round({})", "abs({})", "-{}", "str({})"),
-    "str": ("int({})", "float({})", "len({})", "list({})", "sorted({})", "set({})", "{}.lower()",
-            "{}.upper()", "{}.strip()", "{}[::-1]", "ord({})", "{}.split()"),
-    "list": ("len({})", "sorted({})", "set({})", "sum({})", "max({})", "min({})", "tuple({})",
-             "{}[::-1]", "{}[0]", "{}[-1]", "str({})", "list({})"),
-    "tuple": ("len({})", "sorted({})", "list({})", "set({})", "{}[0]", "{}[-1]", "sum({})",
-              "max({})", "min({})"),
-    "set": ("len({})", "list({})", "sorted({})", "sum({})", "max({})", "min({})"),
-    "dict": ("len({})", "list({})", "{}.keys()", "{}.values()", "{}.items()", "sorted({})"),
-    "bool": ("not {}", "int({})"),
-}
-"""What is often forgotten around a value of a type."""
-_UNKNOWN = ("abs({})", "len({})", "int({})", "str({})", "list({})", "sorted({})", "set({})",
-            "-{}", "not {}")
-_IN_PLACE = frozenset(
-    "append extend insert remove reverse sort clear add discard update appendleft".split()
-)
-"""Methods that change their object and return nothing."""
-_NEW_TEXT = frozenset(
-    "strip lstrip rstrip lower upper title capitalize swapcase replace zfill ljust rjust center "
-    "casefold removeprefix removesuffix expandtabs translate".split()
-)
-"""Methods of strings that change nothing and return a new string."""
-_ASKS_NOTHING = frozenset(
-    "strip lstrip rstrip lower upper title capitalize swapcase casefold isdigit isalpha isalnum "
-    "isupper islower isspace isnumeric keys values items copy split splitlines popleft sort "
-    "reverse clear total_seconds today now weekday isoformat read readlines close".split()
-)
-"""Methods that are mostly called without arguments."""
 _ORDERED = frozenset({"sorted", "max", "min"})
 _FUNCTIONS = ("sorted", "reversed", "set", "list", "round", "abs")
 
@@ -89,18 +57,8 @@ def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
         if name == "get" and len(given) == 1:
             for neutral in ("0", "[]", "''"):
                 yield call([*given, neutral], named, 3.6)
-        if name == "sort":
-            for key in _KEYS[:5]:
-                if not any(one.split("=")[0] == key.split("=")[0] for one in named):
-                    yield call(given, [*named, key], 4.0)
     elif isinstance(node.func, ast.Name):
         name = node.func.id
-        if name in ("sorted", "max", "min"):
-            for key in _KEYS:
-                word = key.split("=")[0]
-                fits = word == "key" or (word == "reverse") == (name == "sorted")
-                if fits and not any(one.split("=")[0] == word for one in named):
-                    yield call(given, [*named, key], 4.0)
         if name in ("enumerate", "round", "int") and len(given) == 1:
             for extra in {"enumerate": "1", "round": "12", "int": "2"}[name]:
                 yield call([*given, extra], named, 4.0)
@@ -133,7 +91,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     for kind in sorted(kinds):
         views.update(dict.fromkeys(WRAPPERS.get(kind, ())))
     if not kinds:
-        views.update(dict.fromkeys(_UNKNOWN))
+        views.update(dict.fromkeys(WRAPPERS["unknown"]))
     text = program.code(node)
     if "str" in kinds:
         views.update(dict.fromkeys(("{}.swapcase()", "{}.title()", "{}.capitalize()")))
@@ -150,17 +108,9 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
         yield program.replace(node, f"[{text}]", 4.5)
     ordered = not kinds or kinds & {"list", "tuple", "set", "dict"}
     if ordered and isinstance(parent, ast.Return | ast.Assign | ast.For | ast.Call):
-        for key in ("key=len", "reverse=True", "key=str", "key=abs", "key=lambda x: x[1]",
-                    "key=lambda x: (len(x), x)"):
-            yield program.replace(node, f"sorted({text}, {key})", 5.2)
         for name in program.variables(node):
             if "dict" in program.seen(name):
                 yield program.replace(node, f"sorted({text}, key=lambda x: {name}[x])", 5.4)
-    if (not kinds or kinds & {"int", "float"}) and isinstance(
-        parent, ast.Return | ast.Assign | ast.Call
-    ):
-        for digits in "12":
-            yield program.replace(node, f"round({text}, {digits})", 5.2)
     if "str" in kinds and not isinstance(parent, ast.Compare):
         for mark in ("' '", "'.'", "','", "'-'", "'\\n'"):
             yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
@@ -184,10 +134,10 @@ def order(program: Program, node: ast.Call) -> Iterator[Splice]:
         return
     sequence = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
     kinds = program.type_of(sequence)
-    keys = ["key=str.lower", "key=sum", "key=lambda x: -x", "key=lambda x: x[0]",
-            "key=lambda x: x[1]", "key=lambda x: x[-1]", "key=lambda x: (len(x), x)",
-            "key=lambda x: (-len(x), x)", "key=lambda x: (-x[1], x[0])",
-            "key=lambda x: (x[1], x[0])", "key=lambda x: -x[1]"]
+    keys = ["key=len", "key=abs", "key=str.lower", "key=sum", "key=lambda x: -x",
+            "key=lambda x: x[0]", "key=lambda x: x[1]", "key=lambda x: x[-1]",
+            "key=lambda x: (len(x), x)", "key=lambda x: (-len(x), x)",
+            "key=lambda x: (-x[1], x[0])", "key=lambda x: (x[1], x[0])", "key=lambda x: -x[1]"]
     keys += [f"key=lambda x: x.{attribute}" for attribute in program.attributes[:6]]
     for key in keys:
         yield call(key, 4.2)
@@ -206,83 +156,75 @@ def tie_break(program: Program, node: ast.keyword) -> Iterator[Splice]:
         return
     match node.value:
         case ast.Lambda(args=ast.arguments(args=[one]), body=body):
-            name = one.arg
+            name, head, place = one.arg, "", body
+            inner = body.elts if isinstance(body, ast.Tuple) else [body]
+            parts = [program.code(part) for part in inner]
         case ast.Name() | ast.Attribute():
-            text = program.code(node.value)
-            for key in (f"lambda x: ({text}(x), x)", f"lambda x: (-{text}(x), x)",
-                        f"lambda x: -{text}(x)"):
-                yield program.replace(node.value, key, 3.4)
-            return
+            name, head, place = "x", "lambda x: ", node.value
+            parts = [f"{program.code(node.value)}(x)"]
         case _:
             return
-    value, negative = program.code(body), f"-{program.grouped(body, UNARY)}"
-    rests = [name, f"{name}[0]", f"{name}[1]"]
-    if isinstance(body, ast.Tuple):
-        parts = [program.code(part) for part in body.elts]
-        signs = [f"-{program.grouped(part, UNARY)}" for part in body.elts]
-        for place, part in enumerate(body.elts):
-            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
-                signs[place] = program.code(part.operand)
-            turned = [*parts[:place], signs[place], *parts[place + 1 :]]
-            yield program.replace(body, f"({', '.join(turned)})", 2.6)
-        if len(parts) == 2:
-            yield program.replace(body, f"({signs[0]}, {signs[1]})", 3.2)
-        for rest in rests:
-            yield program.replace(body, f"({', '.join([*parts, rest])})", 4.0)
-        return
-    if isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.USub):
-        negative = program.code(body.operand)
-    yield program.replace(body, negative, 2.8)
-    for place, rest in enumerate(rests):
-        yield program.replace(body, f"({value}, {rest})", 3.4 + 0.3 * place)
-        yield program.replace(body, f"({negative}, {rest})", 3.6 + 0.3 * place)
-        yield program.replace(body, f"({value}, -{rest})", 4.2 + 0.3 * place)
-        yield program.replace(body, f"({rest}, {value})", 4.4 + 0.3 * place)
-    if isinstance(body, ast.Compare | ast.Call | ast.BinOp):
-        yield program.replace(body, f"({value}, len({name}), {name})", 4.8)
+
+    def put(parts: list[str], cost: float) -> Splice:
+        text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        return program.replace(place, head + text, cost)
+
+    turned = [_turned(part) for part in parts]
+    for at in range(len(parts)):
+        yield put([*parts[:at], turned[at], *parts[at + 1 :]], 2.7)
+    if len(parts) > 1:
+        yield put(turned, 3.2)
+    for far, rest in enumerate((name, f"{name}[0]", f"{name}[1]")):
+        yield put([*parts, rest], 3.4 + 0.3 * far)
+        if len(parts) == 1:
+            yield put([*turned, rest], 3.6 + 0.3 * far)
+            yield put([rest, *parts], 4.4 + 0.3 * far)
+
+
+def _turned(number: str) -> str:
+    """The text of a number with the other sign."""
+    if number.startswith("-"):
+        return number[1:]
+    return f"-{number}" if rank(number) >= UNARY else f"-({number})"
 
 
 def nothing_kept(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """`x = x.sort()` keeps nothing: the call alone."""
+    """`x = x.sort()` keeps nothing: the call alone, or a new value."""
     match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name), args=given) if name in _IN_PLACE:
-            target, text = program.code(node.targets[0]), program.code(base)
+        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
+            same = program.code(node.targets[0]) == program.code(base)
             call = program.code(node.value)
-            yield program.replace_statement(node, call, 1.4 if target == text else 2.6)
-            if name == "sort":
-                yield program.replace(node.value, _sorted(program, node.value), 1.8)
-            if name == "reverse":
-                yield program.replace(node.value, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
-            if name == "append" and len(given) == 1:
-                new = f"{program.grouped(base, 10)} + [{program.code(given[0])}]"
-                yield program.replace(node.value, new, 2.2)
+            yield program.replace_statement(node, call, 1.4 if same else 2.6)
+            yield from _made_anew(program, node.value)
 
 
 def nothing_returned(program: Program, node: ast.Return) -> Iterator[Splice]:
-    """`return x.sort()` returns nothing: the object, once it is changed."""
+    """`return x.sort()` returns nothing: the object, once it is changed, or a new value."""
     match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name), args=given) if name in _IN_PLACE:
-            text, call = program.code(base), program.code(node.value)
+        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
             if program.alone(node):
-                joint = program.newline + program.indent(node)
-                yield program.replace_statement(node, f"{call}{joint}return {text}", 1.8)
-            if name == "sort":
-                yield program.replace(node.value, _sorted(program, node.value), 1.6)
-            if name == "reverse":
-                yield program.replace(node.value, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
-                yield program.replace(node.value, f"list(reversed({text}))", 2.2)
-            if name in ("append", "add") and len(given) == 1:
-                added = program.code(given[0])
-                new = f"[{added}]" if name == "append" else f"{{{added}}}"
-                sign = "+" if name == "append" else "|"
-                left = program.grouped(base, 10)
-                yield program.replace(node.value, f"{left} {sign} {new}", 1.9)
+                text = program.newline.join((
+                    program.code(node.value),
+                    f"{program.indent(node)}return {program.code(base)}",
+                ))
+                yield program.replace_statement(node, text, 1.8)
+            yield from _made_anew(program, node.value)
 
 
-def _sorted(program: Program, call: ast.Call) -> str:
+def _made_anew(program: Program, call: ast.Call) -> Iterator[Splice]:
+    """What a method changes in place, as a new value."""
     assert isinstance(call.func, ast.Attribute)
-    named = [f"{one.arg}={program.code(one.value)}" for one in call.keywords]
-    return f"sorted({', '.join([program.code(call.func.value), *named])})"
+    base, given = call.func.value, [program.code(one) for one in call.args]
+    match call.func.attr, given:
+        case "sort", _:
+            named = [program.code(base), *named_arguments(program, call)]
+            yield program.replace(call, f"sorted({', '.join(named)})", 1.6)
+        case "reverse", _:
+            yield program.replace(call, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
+        case "append", [one]:
+            yield program.replace(call, f"{program.grouped(base, 10)} + [{one}]", 2.0)
+        case "add", [one]:
+            yield program.replace(call, f"{program.grouped(base, 10)} | {{{one}}}", 2.0)
 
 
 def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -291,7 +233,7 @@ def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
     if not isinstance(value, ast.Call):
         return
     text = program.code(value)
-    if isinstance(value.func, ast.Attribute) and value.func.attr in _NEW_TEXT:
+    if isinstance(value.func, ast.Attribute) and value.func.attr in NEW_TEXT:
         base = value.func.value
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
@@ -300,14 +242,8 @@ def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
     if isinstance(value.func, ast.Name) and value.func.id in _FUNCTIONS and value.args:
         first = value.args[0]
         if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
-            name = value.func.id
-            kept = f"list({text})" if name == "reversed" else text
+            kept = f"list({text})" if value.func.id == "reversed" else text
             yield program.replace_statement(node, f"{program.code(first)} = {kept}", 1.6)
-            if name in ("sorted", "reversed"):
-                in_place = "sort" if name == "sorted" else "reverse"
-                rest = [f"{one.arg}={program.code(one.value)}" for one in value.keywords]
-                call = f"{program.grouped(first, ATOM)}.{in_place}({', '.join(rest)})"
-                yield program.replace_statement(node, call, 1.8)
     own = isinstance(value.func, ast.Name) and value.func.id in program.functions
     if own:
         for argument in value.args:
@@ -326,17 +262,12 @@ def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
                 text = program.code(given)
                 cost = 2.4 if not isinstance(given, ast.Constant) else 6.0
                 yield program.replace(given, f"map(str, {text})", cost)
-                yield program.replace(given, f"[str(i) for i in {text}]", cost + 0.6)
-                yield program.replace(given, f"str(i) for i in {text}", cost + 0.7)
         case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple" as name), args=[
             ast.Call(func=ast.Name(id="set"), args=[given])
         ]):
             kept = f"dict.fromkeys({program.code(given)})"
             outer = "list" if name == "sorted" else name
             yield program.replace(node, f"{outer}({kept})", 2.2)
-        case ast.Call(func=ast.Name(id="set"), args=[given]):
-            kept = f"dict.fromkeys({program.code(given)})"
-            yield program.replace(node, f"list({kept})", 3.8)
         case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_]):
             yield from _running(program, node, name)
 
@@ -366,7 +297,7 @@ def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Spl
             if isinstance(program.parents[one], ast.ClassDef)
             and not any(getattr(deco, "id", "") == "property" for deco in one.decorator_list)
         }
-        if node.attr in methods or node.attr in _ASKS_NOTHING:
+        if node.attr in methods or node.attr in ASKS_NOTHING:
             yield program.replace(node, f"{program.code(node)}()", 3.0 if is_argument else 1.2)
     elif node.id == "super":
         yield program.replace(node, "super()", 0.6)

@@ -38,7 +38,7 @@ def own_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
 
 
 def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
-    """Fields that a constructor crosses or forgets, and the parent's constructor."""
+    """Fields that a constructor forgets, and the parent's constructor."""
     owner = program.parents.get(node)
     if node.name != "__init__" or not isinstance(owner, ast.ClassDef):
         return
@@ -46,12 +46,11 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     if not body or body[0].lineno == node.lineno or not program.alone(body[-1]):
         return
     names = [one for one in _parameters(node) if one != "self"]
-    kept: dict[str, ast.Assign] = {}
+    kept: set[str] = set()
     for one in body:
         match one:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
-                kept[name] = one
-    yield from _crossed(program, kept, names)
+                kept.add(name)
     read = {
         one.attr for one in ast.walk(owner)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
@@ -61,26 +60,10 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
         if name not in kept:
             cost = 0.8 if name in read else 2.4
             yield program.insert_after(body[-1], [f"self.{name} = {name}"], cost)
-    for name in sorted(read - {*kept} - {*names} - {*_names(owner)[1]}):
+    for name in sorted(read - kept - {*names} - {*_names(owner)[1]}):
         for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
             yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
     yield from _parent(program, node, owner, body, names)
-
-
-def _crossed(
-    program: Program, kept: dict[str, ast.Assign], names: list[str]
-) -> Iterator[Splice]:
-    """Each two fields' values exchanged."""
-    fields = [(name, one) for name, one in kept.items() if isinstance(one.value, ast.Name)]
-    for place, (name, first) in enumerate(fields):
-        for other, second in fields[place + 1 :]:
-            a, b = program.code(first.value), program.code(second.value)
-            start, end = program.start(first.value), program.end(second.value)
-            if a == b or start > end:
-                continue
-            between = program.between(program.end(first.value), program.start(second.value))
-            likely = {a, b} == {name, other} and a != name
-            yield Splice(start, end, b + between + a, 0.8 if likely else 3.2, first.lineno)
 
 
 def _parent(

@@ -26,6 +26,8 @@ from agent.repair.program.blocks import (
     is_docstring,
     is_elif,
     lines_of,
+    opening,
+    simple_statements,
 )
 
 MOST_CONDITIONS = 400
@@ -72,8 +74,8 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     """An answer for a special parameter, before anything else is done."""
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno or not program.alone(body[0]):
+    first = opening(program, node)
+    if first is None:
         return
     parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
     for name in parameters:
@@ -89,7 +91,7 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
         for test in tests:
             for position, answer in enumerate((*NEUTRAL, name, "1", "-1", "{}")):
                 yield program.insert_before(
-                    body[0], [f"if {test}:", f"{program.step}return {answer}"],
+                    first, [f"if {test}:", f"{program.step}return {answer}"],
                     4.4 + 0.05 * position,
                 )
 
@@ -127,9 +129,8 @@ def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if scope is program.tree or not tests or is_docstring(node):
         return
     texts = dict.fromkeys(
-        program.code(one) for one in ast.walk(scope)
-        if isinstance(one, SIMPLE) and one is not node and one.lineno == one.end_lineno
-        and not is_docstring(one)
+        program.code(one) for one in simple_statements(scope)
+        if one is not node
         and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
     )
     parameters = [one.arg for one in scope.args.args] if isinstance(scope, Function) else []
@@ -153,8 +154,9 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     names = program.variables(node)
     numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
     divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
-    asked = _askers(program, node)
-    for text in program.conditions(program.scope(node)):
+    scope = program.scope(node)
+    asked = [one.name for one in program.askers if one is not scope]
+    for text in program.conditions(scope):
         if len(text) < 60:
             yield text, 0.0
     for text, opposite, cost in separators(program, program.statement(node).lineno):
@@ -204,11 +206,6 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
                 yield f"{name}.{attribute}", 0.9
                 yield f"not {name}.{attribute}", 0.9
                 yield f"{name}.{attribute} is None", 0.9
-
-
-def _askers(program: Program, node: ast.AST) -> list[str]:
-    """Functions of the program that take one value and answer with `True` or `False`."""
-    return [one.name for one in program.askers if one is not program.scope(node)]
 
 
 def separators(program: Program, line: int) -> list[tuple[str, str, float]]:

@@ -9,18 +9,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 
+from agent.repair.edits.library import TEXTS
 from agent.repair.evidence import plain
 from agent.repair.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 """Values a guard may answer with; never one taken from a test."""
-_BRACKETS = {
-    "(": ("[", "{", ")"), "[": ("(", "{", "]"), "{": ("(", "[", "}"), ")": ("]", "}", "("),
-    "]": (")", "}", "["), "}": (")", "]", "{"), "<": (">",), ">": ("<",), "+": ("-",),
-    "-": ("+", "_"), "*": ("/",), "/": ("*",), ",": (", ", ";"), ", ": (",",), "_": ("-",),
-}
-_MARKS = (" ", ",", ".", ":", "!", "?", "-", "'")
-_WORD = re.compile(r"\w+")
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _DIRECTIVE = re.compile(r"%[A-Za-z]")
@@ -78,20 +72,10 @@ def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
     yield program.replace(node, repr(not node.value), 1.5)
     for neutral in ("None", "0", "1"):
         yield program.replace(node, neutral, 4.2)
-    parent = program.parents.get(node)
     for name in program.variables(node):
         yield program.replace(node, name, 4.2)
-        if isinstance(parent, ast.Return | ast.Assign):
+        if isinstance(program.parents.get(node), ast.Return | ast.Assign):
             yield program.replace(node, f"not {name}", 4.4)
-            if program.may_be(name, NUMBERS):
-                for test in ("== 0", "> 0", "== 1", "!= 0", ">= 0", "> 1"):
-                    yield program.replace(node, f"{name} {test}", 4.6)
-            for other in program.variables(node):
-                seen = program.seen(name) & program.seen(other)
-                if other != name and seen:
-                    yield program.replace(node, f"{name} == {other}", 5.0)
-                if other != name and program.seen(other) & {"str", "list", "dict", "set"}:
-                    yield program.replace(node, f"{name} in {other}", 5.0)
 
 
 def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
@@ -103,7 +87,7 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     def put(text: str, cost: float) -> Splice:
         return program.replace(node, quoted(text, program.code(node)), cost)
 
-    for other in _BRACKETS.get(value, ()):
+    for other in TEXTS.get(value, ()):
         yield put(other, 2.8)
     for other in ("", " ", value.strip(), value.lower(), value.upper()):
         yield put(other, 3.2)
@@ -118,7 +102,6 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     for name in program.variables(node):
         if program.may_be(name, frozenset({"str"})):
             yield program.replace(node, name, 4.2)
-    yield from _marked(program, node, value)
     if 3 <= len(value) <= 40:
         for alphabet in _ALPHABETS:
             if sum(letter in value for letter in alphabet) >= len(alphabet) / 2:
@@ -130,22 +113,6 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
         for index in range(len(value) - 1):
             swapped = value[:index] + value[index + 1] + value[index] + value[index + 2 :]
             yield put(swapped, 4.6)
-
-
-def _marked(program: Program, node: ast.Constant, value: str) -> Iterator[Splice]:
-    """A mark put in or a word left out, where the answers are texts."""
-    if not 0 < len(value) <= 40 or not all(one[:1] in "'\"" for _, one in program.answers):
-        return
-    ends = {match.end() for match in _WORD.finditer(value)}
-    places = sorted({0, len(value)} | ends | {match.start() for match in _WORD.finditer(value)})
-    for place in places[:8]:
-        for mark in _MARKS:
-            text = value[:place] + mark + value[place:]
-            yield program.replace(node, quoted(text, program.code(node)), 4.4)
-    words = value.split(" ")
-    for place in range(len(words) if 1 < len(words) <= 8 else 0):
-        text = " ".join(words[:place] + words[place + 1 :])
-        yield program.replace(node, quoted(text, program.code(node)), 4.4)
 
 
 def exchanged(program: Program, node: Function) -> Iterator[Splice]:

@@ -127,7 +127,6 @@ def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
         if name == node.id:
             continue
         unread = 0.8 * (not program.reads.get(name))
-        lambda_own = not seen and name in _lambda_names(program, node)
         views: tuple[str, ...] = ()
         if own & NUMBERS and "str" in seen:
             views = ("int", "len", "ord")
@@ -137,19 +136,8 @@ def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
             views = ("str",)
         elif "list" in own and seen & {"str", "tuple", "set"}:
             views = ("list", "sorted")
-        elif lambda_own and not own & NUMBERS:
-            views = ("str", "bin", "list", "set")
         for view in views:
             yield program.replace(node, f"{view}({name})", 4.8 - unread)
-
-
-def _lambda_names(program: Program, node: ast.AST) -> tuple[str, ...]:
-    at: ast.AST | None = node
-    while at is not None and not isinstance(at, ast.stmt):
-        if isinstance(at, ast.Lambda):
-            return tuple(one.arg for one in at.args.args)
-        at = program.parents.get(at)
-    return ()
 
 
 def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.program import Function, Program, Splice
-from agent.repair.program.blocks import block_of, is_docstring, is_generator
+from agent.repair.program.blocks import block_of, is_generator, opening
 
 _CHANGES = frozenset(
     "append extend insert remove pop clear sort reverse add discard update popitem setdefault "
@@ -41,15 +41,15 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
         for one, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
         if value is not None
     ]
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno:
+    first = opening(program, node)
+    if first is None:
         return
     for argument, value in pairs:
         if isinstance(value, ast.List | ast.Dict | ast.Set) or (
             isinstance(value, ast.Call) and not value.args
         ):
-            start = program.whole_lines(body[0])[0]
-            indent = program.indent(body[0])
+            start = program.whole_lines(first)[0]
+            indent = program.indent(first)
             lines = [
                 f"{indent}if {argument.arg} is None:",
                 f"{indent}{program.step}{argument.arg} = {program.code(value)}",

@@ -1,4 +1,4 @@
-"""What the standard library has, and which of its names are taken for one another."""
+"""The tables of `library.toml`: what people write for one another, and what Python has."""
 
 from __future__ import annotations
 
@@ -32,3 +32,19 @@ STANDARD: dict[str, str] = {
     name: module for module, names in reversed(MEMBERS.items()) for name in reversed(names)
 }
 """Which module a name is usually imported from: the first in the table that has it."""
+IN_PLACE, NEW_TEXT, ASKS_NOTHING = (
+    frozenset(_TABLES[name].split()) for name in ("in_place", "new_text", "asks_nothing")
+)
+"""Methods that change their object and return nothing, that return a new string, and that are
+mostly called without arguments."""
+WRAPPERS: dict[str, list[str]] = _TABLES["wrappers"]
+"""What is often forgotten around a value of a type."""
+NEARBY: dict[str, list[str]] = _TABLES["comparisons"]
+ARITHMETIC: dict[str, list[str]] = _TABLES["arithmetic"]
+TEXTS: dict[str, list[str]] = _TABLES["texts"]
+"""Operators, and short texts, that people write for one another, the likeliest first."""
+FOREIGN_NAMES: dict[str, str] = _TABLES["foreign_names"]
+FOREIGN_METHODS: dict[str, str] = _TABLES["foreign_methods"]
+"""What other languages, and Python 2, call it."""
+HANDLED: dict[str, list[str]] = _TABLES["handled"]
+"""Exceptions that programs expect, and those they are mistaken for."""

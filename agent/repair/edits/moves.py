@@ -18,6 +18,7 @@ from agent.repair.program.blocks import (
     is_elif,
     lines_of,
     neighbour,
+    simple_statements,
 )
 
 
@@ -86,12 +87,7 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     scope = program.scope(node)
     if scope is program.tree or is_docstring(node):
         return
-    texts: dict[str, float] = {}
-    for other in ast.walk(scope):
-        if not isinstance(other, SIMPLE) or other is node or is_docstring(other):
-            continue
-        if other.lineno == other.end_lineno:
-            texts.setdefault(program.code(other), 4.6)
+    texts = {program.code(one): 4.6 for one in simple_statements(scope) if one is not node}
     names = program.variables(node)
     for name in names:
         seen = program.seen(name)
@@ -204,11 +200,9 @@ def otherwise(program: Program, node: ast.If) -> Iterator[Splice]:
         if isinstance(one, SIMPLE) and one.lineno == one.end_lineno:
             for text, cost in twins(program, one):
                 texts.setdefault(text, cost + 0.4)
-    for other in ast.walk(scope):
-        if not isinstance(other, SIMPLE) or other in node.body or is_docstring(other):
-            continue
+    for other in simple_statements(scope):
         jumps = isinstance(other, ast.Break | ast.Continue)
-        if other.lineno == other.end_lineno and not (jumps and not in_loop(program, node)):
+        if other not in node.body and not (jumps and not in_loop(program, node)):
             texts.setdefault(program.code(other), 4.8)
     for name in program.variables(node):
         if program.seen(name) & NUMBERS:

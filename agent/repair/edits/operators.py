@@ -6,23 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from agent.repair.edits.library import ARITHMETIC, NEARBY
 from agent.repair.program import AND, BINARY, COMPARE, COMPARISONS, NOT, OR, UNARY, Program, Splice
 
 _COMPARISON = re.compile(rb"not\s+in\b|is\s+not\b|is\b|in\b|<=|>=|==|!=|<|>")
 _ARITHMETIC = re.compile(rb"\*\*|//|<<|>>|[-+*/%@&|^]")
-NEARBY: dict[str, tuple[str, ...]] = {
-    "<": ("<=", ">", ">=", "!=", "=="),
-    "<=": ("<", ">=", ">", "=="),
-    ">": (">=", "<", "<=", "!=", "=="),
-    ">=": (">", "<=", "<", "=="),
-    "==": ("!=", ">=", "<=", ">", "<", "in", "is"),
-    "!=": ("==", "<", ">", "<=", ">=", "is not", "not in"),
-    "is": ("==", "is not"),
-    "is not": ("!=", "is"),
-    "in": ("not in", "=="),
-    "not in": ("in", "!="),
-}
-"""Comparisons people write for one another, the likeliest first."""
 _BOUNDS = {("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")}
 _NEGATIONS = {
     ("==", "!="), ("!=", "=="), ("in", "not in"), ("not in", "in"), ("is", "is not"),
@@ -30,21 +18,6 @@ _NEGATIONS = {
 }
 IN_ORDER = 0.01
 """What each place in a list of the likeliest adds to a cost, so that none ties."""
-ARITHMETIC: dict[str, tuple[str, ...]] = {
-    "+": ("-", "*", "//", "|", "/", "%", "&"),
-    "-": ("+", "*", "//", "/", "%", "&", "^"),
-    "*": ("**", "+", "/", "//", "-", "%"),
-    "/": ("//", "*", "%", "-", "+"),
-    "//": ("/", "%", "*", "-", "+", ">>"),
-    "%": ("//", "/", "*", "-", "+"),
-    "**": ("*", "^", "//", "+", "/"),
-    "&": ("|", "^", "+", "-"),
-    "|": ("&", "^", "+", "-"),
-    "^": ("&", "|", "**", "+", "-"),
-    "<<": (">>", "*"),
-    ">>": ("<<", "//"),
-    "@": ("*",),
-}
 
 
 def comparison(program: Program, node: ast.Compare) -> Iterator[Splice]:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agent.repair.edits.library import HANDLED
 from agent.repair.program import Program, Splice
 from agent.repair.program.blocks import SIMPLE, in_loop, indented, is_docstring, lines_of
-
-HANDLED = {
-    "ValueError": ("TypeError",), "TypeError": ("ValueError",), "KeyError": ("IndexError",),
-    "IndexError": ("KeyError", "ValueError"), "ZeroDivisionError": (), "AttributeError": (),
-    "StopIteration": (), "FileNotFoundError": (), "UnicodeDecodeError": (), "OverflowError": (),
-}
-"""Exceptions that programs expect, and those they are mistaken for."""
 
 
 def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:

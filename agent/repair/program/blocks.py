@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from agent.repair.program.program import Program
 from agent.repair.program.scopes import Function
@@ -53,6 +54,21 @@ def is_elif(program: Program, node: ast.AST) -> bool:
 
 def is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def simple_statements(scope: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a scope that stand on one line and could stand elsewhere too."""
+    for node in ast.walk(scope):
+        if isinstance(node, SIMPLE) and node.lineno == node.end_lineno and not is_docstring(node):
+            yield node
+
+
+def opening(program: Program, function: Function) -> ast.stmt | None:
+    """A function's first statement behind its docstring, if lines can be put before it."""
+    first = next((one for one in function.body if not is_docstring(one)), None)
+    if first is None or first.lineno == function.lineno or not program.alone(first):
+        return None
+    return first
 
 
 def is_generator(node: Function) -> bool:

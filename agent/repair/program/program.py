@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from importlib.resources import files
 
 from agent.core.trees import is_literal
 from agent.repair.evidence import Vector, held, picked
@@ -14,26 +16,14 @@ from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, neares
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})
-_INT = ("int",)
-_STR = ("str",)
-_LIST = ("list",)
-_BOOL = ("bool",)
-CALL_TYPES: dict[str, tuple[str, ...]] = {
-    "len": _INT, "int": _INT, "ord": _INT, "hash": _INT, "id": _INT, "round": _INT,
-    "sum": ("int", "float"), "abs": ("int", "float"), "pow": ("int", "float"),
-    "float": ("float",), "str": _STR, "repr": _STR, "chr": _STR, "bin": _STR, "hex": _STR,
-    "oct": _STR, "input": _STR, "list": _LIST, "sorted": _LIST, "set": ("set",),
-    "tuple": ("tuple",), "dict": ("dict",), "bool": _BOOL, "any": _BOOL, "all": _BOOL,
-    "isinstance": _BOOL,
-}
-METHOD_TYPES: dict[str, tuple[str, ...]] = {
-    "join": _STR, "lower": _STR, "upper": _STR, "strip": _STR, "lstrip": _STR, "rstrip": _STR,
-    "replace": _STR, "title": _STR, "capitalize": _STR, "swapcase": _STR, "format": _STR,
-    "zfill": _STR, "split": _LIST, "splitlines": _LIST, "count": _INT, "find": _INT,
-    "rfind": _INT, "index": _INT, "append": ("NoneType",), "sort": ("NoneType",),
-    "extend": ("NoneType",), "reverse": ("NoneType",), "startswith": _BOOL, "endswith": _BOOL,
-    "isdigit": _BOOL, "isalpha": _BOOL, "isalnum": _BOOL, "isupper": _BOOL, "islower": _BOOL,
-}
+_TYPES = tomllib.loads(
+    files("agent.repair.program").joinpath("types.toml").read_text(encoding="utf-8")
+)
+CALL_TYPES, METHOD_TYPES = (
+    {name: frozenset(types.split()) for types, names in _TYPES[kind].items()
+     for name in names.split()}
+    for kind in ("functions", "methods")
+)
 TABLE = 100
 """Constants in one display from which on it is a table of data."""
 VAST = 1_000
@@ -53,12 +43,10 @@ class Program(Scopes):
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
         moments: tuple[Moment, ...] = (),
-        answers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(text)
         self.types = types or {}
         self.crash = crash
-        self.answers = answers
         self.all_moments = moments
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
@@ -122,9 +110,9 @@ class Program(Scopes):
             case ast.IfExp():
                 return self.type_of(node.body) or self.type_of(node.orelse)
             case ast.Call(func=ast.Name(id=name)):
-                return frozenset(CALL_TYPES.get(name, ()))
+                return CALL_TYPES.get(name, frozenset())
             case ast.Call(func=ast.Attribute(attr=name)):
-                return frozenset(METHOD_TYPES.get(name, ()))
+                return METHOD_TYPES.get(name, frozenset())
             case ast.Subscript(slice=ast.Slice()):
                 return self.type_of(node.value)
         return frozenset()

@@ -10,57 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.core.trees import parse
-from agent.repair.facts import Answer, Candidate, Question, Screen, Screened
-from agent.repair.program import Program, readable, spliced
-from agent.repair.ranking.rank import ranked
-from agent.repair.state import SearchState
+from agent.repair.program import Program, spliced
 
 MOST = 12
 """Conditions of one repair that are tried."""
 GIVING_UP = (ast.Raise, ast.Return, ast.Continue, ast.Break)
-LONGEST = 20_000
-"""Characters of a program whose candidates' conditions are tried."""
-MOST_WATCHED = 24
-"""Candidates of one offer whose conditions are tried, the likeliest first."""
-COMMON = frozenset({"0", "1", "-1", "2", "''", "None", "True", "False"})
-"""Values that programs compare with whatever the tests are."""
-
-
-def watched(
-    state: SearchState, kept: Sequence[Candidate]
-) -> Generator[Question, Answer, tuple[Candidate, ...]]:
-    """The candidates, best first, those marked that widen what is accepted: one side of a
-    condition they changed can be had for nothing, a guard is gone, or they turn on a literal of
-    the tests."""
-    if len(kept) < 2 or len(state.source) > LONGEST:
-        return tuple(kept)
-    sides = [
-        (place, text)
-        for place, one in enumerate(kept[:MOST_WATCHED])
-        for changed in changed_conditions(state.source, one.text)
-        for text in (changed.always, changed.never)
-    ]
-    open_sides: set[int] = set()
-    if sides:
-        answers = yield Screen(tuple(text for _, text in sides), "early", state.progress())
-        assert isinstance(answers, tuple)
-        open_sides = {
-            place for (place, _), seen in zip(sides, answers, strict=True)
-            if isinstance(seen, Screened) and seen.ended == "ok"
-        }
-    marked = tuple(
-        replace(one, widens=True)
-        if place in open_sides or dropped_guards(state.source, one.text)
-        or turns_on_a_tests_literal(state.source, one.text, state.facts.tests) else one
-        for place, one in enumerate(kept)
-    )
-    state.plausible.update({one.text: one for one in marked})
-    return ranked(marked)
 
 
 @dataclass(frozen=True)
@@ -112,35 +70,6 @@ def dropped_guards(before: str, after: str) -> tuple[str, ...]:
         else:
             lost.append(guard)
     return tuple(lost)
-
-
-def turns_on_a_tests_literal(before: str, after: str, tests: Iterable[str]) -> bool:
-    """Whether a changed condition compares with a value that stands in the tests and not in the
-    program: such a repair may know the tests and nothing else."""
-    try:
-        old, new = Program(before), Program(after)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    known = {_spelt(node) for node in _conditions(old)}
-    own = _constants(old.tree)
-    compared: set[str] = set()
-    for node in _conditions(new):
-        if isinstance(node, ast.Compare) and _spelt(node) not in known:
-            for side in (node.left, *node.comparators):
-                compared |= _constants(side)
-    fresh = compared - own - COMMON
-    return bool(fresh) and any(fresh & _constants_of(test) for test in tests)
-
-
-@lru_cache(maxsize=64)
-def _constants_of(code: str) -> frozenset[str]:
-    return _constants(readable(code))
-
-
-def _constants(tree: ast.AST) -> frozenset[str]:
-    return frozenset(
-        repr(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)
-    )
 
 
 def _guards(tree: ast.AST) -> Iterator[str]:

@@ -10,8 +10,6 @@ from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
-WIDENING = 1.0
-"""Cost of a condition changed so that no test takes one of its sides."""
 IDLE = 3.0
 """Cost of an operation that nobody would write: the repair is what stands beside it."""
 BLIND = 100.0
@@ -20,19 +18,14 @@ BLIND = 100.0
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Best first: cheap edits whose results have the types the tests expect."""
-    once: dict[str, Candidate] = {}
-    for candidate in candidates:
-        known = once.get(candidate.text)
-        if known is None or candidate.cost < known.cost:
-            once[candidate.text] = candidate
-    return tuple(sorted(once.values(), key=lambda one: (weight(one), one.text)))
+    return tuple(sorted(candidates, key=lambda one: (weight(one), one.text)))
 
 
 def weight(candidate: Candidate) -> float:
     """How unlikely it is that a candidate is what was meant."""
     return (
-        candidate.cost + WRONG_TYPE * bool(candidate.types) + WIDENING * candidate.widens
-        + IDLE * candidate.idle + BLIND * candidate.blind
+        candidate.cost + WRONG_TYPE * bool(candidate.types) + IDLE * candidate.idle
+        + BLIND * candidate.blind
     )
 
 

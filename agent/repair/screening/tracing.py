@@ -61,11 +61,10 @@ def _is_late(reply: Json | LostItem) -> bool:
 def trace_of(replies: Sequence[Json | LostItem]) -> Trace:
     """What was told of each test's run, together."""
     types: dict[str, set[str]] = {}
-    hits: dict[int, int] = {}
     moments: list[Moment] = []
-    seen = [_traced(reply, types, hits, moments) for reply in replies]
+    seen = [_traced(reply, types, moments) for reply in replies]
     kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
-    return Trace(tuple(seen), kinds_of, hits, tuple(moments))
+    return Trace(tuple(seen), kinds_of, tuple(moments))
 
 
 def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
@@ -75,7 +74,7 @@ def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
 
 
 def _traced(
-    reply: Json | LostItem, types: dict[str, set[str]], hits: dict[int, int], moments: list[Moment]
+    reply: Json | LostItem, types: dict[str, set[str]], moments: list[Moment]
 ) -> Traced:
     """Reads one reply and adds to what all tests saw together."""
     if isinstance(reply, LostItem):
@@ -83,17 +82,16 @@ def _traced(
                       message=reply.limit or reply.ended)
     row = cast(dict[str, Any], reply)
     try:
-        covered = {int(line): int(count) for line, count in row["hits"]}
+        covered = frozenset(int(line) for line, _ in row["hits"])
         met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
         message = str(row["message"])
         traced = Traced(
             passed=bool(row["passed"]),
-            covered=frozenset(covered),
+            covered=covered,
             exception=str(row["exception"]),
             message=message,
             line=row["line"] if isinstance(row["line"], int) else None,
             values=tuple((str(name), str(value)) for name, value in row["values"]),
-            answer=_pair(row["answer"]),
             members=members(message),
         )
         met_here = [
@@ -103,16 +101,7 @@ def _traced(
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and can write over our channel: nothing counts then.
         return Traced(passed=False, message=NO_SENSE)
-    for line, count in covered.items():
-        hits[line] = hits.get(line, 0) + count
     moments += met_here
     for name, kinds in met.items():
         types.setdefault(name, set()).update(kinds)
     return traced
-
-
-def _pair(shown: list[object]) -> tuple[str, str] | None:
-    if not shown:
-        return None
-    got, expected = shown
-    return str(got), str(expected)

@@ -2,7 +2,7 @@
 
     windows      the part of a long text that holds the fault
     search       the cheapest edits that make that part compile, best first
-    rules        wrapping, Python 2, other languages, words, brackets, quotes, indentation
+    rules        wrapping, other languages and Python 2, words, brackets, quotes, indentation
     plausible    what reads oddly ranks lower
 """
 
@@ -17,7 +17,6 @@ from agent.repair.syntax.fault import Fault, compiles, fault
 from agent.repair.syntax.foreign import foreign
 from agent.repair.syntax.indentation import indentation
 from agent.repair.syntax.plausible import does_something, oddness
-from agent.repair.syntax.python_two import python_two
 from agent.repair.syntax.quotes import quotes
 from agent.repair.syntax.search import Mended, Rule, cheapest
 from agent.repair.syntax.windows import Window, windows
@@ -26,9 +25,7 @@ from agent.repair.syntax.wrapping import wrapping
 
 __all__ = ["Fault", "compiles", "fault", "mended"]
 
-RULES: tuple[Rule, ...] = (
-    wrapping, python_two, foreign, words, brackets, quotes, indentation,
-)
+RULES: tuple[Rule, ...] = (wrapping, foreign, words, brackets, quotes, indentation)
 """The families of edits."""
 _KEPT = 40
 _VERIFIED = 4_000_000

@@ -13,7 +13,7 @@ _BUILTINS = frozenset(name for name in dir(builtins) if name.islower())
 def brackets(broken: Broken) -> list[Proposal]:
     """Each bracket near the fault dropped or exchanged, and a new one at every place."""
     found: list[Proposal] = []
-    known = _names(broken)
+    known = _BUILTINS.union(token.text for token in broken.tokens if token.kind == "name")
     for line in broken.suspects:
         some = broken.within(line)
         opened, closed = _balance(some)
@@ -89,8 +89,6 @@ def _closed(
     if len(opened) > 1:
         closing = "".join(PARTNER[one.text] for one in reversed(opened))
         found.append(Proposal(0.46 + line.distance, final, final, closing))
-        if code[-1].text == ":" and code[0].text not in _HEADS:
-            found.append(Proposal(0.5 + line.distance, code[-1].end, code[-1].end, closing))
     everything = broken.open_brackets
     if everything and line.index == broken.index:
         closing = "".join(PARTNER[one.text] for one in reversed(everything))
@@ -98,14 +96,7 @@ def _closed(
         if last is not None:
             end = broken.starts[last] + len(broken.lines[last].rstrip())
             found.append(Proposal(0.5, end, end, closing))
-            whole = unclosed(broken.tokens)
-            rest = "".join(PARTNER[one.text] for one in reversed(whole))
-            found.append(Proposal(0.52, end, end, rest))
     return found
-
-
-_HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with",
-          "async", "lambda")
 
 
 def _opened(
@@ -144,14 +135,6 @@ def _opened(
     return found
 
 
-def _names(broken: Broken) -> frozenset[str]:
-    counts: dict[str, int] = {}
-    for token in broken.tokens:
-        if token.kind == "name":
-            counts[token.text] = counts.get(token.text, 0) + 1
-    return frozenset(counts)
-
-
 def _split(
     broken: Broken, line: Line, some: list[Token], closed: list[Token], known: frozenset[str]
 ) -> list[Proposal]:
@@ -166,8 +149,8 @@ def _split(
             for cut in range(1, len(token.text)):
                 left, right = token.text[:cut], token.text[cut:]
                 attribute = place > 0 and some[place - 1].text == "."
-                likely = left in known or left in _BUILTINS
-                whole = right in known or right in _BUILTINS or right.isdigit()
+                likely = left in known
+                whole = right in known or right.isdigit()
                 if (likely and whole) or (attribute and whole and len(right) > 1) or (
                         whole and some[0].text in ("def", "class") and place == 1):
                     at = token.start + cut
@@ -182,7 +165,7 @@ def _split(
 def _exchanged(
     broken: Broken, line: Line, some: list[Token], opened: list[Token], closed: list[Token]
 ) -> list[Proposal]:
-    """A bracket dropped, or of another kind; two that belong together exchanged at once."""
+    """A bracket dropped, or of another kind."""
     found = []
     stack: list[Token] = list(broken.open_brackets) if line.index == broken.index else []
     stack = [one for one in stack if one.start < line.start]
@@ -207,11 +190,4 @@ def _exchanged(
             fits = partner is not None and PARTNER[other] == partner.text
             cost = 0.4 if fits else 1.2 if loose else 2.0
             found.append(Proposal(cost + away, token.start, token.end, other))
-        if partner is not None and token.text in OPENERS and PARTNER[token.text] == partner.text:
-            inside = broken.text[token.end : partner.start]
-            for other in OPENERS:
-                if other != token.text:
-                    new = other + inside + PARTNER[other]
-                    found.append(Proposal(1.3 + away, token.start, partner.end, new))
-            found.append(Proposal(1.8 + away, token.start, partner.end, inside))
     return found

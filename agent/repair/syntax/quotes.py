@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 
 from agent.repair.syntax.broken import Broken, Line, Proposal
 from agent.repair.syntax.tokens import Token
 
 _PREFIX = re.compile(r"(?i)[rbuf]{0,2}")
+_F_STRING = re.compile(r"(?i)\b(?:f|rf|fr)(?=[\"'])")
+_IN_BRACES = re.compile(r"\{[^{}]*\}")
+_WORD_STARTS = re.compile(r"(?<!\w)(?=[A-Za-z_])")
+_WORD_ENDS = re.compile(r"(?<=[\w)\]])(?![\w(\[.])")
+_NESTED = ((0.3, '"', "'"), (0.3, "'", '"'), (0.5, '\\"', '"'), (0.5, "\\'", "'"),
+           (0.5, '"\\n"', "chr(10)"), (0.5, "'\\n'", "chr(10)"))
+"""What an older Python does not take within the braces of an f-string, and what it takes."""
 _LINES, _LETTERS = 40, 400
 _CODE = re.compile(r"\s*(?:(?:if|for|while|return|def|class|with|try|import|from|raise|yield|assert"
                    r"|print|self)\b|[\w.\[\], ]+ ?[-+*/]?= |[\w.]+\(|@\w)")
@@ -229,100 +235,32 @@ def _opened_above(broken: Broken) -> list[Proposal]:
 
 
 def _formatted(broken: Broken, line: Line) -> list[Proposal]:
-    """What stands in the braces of an f-string, and the braces."""
-    found = list[Proposal]()
-    if line.is_long:
-        return found
-    for match in re.finditer(r"(?i)\b(?:f|rf|fr)(\"\"\"|'''|\"|')", line.text):
-        quote, begin = match.group(1), match.end()
-        end = _end_of_format(line.text, begin, quote)
-        inside = line.text[begin:end]
-        head, tail = line.text[:begin], line.text[end:]
-
-        def new(cost: float, text: str, head: str = head, tail: str = tail) -> Proposal:
-            return line.becomes(cost, head + text + tail)
-
-        if len(quote) == 1:
-            other = "'" if quote == '"' else '"'
-            nested = _in_braces(inside, functools.partial(_with_quotes, quote, other))
-            if nested != inside:
-                if other not in _in_braces(inside, lambda part: ""):
-                    found.append(new(0.3, nested))
-                triple = other * 3
-                found.append(line.becomes(0.5, head[:-1] + triple + inside + triple + tail[1:]))
-        plain = _in_braces(inside, _without_backslash)
-        if plain != inside:
-            found.append(new(0.5, plain))
-        found.append(new(0.62, inside.replace("{}", "{{}}")))
-        found += [new(cost, text) for cost, text in _braces(inside)]
+    """What stands in the braces of an f-string, and one brace more or fewer."""
+    head = None if line.is_long else _F_STRING.search(line.text)
+    if head is None:
+        return []
+    found = [line.becomes(0.62, line.text.replace("{}", "{{}}"))]
+    for cost, old, new in _NESTED:
+        text = _IN_BRACES.sub(functools.partial(_exchanged, old, new), line.text)
+        found.append(line.becomes(cost, text))
+    begin = line.start + head.end()
+    inside = line.text[head.end() :]
+    opened = inside.count("{") - inside.count("}")
+    edits = [(match.start(), match.end(), "") for match in re.finditer("[{}]", inside)]
+    edits += [(one.start(), one.start(), "}") for one in _WORD_ENDS.finditer(inside)]
+    edits += [(one.start(), one.start(), "{") for one in _WORD_STARTS.finditer(inside)]
+    for start, end, new in edits:
+        more = (new or inside[start:end]) == "{"
+        likely = opened and (more if not new else not more) == (opened > 0)
+        doubled = not new and inside[start : start + 2] in ("{{", "}}")
+        cost = 0.42 if doubled else 1.6 if not likely else 0.45 if new or not more else 0.9
+        cost += 0.5 * (new == "{" == inside[start - 1 : start])
+        near = inside.rfind("{", 0, start) if new == "}" else start
+        found.append(Proposal(
+            cost + 0.01 * (start - near) + line.distance, begin + start, begin + end, new
+        ))
     return [one for one in found if one.new != line.text]
 
 
-def _with_quotes(old: str, new: str, part: str) -> str:
-    return part.replace(old, new)
-
-
-def _end_of_format(line: str, begin: int, quote: str) -> int:
-    """Where an f-string ends if quotes inside its braces are taken for nested strings."""
-    depth, place = 0, begin
-    while place < len(line):
-        letter = line[place]
-        if letter == "\\":
-            place += 1
-        elif letter in "{}":
-            depth = max(0, depth + (1 if letter == "{" else -1))
-        elif line.startswith(quote, place) and depth == 0:
-            return place
-        place += 1
-    last = line.rfind(quote, begin)
-    return last if last >= begin else len(line)
-
-
-def _in_braces(inside: str, change: Callable[[str], str]) -> str:
-    """The text of an f-string with what stands in its braces changed."""
-    parts, depth, start = list[str](), 0, 0
-    for place, letter in enumerate(inside):
-        if letter == "{":
-            if depth == 0:
-                parts.append(inside[start:place])
-                start = place
-            depth += 1
-        elif letter == "}" and depth:
-            depth -= 1
-            if depth == 0:
-                parts.append(change(inside[start : place + 1]))
-                start = place + 1
-    parts.append(inside[start:])
-    return "".join(parts)
-
-
-def _without_backslash(part: str) -> str:
-    part = re.sub(r"([\"'])\\n\1", "chr(10)", part)
-    part = re.sub(r"([\"'])\\t\1", "chr(9)", part)
-    return re.sub(r"\\([\"'])", r"\1", part)
-
-
-def _braces(inside: str) -> list[tuple[float, str]]:
-    """One brace more or fewer."""
-    found = []
-    opened = inside.count("{") - inside.count("}")
-    for match in re.finditer(r"[{}]", inside):
-        place = match.start()
-        fewer = inside[:place] + inside[place + 1 :]
-        right = (match.group() == "{") == (opened > 0)
-        doubled = inside[place : place + 2] in ("{{", "}}")
-        likely = 0.9 if match.group() == "{" else 0.6
-        found.append((0.42 if doubled else likely if right and opened else 1.6, fewer))
-    if opened > 0:
-        last = inside.rindex("{")
-        for match in re.finditer(r"(?<=[\w)\]])(?![\w(\[.])|$", inside[last:]):
-            place = last + match.start()
-            cost = 0.45 + 0.02 * len(re.findall(r"\W+", inside[last:place]))
-            found.append((cost, inside[:place] + "}" + inside[place:]))
-    if opened < 0:
-        first = inside.index("}")
-        for match in re.finditer(r"(?<!\w)(?=[A-Za-z_])", inside[:first]):
-            place = match.start()
-            cost = 0.5 + 0.01 * (first - place) + (0.5 if inside[:place].endswith("{") else 0.0)
-            found.append((cost, inside[:place] + "{" + inside[place:]))
-    return found
+def _exchanged(old: str, new: str, part: re.Match[str]) -> str:
+    return part[0].replace(old, new)

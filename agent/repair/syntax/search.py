@@ -52,20 +52,17 @@ def cheapest(source: str, first: Fault, rule: Rule, most: int) -> tuple[list[Men
     proposals: dict[int, list[Proposal]] = {}
     heap: list[tuple[float, int, int]] = []
     alike: dict[tuple[int, str], int] = {}
-    aside: list[_State] = []
 
     def enter(text: str, cost: float, base: float, at: Fault) -> None:
         kin = (at.left, at.message)
         alike[kin] = alike.get(kin, 0) + 1
-        if alike[kin] > _ALIKE or len(states) >= _STATES:
-            aside.append(_State(text, cost, base, at))
-            return
-        states.append(_State(text, cost, base, at))
-        heapq.heappush(heap, (base + _CHEAPEST, len(states) - 1, 0))
+        if alike[kin] <= _ALIKE and len(states) < _STATES:
+            states.append(_State(text, cost, base, at))
+            heapq.heappush(heap, (base + _CHEAPEST, len(states) - 1, 0))
 
     enter(source, 0.0, 0.0, first)
     seen = {source}
-    found: dict[str, tuple[float, _State]] = {}
+    found: list[Mended] = []
     tries, enough = 0, float("inf")
     while heap and tries < most and work > 0 and len(found) < FOUND:
         priority, number, place = heapq.heappop(heap)
@@ -94,13 +91,13 @@ def cheapest(source: str, first: Fault, rule: Rule, most: int) -> tuple[list[Men
         now = fault(text)
         cost = state.cost + proposal.cost
         if now is None:
-            found[text] = (cost, state)
+            found.append(Mended(cost, text))
             enough = min(enough, priority + BEYOND)
         else:
             base = _base(state, proposal, now)
             if base is not None:
                 enter(text, cost, base, now)
-    return _with_kin(found, aside), tries
+    return sorted(found, key=lambda one: one.cost), tries
 
 
 def _base(state: _State, proposal: Proposal, now: Fault) -> float | None:
@@ -118,31 +115,3 @@ def _base(state: _State, proposal: Proposal, now: Fault) -> float | None:
     if proposal.cost < 1.0 and (now.left, now.message) != (before.left, before.message):
         return state.base + proposal.cost + 0.2
     return None
-
-
-def _with_kin(found: dict[str, tuple[float, _State]], aside: list[_State]) -> list[Mended]:
-    """The texts found, and those of states that were set aside because they differ only before
-    a fault that another state has mended."""
-    mended = {text: cost for text, (cost, _) in found.items()}
-    for text, (cost, state) in found.items():
-        for other in aside:
-            if other.fault.left != state.fault.left or len(mended) >= FOUND:
-                continue
-            kept = _common_start(state.text, text)
-            rest = len(state.text) - kept
-            if rest <= len(other.text) and state.text[kept:] == other.text[-rest:]:
-                new = other.text[:-rest] + text[kept:] if rest else other.text
-                if new not in mended and fault(new) is None:
-                    mended[new] = cost - state.cost + other.cost
-    return sorted((Mended(cost, text) for text, cost in mended.items()), key=lambda one: one.cost)
-
-
-def _common_start(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.startswith(other[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -300,10 +300,6 @@ def _lines(broken: Broken, line: Line, some: list[Token]) -> list[Proposal]:
         if operator or leading:
             found.append(Proposal(cost - 0.05 + line.distance,
                                   line.start + len(line.text.rstrip()), line.end, " \\"))
-        if line.text.rstrip().endswith("\\"):
-            bare = line.start + len(line.text.rstrip()[:-1].rstrip())
-            found.append(Proposal(0.45 + line.distance, bare, second, " "))
-            found.append(Proposal(0.5 + line.distance, bare, line.end, ""))
     if line.text != line.text.rstrip() and line.text.rstrip().endswith("\\"):
         found.append(line.becomes(0.4, line.text.rstrip()))
     signs = sum(token.kind == "sign" for token in some)
@@ -341,45 +337,28 @@ def _awaited(broken: Broken) -> list[Proposal]:
 
 
 def _keywords_as_names(broken: Broken) -> list[Proposal]:
-    """A keyword that is used as a name, with an underscore behind it at all such places."""
+    """A keyword that is used as a name, with an underscore behind it wherever it begins no
+    statement."""
     some = [token for token in broken.tokens if token.kind != "comment"]
-    used: dict[str, list[Token]] = {}
+    places: dict[str, list[Token]] = {}
+    names: set[str] = set()
     for place, token in enumerate(some):
         if token.is_keyword and token.text not in ("None", "True", "False", "not", "else"):
             before = some[place - 1] if place else None
-            following = some[place + 1] if place + 1 < len(some) else None
-            if _is_name(token, before, following):
-                used.setdefault(token.text, []).append(token)
+            following = some[place + 1].text if place + 1 < len(some) else "\n"
+            starts = before is None or before.kind == "newline" or before.text == ":"
+            if not starts or following == "=":
+                places.setdefault(token.text, []).append(token)
+            if following == "=" or (before is not None and (
+                    before.text in (".", "def") or (
+                        not starts and not before.ends_operand
+                        and following in (*CLOSERS, ",", ".", "\n")))):
+                names.add(token.text)
     found = []
-    for places in used.values():
+    for name in sorted(names):
         text = broken.text
-        for token in reversed(places):
+        for token in reversed(places[name]):
             text = f"{text[: token.end]}_{text[token.end :]}"
-        near = any(abs(broken.row(token.start) - broken.index) < 2 for token in places)
+        near = any(abs(broken.row(token.start) - broken.index) < 2 for token in places[name])
         found.append(Proposal(0.5 if near else 1.5, 0, len(broken.text), text))
     return found
-
-
-def _is_name(token: Token, before: Token | None, following: Token | None) -> bool:
-    """Whether a keyword stands where only a name could."""
-    starts = before is None or before.kind == "newline" or before.text == ":"
-    ends = following is None or following.kind == "newline"
-    if before is not None and before.text == ".":
-        return True
-    if not starts and before is not None and before.ends_operand:
-        return False
-    if starts and (ends or token.text in _OPENING) and (
-            following is None or following.text != "=" ) and (
-            following is None or token.text not in ("def", "class") or following.text not in "[.("):
-        return False
-    if token.text in ("lambda", "yield") and following is not None and following.text in ":)(":
-        return not starts and following.text == ")" and token.text == "lambda"
-    if following is None or following.kind == "newline":
-        return True
-    if following.is_keyword:
-        return not following.begins_operand
-    if following.kind != "sign":
-        return False
-    takes_value = token.text in ("return", "del", "assert", "raise", "in", "and", "or", "is", "if",
-                                 "while", "elif", "await", "yield", "import", "from")
-    return not (takes_value and following.begins_operand)

@@ -11,7 +11,7 @@ import json
 from langgraph.types import interrupt
 
 from agent.core.domain import Alternatives, Report, Rivals, Solution, TestCase
-from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed, TestsFrozen
+from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.searching import confirmed_alternatives
@@ -23,7 +23,7 @@ from agent.repair.ranking.question import (
     in_words,
     question,
 )
-from agent.run.nodes.specify import info
+from agent.run.nodes.specify import announce
 
 
 async def ask(state: State, ctx: Context) -> State:
@@ -46,7 +46,7 @@ async def ask(state: State, ctx: Context) -> State:
         # Whoever skips one question is not asked the next; this one stays to be seen.
         ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
         return {"asking": False, "asked": MOST_ASKED}
-    ctx.emit(TestsFrozen(tests=(info(test),)))
+    announce(ctx, (test,))
     suite = ctx.store.get(state["suite_id"], Suite)
     suite = suite.model_copy(update={"visible": (*suite.visible, test)})
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from agent.core.domain import Property, Solution, TestCase
-from agent.core.events import TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import is_call, plain
 from agent.healing.context import Context
-from agent.run.nodes.specify import info
+from agent.run.nodes.specify import announce
 from agent.thinking.roles import QA_ADVERSARY, ask_if_it_answers
 from agent.thinking.wording import tests
 
@@ -38,6 +37,6 @@ async def attack(state: State, ctx: Context) -> State:
     )
     if not fresh:
         return {}
-    ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
+    announce(ctx, fresh)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {"suite_id": ctx.store.put(grown)}

@@ -13,7 +13,7 @@ from agent.thinking.wording import tests
 async def critique(state: State, ctx: Context) -> State:
     """Asks the critic about a changed program; an unchanged one needs no review."""
     if state["iteration"] == 0:
-        return {"rejected": ""}
+        return {}
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
     report = ctx.store.get(state["report_id"], Report)
@@ -34,8 +34,6 @@ async def critique(state: State, ctx: Context) -> State:
     ) or Critique(approve=False, note="it could not be reviewed: the critic gave no answer")
     ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
     if answer.approve:
-        return {"rejected": ""}
-    return {
-        "rejected": answer.note, "outcome": "unresolved",
-        "reason": f"the critic rejected the repair: {answer.note}",
-    }
+        return {}
+    reason = f"the critic rejected the repair: {answer.note}"
+    return {"outcome": "unresolved", "reason": reason}

@@ -7,14 +7,7 @@ import time
 from collections.abc import Sequence
 
 from agent.core.domain import REST, Category, Diagnosis, Report, Script, Solution, TestCase
-from agent.core.events import (
-    CodeWritten,
-    Diagnosed,
-    Judged,
-    Notice,
-    Recalled,
-    TestsFrozen,
-)
+from agent.core.events import CodeWritten, Diagnosed, Judged, Notice, Recalled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
@@ -22,7 +15,7 @@ from agent.healing.recollection import apply_recalled_fix, with_rivals
 from agent.intake import outside_failure_words, still_counting_tests, with_outside_failures
 from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
 from agent.repair.ranking.blindness import blindness
-from agent.run.nodes.specify import info
+from agent.run.nodes.specify import announce
 
 REPLAY_S = 2.0
 """Wall seconds after which no further remembered fix is replayed."""
@@ -33,7 +26,7 @@ async def recall(state: State, ctx: Context) -> State:
     tests = ctx.task.tests
     suite = Suite(visible=tests)
     update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
-    _announce(ctx, [test for test in tests if not _is_rest(test)])
+    announce(ctx, [test for test in tests if not _is_rest(test)])
     base = ctx.task.solution
     if base is None:
         return update
@@ -42,7 +35,7 @@ async def recall(state: State, ctx: Context) -> State:
     report = with_outside_failures(await (ctx.begun or ctx.judge_brought(base)), ctx.task)
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
-    _announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
+    announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
     tests = still_counting_tests(tests, report)
     suite = Suite(visible=tests)
     update |= {
@@ -123,12 +116,6 @@ def _ended(ctx: Context, category: Category, reason: str) -> State:
 
 def _is_rest(test: TestCase) -> bool:
     return isinstance(test, Script) and test.node == REST
-
-
-def _announce(ctx: Context, tests: Sequence[TestCase]) -> None:
-    """Tells of tests; of the rest of a file only where there is any."""
-    if tests:
-        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in tests)))
 
 
 def _without(report: Report, names: Sequence[str]) -> Report:

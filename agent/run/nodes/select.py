@@ -1,10 +1,8 @@
-"""Select: the cheapest strategy that brought a verified program wins the iteration."""
+"""Select: a verified program is taken; without one, what comes next is decided."""
 
 from __future__ import annotations
 
-from typing import get_args
-
-from agent.core.domain import Alternatives, Solution, Strategy
+from agent.core.domain import Alternatives, Solution
 from agent.core.events import (
     Ambiguous,
     CodeWritten,
@@ -26,34 +24,29 @@ LEAST_S = 1.0
 
 
 async def select(state: State, ctx: Context) -> State:
-    """Takes this iteration's proposals, by the strategies' order, and counts the iteration."""
-    found = {
-        proposal["strategy"]: proposal for proposal in state.get("proposals", [])
-        if proposal["iteration"] == state["iteration"]
-    }
-    # Strategies stand there in the order of their cost.
-    winner: Strategy | None = next((name for name in get_args(Strategy) if name in found), None)
-    if winner is None and state.get("reserve_id"):
+    """Takes what the repair has proposed, and counts the iteration."""
+    key = state["proposed_id"]
+    if not key and state.get("reserve_id"):
         return _from_reserve(state, ctx)
-    if winner is None and not state.get("paid") and _a_model_can_help(ctx):
+    if not key and not state.get("paid") and _a_model_can_help(ctx):
         model = ctx.plan.of(GENERATOR)
         ctx.emit(Notice(level="info", text=(
             f"No repair was found without a model ({state.get('reason', '')}). From here on models "
             f"are asked{f', {model.words} for a repair' if model else ''}."
         )))
         return {"paid": True, "escalated": True}
-    if winner is None:
+    if not key:
         if _out_of_time(state, ctx):
             return _time_is_over(ctx)
         return {"outcome": "unresolved", "reason": state.get("reason", "")}
-    key, rivals = found[winner]["solution_id"], found[winner]["rivals_id"]
+    rivals = state["proposed_rivals_id"]
     solution = ctx.store.get(key, Solution)
     base = ctx.store.get(state["base_id"], Solution)
     iteration_now = state["iteration"] + 1
     ctx.emit(CodeWritten(iteration=iteration_now, solution=solution))
     ctx.emit(
         PatchProposed(
-            iteration=iteration_now, strategy=winner, note=solution.note,
+            iteration=iteration_now, strategy=state["strategy"], note=solution.note,
             diff=solution.diff(base),
         )
     )
@@ -61,9 +54,8 @@ async def select(state: State, ctx: Context) -> State:
     if asked is not None:
         ctx.emit(Ambiguous(iteration=iteration_now, rivals=asked))
     return {
-        "solution_id": key, "iteration": iteration_now, "strategy": winner,
-        "note": solution.note, "rivals_id": rivals,
-        "caveat": "", "open_id": "", "escalated": False,
+        "solution_id": key, "iteration": iteration_now, "note": solution.note,
+        "rivals_id": rivals, "caveat": "", "open_id": "", "escalated": False,
     }
 
 

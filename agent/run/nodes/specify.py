@@ -24,17 +24,19 @@ MOST_PARTED = 12
 """Tests of files that are tried: each takes reading its file anew."""
 
 
-def info(test: TestCase) -> TestInfo:
-    """A test as readers see it."""
-    return TestInfo(name=test.name, origin=test.origin, code=test.code)
+def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
+    """Tells readers of tests that join the suite, or are held out of it, where there are any."""
+    if tests:
+        ctx.emit(TestsFrozen(tests=tuple(
+            TestInfo(name=test.name, origin=test.origin, code=test.code) for test in tests
+        )))
 
 
 async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the words, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
     fresh = await _from_words(ctx, suite.visible, free=ctx.free(state))
-    if fresh:
-        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in fresh)))
+    announce(ctx, fresh)
     visible = (*suite.visible, *fresh)
     grown = suite.model_copy(update={"visible": visible})
     if ctx.settings.hold_out and "report_id" in state:
@@ -42,8 +44,7 @@ async def specify(state: State, ctx: Context) -> State:
             hold_out, grown, ctx.store.get(state["report_id"], Report),
             ctx.store.get(state["solution_id"], Solution),
         )
-    if grown.held_out:
-        ctx.emit(TestsFrozen(tests=tuple(info(test) for test in grown.held_out)))
+    announce(ctx, grown.held_out)
     return {"suite_id": ctx.store.put(grown)}
 
 

@@ -301,7 +301,7 @@ def fill_the_disk():
 
 def fill_the_disk_with_names():
     """fill the disk with names"""
-    for number in range(8_000):
+    for number in range(4_500):
         os.close(os.open(f"name-{number}", os.O_CREAT | os.O_WRONLY))
     time.sleep(2)
 

@@ -1,10 +1,6 @@
-"""Events go to lines and back, and logs from before there were models can be read."""
+"""Events go to lines and back."""
 
 from __future__ import annotations
-
-import json
-import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -22,10 +18,6 @@ from agent.core.events import (
     from_jsonl,
     to_jsonl,
 )
-from agent.intake import from_page
-from agent.log.result import fold
-from agent.run.session import open_session
-from tests.agent.model_runs import HARD, HARD_TESTS, followed, settings
 
 CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 0.5}
 
@@ -47,37 +39,3 @@ CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 
 def test_an_event_of_a_model_goes_to_a_line_and_back(event: Event) -> None:
     log = (Stamped(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
     assert from_jsonl(to_jsonl(log)) == log
-
-
-def test_a_log_from_before_there_were_models_can_be_read() -> None:
-    old = [
-        {"kind": "run_started", "title": "t", "provider": "mock", "provider_why": "w",
-         "sandbox": "s"},
-        {"kind": "model_called", **CALL, "cost_usd": 0.25},
-        {"kind": "waiting", "interrupt": "i", "question": "keep it?"},
-    ]
-    log = from_jsonl("".join(
-        json.dumps({"run": "r", "seq": seq, "task": "t", "attempt": 0, "ordinal": seq, "at": 1.0,
-                    "event": event}) + "\n"
-        for seq, event in enumerate(old, 1)
-    ))
-    result = fold(log)
-    assert (result.calls, result.tokens, result.cost_usd) == (1, 7, 0.25)
-    assert result.waiting is not None
-    assert result.waiting.needs == "answer"
-
-
-async def test_a_run_from_before_there_were_models_goes_on_without_one(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path, {}, autonomy_level="review_repairs")) as session:
-        run = await session.start(from_page(HARD, HARD_TESTS).task)
-        await session.close()
-    with sqlite3.connect(tmp_path / "runs.db") as store:
-        (options,) = store.execute("select options from runs").fetchone()
-        kept = {name: value for name, value in json.loads(options).items()
-                if name in ("max_iterations", "budget_s", "ask", "answered")}
-        store.execute("update runs set options = ?, owner = ''", (json.dumps(kept),))
-    store.close()
-    # A provider that cannot be had is no reason to leave it unfinished.
-    async with open_session(settings(tmp_path, {}, provider="anthropic")) as session:
-        assert await session.recover() == (run,)
-        assert (await followed(session, run)).outcome == "unresolved"

@@ -23,10 +23,12 @@ MENDED = "def add(a, b):\n    return a + b\n"
 
 @dataclass
 class ReplayedSession:
-    """Emits `events` for every run; with `interrupted` Ctrl-C is pressed while it goes on."""
+    """Emits `events` for every run; with `interrupted` Ctrl-C is pressed while it goes on, and one
+    that `hangs` never ends."""
 
     events: Sequence[Event] = ()
     interrupted: bool = False
+    hangs: bool = False
     orphans: tuple[str, ...] = ()
     fault: Exception | None = None
     started: list[tuple[Task, str]] = field(default_factory=list)
@@ -38,7 +40,7 @@ class ReplayedSession:
         assert self.settings is not None
         return Models(self.settings)
 
-    def plan(self) -> Plan:
+    def plan(self, *, model: str | None = None) -> Plan:
         return Plan("mock", "no model: memory and search only")
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -52,7 +54,7 @@ class ReplayedSession:
         self.settings = settings
         yield self
 
-    async def start(self, task: Task, *, title: str = "", pauses: bool = False) -> str:
+    async def start(self, task: Task, *, title: str = "", **how: object) -> str:
         if self.fault is not None:
             raise self.fault
         self.started.append((task, title))
@@ -66,6 +68,8 @@ class ReplayedSession:
             yield (stamped,)
         if self.interrupted and not self.cancelled:
             asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
+            await asyncio.Event().wait()
+        if self.hangs:
             await asyncio.Event().wait()
 
     async def cancel(self, run: str) -> None:

@@ -37,14 +37,14 @@ from agent.core.events import (
 )
 from agent.doors import commands
 from agent.doors.cli import app
-from agent.doors.exits import NEXT_PROOF
+from agent.doors.exits import EXIT_CODES, NEXT_PROOF
 from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from llm import NoProvider
 from sandbox import SandboxUnavailable
+from tests.agent.doors.conftest import BROKEN, MENDED
 
-BROKEN = "def add(a, b):\n    return a - b\n"
-MENDED = "def add(a, b):\n    return a + b\n"
+SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
@@ -88,19 +88,18 @@ def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
     assert files(program.parent) == {"sum.py"}
 
 
-def test_apply_writes_the_file_and_keeps_a_backup(program: Path, healing: Any) -> None:
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_apply_writes_the_file_with_its_line_ends_and_keeps_a_backup(
+    program: Path, healing: Any, line_end: str
+) -> None:
+    program.write_bytes(BROKEN.replace("\n", line_end).encode())
+
     result = invoke(healing, "run", program, *TEST, "--apply")
 
     assert result.exit_code == 0, result.output
-    assert program.read_text() == MENDED
-    assert (program.parent / "sum.py.heal-backup").read_text() == BROKEN
-
-
-def test_apply_keeps_windows_line_ends(program: Path, healing: Any) -> None:
-    program.write_bytes(BROKEN.replace("\n", "\r\n").encode())
-
-    assert invoke(healing, "run", program, *TEST, "--apply").exit_code == 0
-    assert program.read_bytes() == MENDED.replace("\n", "\r\n").encode()
+    assert program.read_bytes() == MENDED.replace("\n", line_end).encode()
+    backup = program.parent / "sum.py.heal-backup"
+    assert backup.read_bytes() == BROKEN.replace("\n", line_end).encode()
 
 
 @pytest.mark.parametrize(
@@ -127,26 +126,19 @@ def test_each_outcome_has_its_exit_code_and_only_a_heal_is_written(
     assert files(program.parent) == {"sum.py"}
 
 
-def test_a_heal_below_the_proof_asked_for_is_shown_but_not_written(
+def test_a_heal_below_the_proof_asked_for_is_told_and_shown_but_not_written(
     program: Path, healing: Any
 ) -> None:
-    result = invoke(healing, "run", program, *TEST, "--apply", "--require-proof", "E2")
-
-    assert result.exit_code == 6
-    assert result.stdout == healing.events[-1].diff
-    assert "Nothing was written" in result.stderr
-    assert program.read_text() == BROKEN
-
-
-def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: Any) -> None:
     told = "Proof E3 was required and E1 was reached."
+    asked = ("run", program, *TEST, "--require-proof")
 
-    shown = invoke(healing, "run", program, *TEST, "--require-proof", "E3")
-    written = invoke(healing, "run", program, *TEST, "--require-proof", "E3", "--json")
-    reached = invoke(healing, "run", program, *TEST, "--require-proof", "E1")
+    shown = invoke(healing, *asked, "E3", "--apply")
+    written = invoke(healing, *asked, "E3", "--json")
+    reached = invoke(healing, *asked, "E1")
 
     assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
-    assert told in shown.stderr
+    assert told in shown.stderr and "Nothing was written" in shown.stderr
+    assert (shown.stdout, program.read_text()) == (healing.events[-1].diff, BROKEN)
     assert json.loads(written.stdout)["reason"] == (
         f"{told} the operator changed. Next: {NEXT_PROOF['E1']}."
     )
@@ -155,13 +147,12 @@ def test_a_proof_that_was_asked_for_and_missed_is_told(program: Path, healing: A
 
 def in_one_process() -> tuple[Event, ...]:
     """What a run tells of a repair whose only pass is believed as `in-process`."""
-    solution = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
     verdict = Verdict(
         name="t", test="t", origin="user", status="passed", integrity="in-process",
         reason="the test uses caplog",
     )
-    report = Report(solution=solution.id, verdicts=(verdict,))
-    return CodeWritten(iteration=1, solution=solution), Judged(iteration=1, report=report)
+    report = Report(solution=SOLUTION.id, verdicts=(verdict,))
+    return CodeWritten(iteration=1, solution=SOLUTION), Judged(iteration=1, report=report)
 
 
 @pytest.mark.parametrize(("asked", "code"), [
@@ -484,18 +475,13 @@ def test_resume_takes_up_every_interrupted_run(program: Path, healing: Any) -> N
     assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
 
 
-def test_resume_of_a_finished_run_shows_it(program: Path, healing: Any) -> None:
-    result = invoke(healing, "resume", "r1")
+def test_resume_shows_a_finished_run_that_is_named_and_says_where_none_was_interrupted(
+    program: Path, healing: Any
+) -> None:
+    finished, none = invoke(healing, "resume", "r1"), invoke(healing, "resume")
 
-    assert result.exit_code == 0
-    assert result.stdout == healing.events[-1].diff
-
-
-def test_resume_without_any_says_so(program: Path, healing: Any) -> None:
-    result = invoke(healing, "resume")
-
-    assert result.exit_code == 0
-    assert "No run was interrupted" in result.stderr
+    assert (finished.exit_code, finished.stdout) == (0, healing.events[-1].diff)
+    assert (none.exit_code, "No run was interrupted" in none.stderr) == (0, True)
 
 
 def test_the_plan_is_said(program: Path, healing: Any) -> None:
@@ -520,24 +506,16 @@ def test_what_a_program_printed_cannot_move_the_cursor(
     assert "\\x1b[2Jwiped\\x07 \\u202eback" in result.stderr
 
 
-def test_the_exit_codes_stand_in_the_help() -> None:
-    from agent.doors.exits import EXIT_CODES
-
+def test_the_help_and_the_readme_know_every_exit_code() -> None:
     shown = invoke(None, "run", "--help").output
+    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
 
     assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
-
-
-def test_the_readme_knows_every_exit_code() -> None:
-    from agent.doors.exits import EXIT_CODES
-
-    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
     assert re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE) == [
         (str(code), words) for code, words in EXIT_CODES.items()
     ]
 
 
-SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 RIVALS = Rivals(call="add(0, 1)", behaviours=(
     Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
     Behaviour(
@@ -570,22 +548,19 @@ def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healin
     assert healing.settings.ask is False
 
 
+@pytest.mark.parametrize(("typed", "answer", "told"), [
+    ("Z\nnone\n[\nnone\n7\n", "7", ("A: plus", "+c", "'Z' is none of A, B", "'[' is none of A, B")),
+    ("none\n\n", "skip", ("A: plus",)),
+])
 def test_a_person_is_asked_until_the_answer_is_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str,
+    told: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("Z\nnone\n[\nnone\n7\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
-    answer = commands._chosen("Which is right?", RIVALS, commands.Display(Terminal()))
-
-    told = capsys.readouterr().err
-    assert answer == "7"
-    assert "A: plus" in told and "+c" in told
-    assert "'Z' is none of A, B" in told and "'[' is none of A, B" in told
-
-
-def test_whoever_knows_no_value_skips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("none\n\n"))
-    assert commands._chosen("Which?", RIVALS, commands.Display(Terminal())) == "skip"
+    assert commands._chosen("Which is right?", RIVALS, commands.Display(Terminal())) == answer
+    shown = capsys.readouterr().err
+    assert all(words in shown for words in told)
 
 
 def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:

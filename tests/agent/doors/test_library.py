@@ -6,94 +6,38 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent import SelfHealingAgent
-from agent.core.domain import File, Report, Solution, Task, Verdict
-from agent.core.events import (
-    CodeWritten,
-    Critiqued,
-    Event,
-    Judged,
-    LessonLearned,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Stamped,
-)
+from agent.core.domain import File, Solution
+from agent.core.events import CodeWritten, Critiqued, LessonLearned, RunFailed
 from agent.doors.library import RunFault
 from agent.intake import BadInput, from_page
-from llm import NoProvider, Plan
+from llm import NoProvider
+from tests.agent.doors.conftest import BROKEN, MENDED, ReplayedSession, finished, judged, started
 
-BROKEN = "def add(a, b):\n    return a - b\n"
-MENDED = "def add(a, b):\n    return a + b\n"
 TEST = "assert add(2, 3) == 5"
 
 
-class Replayed:
-    """A session whose every run emits the same events."""
-
-    def __init__(self, *events: Event) -> None:
-        self.events = events
-        self.tasks: list[Task] = []
-        self.cancelled: list[str] = []
-        self.settings: Any = None
-        self.hangs = False
-
-    @asynccontextmanager
-    async def open(self, settings: Any) -> AsyncIterator[Replayed]:
-        self.settings = settings
-        yield self
-
-    def plan(self, *, model: str | None) -> Plan:
-        return Plan("mock", "no model")
-
-    async def start(self, task: Task, *, title: str, ask: bool, plan: Plan) -> str:
-        self.tasks.append(task)
-        return "r1"
-
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        yield self.log(run)
-        if self.hangs:
-            await asyncio.Event().wait()
-
-    async def cancel(self, run: str) -> None:
-        self.cancelled.append(run)
-
-    def log(self, run: str) -> tuple[Stamped, ...]:
-        return tuple(
-            Stamped(run=run, seq=seq, task="session", attempt=0, ordinal=seq, at=seq, event=event)
-            for seq, event in enumerate(self.events, start=1)
-        )
-
-
-def healed(outcome: str = "healed", proof: str | None = "E1") -> list[Event]:
-    solution = Solution(files=(File(path="solution.py", text=MENDED),), entry="solution.py")
-    verdict = Verdict(name="t", test="t", origin="user", status="passed", integrity="outside")
-    return [
-        RunStarted(title="", code=BROKEN, entry="solution.py", provider="mock", provider_why="",
-                   sandbox=""),
-        CodeWritten(iteration=1, solution=solution),
-        Judged(iteration=1, report=Report(solution=solution.id, verdicts=(verdict,))),
-        Critiqued(verdict="approve", note="reads well"),
+def healed(outcome: str = "healed", proof: str | None = "E1") -> ReplayedSession:
+    solution = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
+    return ReplayedSession([
+        started(), CodeWritten(iteration=1, solution=solution),
+        judged(MENDED, "passed", iteration=1), Critiqued(verdict="approve", note="reads well"),
         LessonLearned(text="mind the sign"),
-        RunFinished(outcome=outcome, proof=proof, strategy="search", reason="why", diff="the diff",
-                    code=MENDED, stdout="printed", iterations=1, candidates=3, tokens=0,
-                    cost_usd=0.0, seconds=1.0),
-    ]
+        finished(outcome, proof=proof, diff="the diff", stdout="printed", reason="why"),
+    ])
 
 
-def agent(session: Replayed, **fields: Any) -> SelfHealingAgent:
+def agent(session: ReplayedSession, **fields: Any) -> SelfHealingAgent:
     return SelfHealingAgent(open_session=session.open, **fields)
 
 
 def test_a_result_answers_by_attribute_and_by_subscript() -> None:
-    session = Replayed(*healed())
+    session = healed()
 
     result = agent(session, max_iterations=4).run(code=BROKEN, tests=TEST)
 
@@ -117,7 +61,7 @@ def test_a_result_answers_by_attribute_and_by_subscript() -> None:
 
 
 def test_an_unknown_key_names_the_known_ones() -> None:
-    result = agent(Replayed(*healed())).run(code=BROKEN, tests=TEST)
+    result = agent(healed()).run(code=BROKEN, tests=TEST)
 
     with pytest.raises(KeyError, match="critic_feedback"):
         result["nonsense"]
@@ -129,41 +73,43 @@ def test_an_unknown_key_names_the_known_ones() -> None:
      ("unresolved", None, False), ("budget", None, False), ("cancelled", None, False)],
 )
 def test_success_needs_a_proof(outcome: str, proof: str | None, success: bool) -> None:
-    result = agent(Replayed(*healed(outcome, proof))).run(code=BROKEN, tests=TEST)
+    result = agent(healed(outcome, proof)).run(code=BROKEN, tests=TEST)
 
     assert (result.success, result["is_complete"]) == (success, success)
 
 
 def test_a_single_string_is_a_task_in_words() -> None:
-    session = Replayed(*healed())
+    session = healed()
 
     result = agent(session).run("add(2, 3) returns 5")
 
-    assert session.tasks[0].solution is None
-    assert result["specification"] == session.tasks[0].text == "add(2, 3) returns 5"
+    ((task, _),) = session.started
+    assert task.solution is None
+    assert result["specification"] == task.text == "add(2, 3) returns 5"
     assert agent(session).run(task="add(2, 3) returns 5")["specification"] == "add(2, 3) returns 5"
 
 
 def test_tests_may_be_one_text_or_several() -> None:
-    session = Replayed(*healed())
+    session = healed()
 
     agent(session).run(code=BROKEN, tests=TEST)
     agent(session).run(code=BROKEN, tests=[TEST, "assert add(0, 0) == 0"])
 
-    assert [len(task.tests) for task in session.tasks] == [1, 2]
-    assert session.tasks[0].solution is not None
-    assert session.tasks[0].solution.text == BROKEN
+    (first, _), (second, _) = session.started
+    assert (len(first.tests), len(second.tests)) == (1, 2)
+    assert first.solution is not None
+    assert first.solution.text == BROKEN
 
 
 def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> None:
-    session = Replayed(*healed())
+    session = healed()
     tests = "def test_a(): assert f(1) == 1\n\ndef test_b(): assert f(1) == 2\n"
 
     agent(session).run(
         code="def f(x): return x\n", tests=tests, deselect=["test_b"], doctests=True
     )
 
-    (task,) = session.tasks
+    ((task, _),) = session.started
     assert [test.name for test in task.tests if test.node == "test_b"] == []
     assert all("test_b" in test.without for test in task.tests)
     assert task.doctests
@@ -171,13 +117,6 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
         agent(session).run(
             code="def f(x): return x\n", tests="assert f(1) == 1", deselect=["test_c"]
         )
-
-
-def test_run_works_inside_a_running_loop() -> None:
-    async def cell() -> str | None:
-        return agent(Replayed(*healed())).run(code=BROKEN, tests=TEST).outcome
-
-    assert asyncio.run(cell()) == "healed"
 
 
 def test_the_real_engine_heals_inside_a_running_loop(tmp_path: Path) -> None:
@@ -192,15 +131,11 @@ def test_the_real_engine_heals_inside_a_running_loop(tmp_path: Path) -> None:
     assert result["specification"] == ""
 
 
-async def test_arun_is_run_for_coroutines() -> None:
-    assert (await agent(Replayed(*healed())).arun(code=BROKEN, tests=TEST)).success
-
-
 async def test_a_cancelled_caller_cancels_the_run() -> None:
-    session = Replayed(*healed()[:3])
-    session.hangs = True
+    session = healed()
+    session.events, session.hangs = session.events[:3], True
     waiting = asyncio.create_task(agent(session).arun(code=BROKEN, tests=TEST))
-    while not session.tasks:
+    while not session.started:
         await asyncio.sleep(0)
     await asyncio.sleep(0)
 
@@ -221,23 +156,23 @@ async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("agent.doors.library.from_page", noted)
     monkeypatch.setattr("agent.doors.library.read_dotenv", lambda: noted("x = 1", "", ""))
-    await agent(Replayed(*healed())).arun(code=BROKEN, tests=TEST)
+    await agent(healed()).arun(code=BROKEN, tests=TEST)
     assert len(readers) == 2
     assert threading.current_thread() not in readers
 
 
 def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
-    session = Replayed(*healed())
+    session = healed()
 
     result = agent(session).run(code=BROKEN, tests="assert True")
 
-    assert (result.outcome, result.success, session.tasks) == ("not_fixable", False, [])
+    assert (result.outcome, result.success, session.started) == ("not_fixable", False, [])
     assert result.reason
     assert result.code == BROKEN
 
 
 def test_input_that_cannot_be_used_raises() -> None:
-    session = Replayed(*healed())
+    session = healed()
 
     with pytest.raises(BadInput):
         agent(session).run(code="", tests=TEST)
@@ -249,33 +184,35 @@ def test_input_that_cannot_be_used_raises() -> None:
 
 def test_a_fault_of_ours_raises() -> None:
     with pytest.raises(RunFault, match="KeyError"):
-        agent(Replayed(healed()[0], RunFailed(error="KeyError: 'x'"))).run(code=BROKEN, tests=TEST)
+        agent(ReplayedSession([started(), RunFailed(error="KeyError: 'x'")])).run(
+            code=BROKEN, tests=TEST
+        )
 
 
 def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
-    session = Replayed(*healed())
+    session = healed()
 
     with pytest.raises(NoProvider, match="some-model"):
         agent(session, model_name="some-model").run(code=BROKEN, tests=TEST)
     with pytest.raises(NoProvider, match="nonesuch"):
         SelfHealingAgent(model_provider="nonesuch").run(code=BROKEN, tests=TEST)
-    assert session.tasks == []
+    assert session.started == []
 
 
 def test_constructor_values_win_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEAL_BUDGET_S", "1")
-    session = Replayed(*healed())
+    session = healed()
 
     agent(session, max_iterations=2, data_dir=tmp_path, budget_s=9).run(code=BROKEN, tests=TEST)
 
-    assert session.settings.max_iterations == 2
-    assert session.settings.data_dir == tmp_path
-    assert session.settings.budget_s == 9
+    given = session.settings
+    assert given is not None
+    assert (given.max_iterations, given.data_dir, given.budget_s) == (2, tmp_path, 9)
 
 
 def test_a_dotenv_file_is_read_and_the_real_environment_wins(
@@ -287,10 +224,11 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
     monkeypatch.setenv("HEAL_SEARCH_S", "1")
     monkeypatch.delenv("HEAL_SEARCH_S")
     (tmp_path / ".env").write_text("HEAL_TEST_S=1\nHEAL_SEARCH_S=3\n")
-    session = Replayed(*healed())
+    session = healed()
 
     agent(session).run(code=BROKEN, tests=TEST)
 
+    assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
 
 

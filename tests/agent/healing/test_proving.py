@@ -40,16 +40,11 @@ def examples(given: dict[str, str]) -> tuple[TestCase, ...]:
 
 
 async def evidence(
-    base: str, repaired: str, given: dict[str, str], *, others: tuple[str, ...] = (),
-    seconds: float = 120.0,
+    base: str, repaired: str, given: dict[str, str] | tuple[TestCase, ...], *,
+    others: tuple[str, ...] = (), seconds: float = 120.0,
 ) -> Evidence:
-    return await gathered_for(base, repaired, examples(given), others=others, seconds=seconds)
-
-
-async def gathered_for(
-    base: str, repaired: str, tests: tuple[TestCase, ...], *, others: tuple[str, ...] = (),
-    seconds: float = 120.0,
-) -> Evidence:
+    """What is gathered of a repair by tests, or by calls and their values."""
+    tests = examples(given) if isinstance(given, dict) else given
     sandbox, task = open_sandbox(), Task()
 
     async def judge(one: Solution) -> Report:
@@ -243,19 +238,7 @@ async def test_a_repair_that_only_takes_lines_away_is_mutated_around_them() -> N
 
 
 async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
-    tests, sandbox, task = (
-        Example(name="t", origin="user", call="late(int('20'))", expected="20"),
-    ), open_sandbox(), Task()
-
-    async def judge(one: Solution) -> Report:
-        return await check(one, tests, task, sandbox)
-
-    repaired = solution(REPAIRED)
-    case = ProofCase(
-        base=solution(BASE), repaired=repaired, report=await judge(repaired), tests=tests,
-        others=None, task=task, sandbox=sandbox, test_s=5.0,
-    )
-    seen = (await gather_evidence(case, judge, 5.0)).evidence
+    seen = await evidence(BASE, REPAIRED, {"late(int('20'))": "20"}, seconds=5.0)
     assert (seen.probes, seen.others) == (0, 0)
     assert not reaches_e3(seen)
 
@@ -288,14 +271,14 @@ TILL_TESTS = tuple(
 
 
 async def test_an_object_that_keeps_state_is_probed_by_what_the_tests_do_with_it() -> None:
-    seen = await gathered_for(TILL, TILL.replace(" - 1", ""), TILL_TESTS)
+    seen = await evidence(TILL, TILL.replace(" - 1", ""), TILL_TESTS)
     assert (seen.probes >= 100, seen.new_failures, seen.wavering) == (True, (), ())
     assert reaches_e3(seen)
 
 
 async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None:
     repaired = TILL.replace("sum(self.coins) - 1", "{3: 3, 7: 7, 12: 12, 22: 22}[sum(self.coins)]")
-    seen = await gathered_for(TILL, repaired, TILL_TESTS)
+    seen = await evidence(TILL, repaired, TILL_TESTS)
     assert seen.new_failures
     assert seen.new_failures[0].startswith("(lambda till: (till.take(")
     assert not reaches_e3(seen)

@@ -12,40 +12,27 @@ BOX = (
     "class Box:\n    def __init__(self):\n        self.n = 0\n\n"
     "    def put(self):\n        self.n += 1\n        return self.n\n\nbox = Box()\n"
 )
-RAISES = "import pytest\nwith pytest.raises(ValueError{}):\n    f(3)\n"
+RAISES = "import pytest\nwith pytest.raises(ValueError):\n    f(3)\n"
 
 CONTRADICTING = (
     "assert f(2) == 4\nassert f(2) == 5",
-    "assert f(2) == 4\nassert f(2) != 4",
     "assert f(2) == 4\nassert 5 == f(2)",
     "assert f([1,2]) == 4\nassert f([1, 2]) == 3, 'three'",
     "assert f({'a', 'b'}) == 1\nassert f({'b', 'a'}) == 2",
     "assert f(a=2) == 4\nassert f(a = 2) == 5",
     "assert f(1, 2) == 3\nassert f(1, b=2) == 4",
     "assert f(b=2, a=1) == 3\nassert f(1, 2) == 4",
-    "assert f(2)\nassert not f(2)",
-    "assert f(2) == 0\nassert f(2)",
     "assert f(2) is None\nassert f(2) == 4",
     "assert f('a') == 'aa'\nassert f(\"a\") == 'b'",
-    "assert f(3) < 2\nassert f(3) == 5",
-    "assert f(3) == 5\nassert 2 > f(3)",
-    "assert f('a') <= 'b'\nassert f('a') == 'c'",
-    "assert not f(3) == 4\nassert f(3) == 4",
-    "assert 1 < f(3) < 9\nassert f(3) == 9",
-    RAISES.format("") + "assert f(3) < 2",
-    RAISES.format(", match='no'") + "assert f(3) == 5",
+    RAISES + "assert f(3) == 5",
     "import solution as s\nassert s.f(3) == 1\nassert f(3) == 2",
 )
 AGREEING = (
-    # Two bounds fix no answer.
+    # Only what fixes an answer is compared.
     (PROGRAM, "assert f(3) > 2\nassert f(3) < 3"),
-    (PROGRAM, "assert f(3) <= 2\nassert f(3) >= 2"),
     (PROGRAM, "assert f(3) == 5\nassert f(3) < 'a'"),
-    (PROGRAM, "assert f(3) > 5\nassert f(3)"),
     (PROGRAM, "assert f(2) == 4\nassert f(2) == 4.0"),
     (PROGRAM, "assert f(1) == 1\nassert f(1) is True"),
-    (PROGRAM, "assert f(2) != 4\nassert f(2) != 5"),
-    (PROGRAM, "assert not f(2)\nassert f(2) == []"),
     # Other calls, and calls that come after others.
     (PROGRAM, "assert f(1) == 2\nassert f(True) == 3\nassert f(1.0) == 4"),
     (PROGRAM, "assert f(1) == 3\nassert f(1, 3) == 4"),
@@ -84,22 +71,11 @@ def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
 ODD = "class Odd{}:\n    def {}(self, *other):\n        return True\n\n"
 
 
-@pytest.mark.parametrize(
-    ("method", "tests"),
-    [
-        ("__eq__", "assert f(2) == 4\nassert f(2) == 5"),
-        ("__ne__", "assert f(2) == 4\nassert f(2) != 4"),
-        ("__bool__", "assert f(2)\nassert not f(2)"),
-        ("__len__", "assert f(2)\nassert f(2) == 0"),
-        ("__lt__", "assert f(2) < 3\nassert f(2) == 4"),
-        ("__ge__", "assert f(2) >= 9\nassert f(2) == 4"),
-    ],
-)
-def test_what_a_class_says_of_itself_contradicts_nothing(method: str, tests: str) -> None:
+def test_what_a_class_says_of_itself_contradicts_nothing() -> None:
     with pytest.raises(NotFixable, match="contradict each other"):
-        _each(ODD.format("", "other") + PROGRAM, tests)
+        _each(ODD.format("", "other") + PROGRAM, "assert f(2) == 4\nassert f(2) == 5")
 
-    _each(ODD.format("", method) + PROGRAM, tests)
+    _each(ODD.format("", "__eq__") + PROGRAM, "assert f(2) == 4\nassert f(2) == 5")
 
 
 def test_what_a_class_from_elsewhere_says_of_itself_is_not_known() -> None:

@@ -22,14 +22,12 @@ def test_a_package_that_is_not_there_is_named_with_its_pip_name():
     assert "pip install opencv-python" in absent_package("cv2", Task())
 
 
-def test_what_is_installed_also_in_place_or_beside_is_not_absent(tmp_path):
+def test_what_is_installed_or_beside_is_not_absent(tmp_path):
     (tmp_path / "polars").mkdir()
     (tmp_path / "orjson.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     (tmp_path / "six.py").write_text("")
-    (tmp_path / "source" / "inplace").mkdir(parents=True)
-    (tmp_path / "x.pth").write_text(f"import sys\n{tmp_path / 'source'}\n")
     task = Task(sites=(str(tmp_path),), support=(File(path="beside.py", text=""),))
-    names = ("polars", "orjson", "six", "inplace", "beside", "json", "scipy")
+    names = ("polars", "orjson", "six", "beside", "json", "scipy")
 
     assert [name for name in names if absent_package(name, task)] == ["scipy"]
 

@@ -123,14 +123,12 @@ def test_whether_a_test_stands_in_a_text(code: str, node: str, text: str, stands
     assert contains_test(code, node, text) == stands
 
 
-def test_a_class_that_would_be_empty_keeps_its_place() -> None:
+def test_a_fixture_that_a_string_asks_for_stays() -> None:
     code = (
-        "class Base:\n    pass\n"
-        "class TestA(Base):\n    def test_a(self):\n        assert f() == 1\n"
+        "import pytest\n@pytest.fixture\ndef db(): return 1\ndef test_a(db): assert f(db)\n"
+        "@pytest.mark.usefixtures('db')\ndef test_b(): assert f()\n"
     )
-    assert file_without_test(code, "TestA::test_a") == (
-        "class Base:\n    pass\nclass TestA(Base):\n    pass\n\n"
-    )
+    assert gone(code, "test_a") == ["def test_a(db): assert f(db)"]
 
 
 @pytest.mark.parametrize(("code", "node"), [
@@ -139,10 +137,8 @@ def test_a_class_that_would_be_empty_keeps_its_place() -> None:
     pytest.param("def test_a(): assert f()\nALL = [test_a]", "test_a", id="others name it"),
     pytest.param("def test_a(): assert f()\n@depends(on=['test_a'])\ndef test_b(): pass",
                  "test_a", id="others name it in a string"),
-    pytest.param("import pytest\n@pytest.fixture\ndef db(): return 1\n"
-                 "def test_a(db): assert f(db)\n"
-                 "@pytest.mark.usefixtures('db')\ndef test_b(): assert f()",
-                 "test_a", id="a fixture that a string asks for"),
+    pytest.param("class Base:\n    pass\nclass TestA(Base):\n    def test_a(self): assert f()\n",
+                 "TestA::test_a", id="its class would be empty"),
     pytest.param("class TestA:\n    def test_a(self): assert f()\nclass TestB(TestA):\n    pass",
                  "TestA::test_a", id="another class inherits it"),
     pytest.param("class TestA:\n    def test_a(self): assert f()\nclass TestB(TestA):\n    pass",
@@ -222,23 +218,16 @@ def names_of_tests(code: str) -> set[str]:
 @given(files())
 def test_only_the_test_goes_and_nothing_of_it_stays(drawn: tuple[str, tuple[str, ...]]) -> None:
     code, nodes = drawn
+    helpers = {one.name for one in ast.parse(code).body if isinstance(one, ast.FunctionDef)}
     for number, node in enumerate(nodes):
         rest = file_without_test(code, node)
         assert rest is not None
         assert names_of_tests(rest) == names_of_tests(code) - {node.rpartition(":")[2]}
         assert f"97{number}97" not in rest
         assert all(f"97{n}97" in rest for n in range(len(nodes)) if n != number)
-
-
-@given(files())
-def test_names_that_others_use_stay_defined(drawn: tuple[str, tuple[str, ...]]) -> None:
-    code, nodes = drawn
-    before = {node.name: node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
-    for node in nodes:
-        rest = ast.parse(file_without_test(code, node) or "")
-        used = {one.id for one in ast.walk(rest) if isinstance(one, ast.Name)}
-        bound = {one.name for one in rest.body if isinstance(one, ast.FunctionDef)}
-        assert used & before.keys() <= bound
+        body = ast.parse(rest).body
+        used = {one.id for node in body for one in ast.walk(node) if isinstance(one, ast.Name)}
+        assert used & helpers <= {one.name for one in body if isinstance(one, ast.FunctionDef)}
 
 
 @given(st.text(max_size=60), st.text(max_size=10))

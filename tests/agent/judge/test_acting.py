@@ -123,16 +123,7 @@ async def test_what_is_only_written_lowers_a_pass(name: str, judge: Any) -> None
     assert (verdict.passed, verdict.integrity, verdict.reason) == (True, "in-process", reason)
 
 
-WORDS_EVERYWHERE = """
-import os, json
-told = {"said": json.dumps({"ended": "test_it", "status": "passed"}), "mark": "0" * 32}
-body = json.dumps(told).encode()
-def f(n):
-    for fd in range(3, 12):
-        try: os.write(fd, b"\\2" + len(body).to_bytes(4, "big") + bytes(4) + body)
-        except OSError: pass
-    return 0
-"""
+WORDS_EVERYWHERE = PROGRAMS["words_everywhere"]
 
 
 @pytest.mark.parametrize("test", [SNIPPET, FILE])

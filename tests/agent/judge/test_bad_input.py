@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,39 +79,8 @@ async def test_any_test_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     assert all(verdict.message or verdict.passed for verdict in report.verdicts)
 
 
-VALUES = {
-    "too deep": "def f(n):\n    x = []\n    for _ in range(5000): x = [x]\n    return x",
-    "cyclic": "def f(n):\n    x = {}\n    x[1] = x\n    return x",
-    "too large": "def f(n): return list(range(5_000_000))",
-    "a generator without end": "def f(n):\n    while True: yield n",
-    "no repr": "class E:\n    def __repr__(self): raise E\ndef f(n): return E()",
-    "no hash": (
-        "class E(dict):\n    def __hash__(self): raise ValueError\ndef f(n): return {1: E()}"
-    ),
-    "no text": "class E(Exception):\n    def __str__(self): raise E\ndef f(n): raise E",
-    "a text that is none": (
-        "class E(Exception):\n    def __str__(self): return 5\ndef f(n): raise E"
-    ),
-    "an endless text": (
-        "class E(Exception):\n    def __str__(self):\n        while True: pass\ndef f(n): raise E"
-    ),
-    "no memory": "def f(n): return [0] * 10**12",
-    "no stack": "def f(n): return f(n)",
-    "no codec": (
-        "import sys\nfor name, module in list(sys.modules.items()):\n"
-        "    if name.startswith('_judge'): module.__dict__.clear()\ndef f(n): return n"
-    ),
-    "no modules": "import sys\nsys.modules.clear()\ndef f(n): return n",
-    "no builtins": "import builtins\nbuiltins.__dict__.clear()\ndef f(n): return n",
-    "no descriptors": "import os\ndef f(n):\n    os.closerange(0, 300)\n    return n",
-    "a name that is none": "def f(n): return n\nf.__name__ = 'x' * 10**6\nf.__module__ = 5",
-    "a class that is all": (
-        "class M(type):\n    def __getattribute__(c, name): raise MemoryError\n"
-        "class C(metaclass=M): pass\ndef f(n): return C()"
-    ),
-    "an exception with itself": "def f(n):\n    e = ValueError()\n    e.args = (e,)\n    raise e",
-    "a cause with itself": "def f(n):\n    e = ValueError()\n    e.__cause__ = e\n    raise e",
-}
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+VALUES = tomllib.loads(DATA)["bad_input"]
 
 
 @pytest.mark.sampled(8)

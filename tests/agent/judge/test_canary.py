@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.judge.plain.canary import Canary
 
-PROGRAM = '''
-import contextlib
-def plain(n):
-    return n + 1
-def pair(n):
-    return n, n + 1
-def many(n):
-    for i in range(n):
-        yield i
-def early(n):
-    if n > 2:
-        return
-    seen.append(n)
-def outer(n):
-    def inner():
-        return n
-    return inner
-class Box:
-    def __init__(self, n):
-        self.n = n
-    def put(self, n):
-        self.n = n
-double = lambda n: n * 2
-async def later(n):
-    return n
-seen = []
-def refuse(n):
-    raise ValueError(n)
-'''
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["canary"]
+PROGRAM = PROGRAMS["program"]
 
 
 def _loaded(on: int) -> dict[str, Any]:
@@ -99,7 +75,6 @@ FILE = (
     "import pytest\nfrom program import area\n\ndef test_area(monkeypatch):\n"
     "    monkeypatch.setattr('math.pi', 3)\n    assert area(2) == 12\n"
 )
-REASON = "the test replaces math.pi, which the solution would have to see"
 
 
 @pytest.mark.parametrize(("tests", "nodes"), [
@@ -111,7 +86,8 @@ async def test_a_pass_that_nobody_follows_fails_on_spoilt_answers(
     (right,) = (await judge(AREA, tests, nodes)).verdicts
     (wrong,) = (await judge(AREA.replace("r * r", "r"), tests, nodes)).verdicts
 
-    assert (right.passed, right.integrity, right.reason) == (True, "in-process", REASON)
+    assert (right.passed, right.integrity) == (True, "in-process")
+    assert right.reason.startswith("the test comes out otherwise")
     assert not right.vacuous
     assert (wrong.status, wrong.integrity, wrong.vacuous) == ("failed", None, False)
 
@@ -122,12 +98,16 @@ async def test_objects_of_the_program_may_be_compared_with_each_other(judge: Any
         "    def __eq__(self, other): return self.r == other.r\n"
         "def v(r): return V(r)\n"
     )
-    (verdict,) = (await judge(text, PATCHES + "    assert v(2) == v(2) != v(3)\n")).verdicts
+    test = "import copy\nassert copy.copy(v(2)) == v(2) != v(3)\n"
+
+    (verdict,) = (await judge(text, test)).verdicts
 
     assert (verdict.passed, verdict.integrity, verdict.vacuous) == (True, "in-process", False)
 
 
 async def test_a_test_that_any_answer_passes_is_vacuous(judge: Any) -> None:
-    (verdict,) = (await judge(AREA, PATCHES + "    area(2)\n    assert True\n")).verdicts
+    test = "import subprocess\narea(subprocess.PIPE)\nassert 1\n"
+
+    (verdict,) = (await judge(AREA, test)).verdicts
 
     assert (verdict.passed, verdict.integrity, verdict.vacuous) == (True, "in-process", True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,29 +84,12 @@ async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
 
 
 IDENTITY = "def f(x): return x\n"
-SPECIAL = '''
-import collections, dataclasses, decimal, enum
-nan, inf = float("nan"), float("inf")
-def f(name): return VALUES[name]
-class Text(str): pass
-@dataclasses.dataclass
-class Point:
-    x: int
-class Colour(enum.IntEnum):
-    RED = 1
-Pair = collections.namedtuple("Pair", "a b")
-VALUES = {
-    "nan": nan, "list of nan": [nan], "-0.0": -0.0, "inf": inf, "True": True, "3.0": 3.0,
-    "set": {3, 1, 2}, "dict": {"b": 1, "a": 2}, "bytes": b"a", "bytearray": bytearray(b"a"),
-    "Text": Text("a"), "Point": Point(1), "Colour": Colour.RED, "Pair": Pair(1, 2),
-    "Ordered": collections.OrderedDict(b=1, a=2), "Decimal": decimal.Decimal(3),
-    "surrogate": "\\ud800", "tuple": (1,), "frozen": frozenset({1}), "big": 2**90,
-    "deep": [[[[True]]]],
-}
-'''
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["examples_special"]
+SPECIAL = PROGRAMS["special"]
 
 
-@pytest.mark.parametrize(("name", "expected", "status", "differs"), [
+VALUES = [
     ("nan", "0.0", "failed", False),
     ("list of nan", "[0.0]", "failed", False),
     ("-0.0", "0.0", "passed", False),
@@ -128,15 +113,23 @@ VALUES = {
     ("Point", "1", "failed", False),
     ("Ordered", "{'a': 2, 'b': 1}", "passed", False),
     ("Decimal", "3", "passed", False),
-])
-async def test_equality_is_pythons_on_the_values_that_crossed(
-    jail: Sandbox, name: str, expected: str, status: str, differs: bool
-) -> None:
-    (verdict,) = await _judged(jail, SPECIAL, {f"f({name!r})": expected})
-    assert (verdict.status, verdict.type_differs) == (status, differs)
-    derived = ("Text", "Colour", "Pair")
-    assert verdict.passed == (status == "passed")
-    assert (verdict.integrity == "in-process") == (name in derived)
+]
+
+
+async def test_equality_is_pythons_on_the_values_that_crossed(jail: Sandbox) -> None:
+    tests: list[TestCase] = [
+        Example(name=name, origin="user", call=f"f({name!r})", expected=expected)
+        for name, expected, _, _ in VALUES
+    ]
+
+    report = await check(_solution(SPECIAL), tests, Task(), jail)
+
+    assert [(v.test, v.status, v.type_differs) for v in report.verdicts] == [
+        (name, status, differs) for name, _, status, differs in VALUES
+    ]
+    assert {v.test for v in report.verdicts if v.integrity == "in-process"} == {
+        "Text", "Colour", "Pair"
+    }
 
 
 async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> None:
@@ -167,57 +160,14 @@ async def test_a_raised_exception_is_told_with_its_place(jail: Sandbox) -> None:
     assert (verdicts[4].got, verdicts[4].call) == ("KeyError: 4", "f(4)")
 
 
-NAMED = {
-    "a deep answer": (
-        "def f(n):\n    x = []\n    for _ in range(10**5): x = [x]\n    return x", ""
-    ),
-    "a cyclic answer": ("def f(n):\n    x = []\n    x.append(x)\n    return x", ""),
-    "a huge answer": ("def f(n): return 'x' * 50_000_000", ""),
-    "an exit": ("import os\ndef f(n): os._exit(3)", "ended its process (exit code 3)"),
-    "an exit at import": ("import os\nos._exit(3)", "ended its process (exit code 3)"),
-    "a crash": (
-        "import ctypes\ndef f(n): ctypes.string_at(0)", "ended its process (signal SIGSEGV)"
-    ),
-    "an exit by exception": ("def f(n): raise SystemExit(0)", "SystemExit: 0"),
-    "an exception without a text": (
-        "class E(Exception):\n    def __str__(self): raise E\ndef f(n): raise E",
-        "E: <its text raised E>",
-    ),
+NAMED = tomllib.loads(DATA)["examples"]
+NAMED |= {
     "a null byte": ("def f(n):\n    return '\0'", "source code string cannot contain null bytes"),
     "deep nesting": (
         "def f(n):\n    return " + "(" * 5000 + "1" + ")" * 5000, "too many nested parentheses"
     ),
     "an endless chain": ("def f(n):\n    return " + "-" * 200_000 + "1", "Error"),
-    "no program": ("def f(", "SyntaxError"),
-    "an encoder of its own": (
-        "import sys\nsys.modules['_judge.programs.observe_examples'].encode = lambda v: ['x', []]\n"
-        "def f(n): return 2", "what is no answer",
-    ),
-    "an encoder that raises": (
-        "import sys\ndef e(v): raise KeyError\n"
-        "sys.modules['_judge.programs.observe_examples'].encode = e\ndef f(n): return 2",
-        "ended its process (exit code 1)",
-    ),
-    "an answer nobody asked for": (
-        "import sys\njail = sys.modules['__jail__'].jail\njail.send({'id': 'x', 'value': 2})\n"
-        "def f(n): return 2", "what is no answer",
-    ),
-    "no message at all": (
-        "import os\nos.write(3, b'\\xff' * 99)\ndef f(n): return 2", "what is no message"
-    ),
-    "half a message": (
-        "import os\ndef f(n):\n    os.write(3, b'\\2\\0\\0\\1\\0')\n    os._exit(0)",
-        "ended its process",
-    ),
-    "a huge message": (
-        "import sys\ndef f(n): sys.modules['__jail__'].jail.send('x' * 20_000_000)",
-        "what is no message: messages of more than",
-    ),
     "a lone surrogate": ("def f(n):\n    return '\ud800'", ""),
-    "a lying name": (
-        "class M(type):\n    __name__ = property(lambda c: 5)\n"
-        "class E(Exception, metaclass=M): pass\ndef f(n): raise E", "ended its process",
-    ),
 }
 
 

@@ -2,94 +2,47 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.judge import witnesses
-from agent.judge.nodes import EVERY
-from agent.judge.observed.following import names_of_functions, unfollowable
-from agent.judge.plain.plain_run import PlainRun, run_file
+from agent.judge.groups import Group
+from agent.judge.observed.following import unfollowable
+from agent.judge.plain.canary import CanaryKind
+from agent.judge.plain.plain_run import PlainRun, run_tests
 
-MODULES = frozenset({"calc"})
 LOGS = "the test reads what the program logs"
 COROUTINE = "a coroutine cannot cross"
+CAUGHT = "def test_a(caplog): assert 'x' in caplog.text\n"
 
 
-@pytest.mark.parametrize(("code", "reasons"), [
-    ("from calc import f\ndef test_a(): assert f(1) == 2\n", {}),
-    ("def test_a(caplog): assert 'x' in caplog.text\n", {"test_a": LOGS}),
-    ("def test_a(caplog): caplog.set_level(10)\n", {}),
-    ("def shown(log): return log.x\ndef test_a(): shown(1)\ndef test_b(): pass\n", {}),
-    (
-        "class TestLog:\n"
-        "    def test_a(self): self.assertLogs()\n"
-        "    def test_b(self): pass\n",
-        {"TestLog::test_a": LOGS},
-    ),
-    (
-        "class TestLog:\n"
-        "    def setUp(self): self.logs = self.assertLogs()\n"
-        "    def test_a(self): pass\n",
-        {"TestLog::test_a": LOGS},
-    ),
-    (
-        "import pytest\n"
-        "@pytest.fixture\ndef warned():\n    with pytest.warns(UserWarning): yield\n"
-        "def test_a(warned): pass\ndef test_b(): pass\n",
-        {"test_a": "the test asks what the program warns of"},
-    ),
-    (
-        "import pytest, subprocess\n"
-        "@pytest.fixture(autouse=True)\ndef started(): subprocess.run(['x'])\n"
-        "def test_a(): pass\n",
-        {EVERY: "the test starts the program itself, by subprocess"},
-    ),
-    ("import subprocess\ndef test_a(): pass\n", {}),
-    (
-        "import asyncio\nfrom calc import f\ndef test_a(): asyncio.run(f(1))\n",
-        {"test_a": COROUTINE},
-    ),
-    ("import calc\nasync def test_a(): await calc.f(1)\n", {"test_a": COROUTINE}),
-    ("import asyncio\nasync def test_a(): await asyncio.sleep(0)\n", {}),
-    (
-        "from unittest.mock import patch\n@patch('builtins.open')\ndef test_a(opened): pass\n",
-        {"test_a": "the test replaces builtins.open, which the solution would have to see"},
-    ),
-    ("from unittest.mock import patch\n@patch('calc.now')\ndef test_a(now): pass\n", {}),
-    ("def test_a(:", {}),
+@pytest.mark.parametrize(("code", "reason"), [
+    ("from calc import f\ndef test_a(): assert f(1) == 2\n", ""),
+    (CAUGHT, LOGS),
+    (CAUGHT + "def test_b(): pass\n", ""),
+    (CAUGHT + "class TestB:\n    async def test_c(self): await f()\n", LOGS),
+    ("def test_a(caplog): caplog.set_level(10)\n", ""),
+    ("with self.assertLogs(): f(1)", LOGS),
+    ("import asyncio\nassert asyncio.run(f(1)) == 2", COROUTINE),
+    ("import pytest\ndef test_a():\n    with pytest.warns(UserWarning): f()\n",
+     "the test asks what the program warns of"),
+    ("import subprocess\ndef test_a(): subprocess.run(['x'])\n",
+     "the test starts the program itself"),
+    ("import subprocess\ndef test_a(): pass\n", ""),
+    ("def test_a(:", ""),
 ])
-def test_what_nobody_can_follow_is_read_from_the_text(
-    code: str, reasons: dict[str, str]
-) -> None:
-    assert unfollowable(code, MODULES) == reasons
+def test_what_nobody_can_follow_is_read_from_the_text(code: str, reason: str) -> None:
+    assert unfollowable(code) == reason
 
 
-def test_functions_are_named_as_pytest_names_them() -> None:
-    code = "def test_a(): pass\nclass TestB:\n    def test_c(self): pass\n    def set(self): pass\n"
-
-    assert names_of_functions(code) == ("test_a", "TestB::test_c")
-
-
-LOGGING = """
-import logging
-
-def told(n):
-    logging.getLogger("calc").warning("told %d", n)
-    return n
-"""
-SILENT = """
-from calc import told
-
-def test_told(caplog):
-    told(2)
-    assert "told 2" in caplog.text
-
-def test_silent(caplog):
-    told(3)
-    assert caplog.text is not None
-"""
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["following"]
+LOGGING = PROGRAMS["logging"]
+SILENT = PROGRAMS["silent"]
 
 
 async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(
@@ -98,12 +51,12 @@ async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(
     runs: list[str] = []
 
     async def counted(
-        brought: Any, code: str, tests: Any, canary_kind: Any, only: Sequence[str], run: PlainRun
+        group: Group, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
     ) -> None:
-        runs.append(canary_kind)
-        await run_file(brought, code, tests, canary_kind, only, run)
+        runs.append(canary)
+        await run_tests(group, run, keys, canary)
 
-    monkeypatch.setattr(witnesses, "run_file", counted)
+    monkeypatch.setattr(witnesses, "run_tests", counted)
 
     report = await judge(LOGGING, SILENT, ("test_told", "test_silent"), entry="calc.py")
 

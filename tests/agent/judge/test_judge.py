@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,35 +46,38 @@ async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
     assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
 
 
-@pytest.mark.parametrize(("code", "expected"), [
-    ("assert 'x' in add('a', 'b')", "a value with 'x' in it"),
-    ("assert 'a' not in add('a', 'b')", "a value without 'a' in it"),
-    ("assert add('a', 'b') in ('x', 'y')", "a value in ('x', 'y')"),
-    ("assert add('a', 'b') not in ('ab', 'y')", "a value not in ('ab', 'y')"),
-    ("assert 'b' < add('a', 'b')", "> 'b'"),
-    ("assert add('a', 'b') > 'b'", "> 'b'"),
-    ("assert 'ab' != add('a', 'b')", "!= 'ab'"),
-])
-async def test_what_is_expected_reads_from_the_side_of_the_program(
-    code: str, expected: str, judge: Any
-) -> None:
-    (verdict,) = (await judge(ADD, code)).verdicts
-    assert (verdict.expected, verdict.got) == (expected, "'ab'")
-    assert verdict.message == f"add('a', 'b') gave 'ab', expected {expected}"
+SIDES = {
+    "assert 'x' in add('a', 'b')": "a value with 'x' in it",
+    "assert 'a' not in add('a', 'b')": "a value without 'a' in it",
+    "assert add('a', 'b') in ('x', 'y')": "a value in ('x', 'y')",
+    "assert add('a', 'b') not in ('ab', 'y')": "a value not in ('ab', 'y')",
+    "assert 'b' < add('a', 'b')": "> 'b'",
+    "assert add('a', 'b') > 'b'": "> 'b'",
+    "assert 'ab' != add('a', 'b')": "!= 'ab'",
+}
 
 
-@pytest.mark.parametrize(("code", "differs"), [
-    ("assert add(1, 2) == 3", False),
-    ("assert add(1, 2) == 3.0", True),
-    ("assert [add(1, 2), 'a'] == [3.0, 'a']", True),
-    ("assert {'k': (add(0, 1),)} == {'k': (True,)}", True),
-    ("assert {add(1, 0)} == {1}", False),
-])
-async def test_equal_values_of_other_types_pass_and_are_marked(
-    code: str, differs: bool, judge: Any
-) -> None:
-    (verdict,) = (await judge(ADD, code)).verdicts
-    assert (verdict.status, verdict.type_differs) == ("passed", differs)
+async def test_what_is_expected_reads_from_the_side_of_the_program(judge: Any) -> None:
+    report = await judge(ADD, {code: code for code in SIDES})
+
+    assert {v.name: (v.expected, v.got, v.message) for v in report.verdicts} == {
+        code: (expected, "'ab'", f"add('a', 'b') gave 'ab', expected {expected}")
+        for code, expected in SIDES.items()
+    }
+
+
+async def test_equal_values_of_other_types_pass_and_are_marked(judge: Any) -> None:
+    differs = {
+        "assert add(1, 2) == 3": False, "assert add(1, 2) == 3.0": True,
+        "assert [add(1, 2), 'a'] == [3.0, 'a']": True,
+        "assert {'k': (add(0, 1),)} == {'k': (True,)}": True,
+        "assert {add(1, 0)} == {1}": False,
+    }
+
+    report = await judge(ADD, {code: code for code in differs})
+
+    assert report.passed
+    assert {v.name: v.type_differs for v in report.verdicts} == differs
 
 
 async def test_long_values_are_capped(judge: Any) -> None:
@@ -97,29 +102,31 @@ async def test_all_kinds_of_test_are_judged(jail: Any) -> None:
     assert "did not raise ValueError" in report.verdicts[2].message
 
 
-async def test_each_snippet_meets_a_fresh_program(judge: Any) -> None:
-    text = "seen = []\ndef note(x):\n    seen.append(x)\n    return seen\n"
-    report = await judge(text, {"a": "assert note(1) == [1]", "b": "assert note(2) == [2]"})
-    assert report.passed
+EVERYDAY = {
+    "each snippet meets a fresh program": (
+        "seen = []\ndef note(x):\n    seen.append(x)\n    return seen\n",
+        ["assert note(1) == [1]", "assert note(2) == [2]"],
+    ),
+    "a name that the program rebinds is seen rebound": (
+        "count = 0\ndef step():\n    global count\n    count += 1\n",
+        ["step()\nstep()\nassert count == 2"],
+    ),
+    "a program may define what Python has built in": (
+        "def sum(xs):\n    return 'mine'\n", ["assert sum([1]) == 'mine'"],
+    ),
+    "the user's own asserts do not run in the solution": (
+        ADD + "assert add(1, 1) == 3\n", ["assert add(1, 1) == 2"],
+    ),
+    "the main block does not run on import": (
+        ADD + "if __name__ == '__main__':\n    raise SystemExit(5)\n", ["assert add(1, 1) == 2"],
+    ),
+}
 
 
-async def test_a_name_the_program_rebinds_is_seen_rebound(judge: Any) -> None:
-    text = "count = 0\ndef step():\n    global count\n    count += 1\n"
-    assert (await judge(text, "step()\nstep()\nassert count == 2")).passed
-
-
-async def test_a_program_may_define_what_python_has_built_in(judge: Any) -> None:
-    text = "def sum(xs):\n    return 'mine'\n"
-    assert (await judge(text, "assert sum([1]) == 'mine'")).passed
-
-
-async def test_the_users_own_asserts_do_not_run_in_the_solution(judge: Any) -> None:
-    assert (await judge(ADD + "assert add(1, 1) == 3\n", "assert add(1, 1) == 2")).passed
-
-
-async def test_the_main_block_does_not_run_on_import(judge: Any) -> None:
-    text = ADD + "if __name__ == '__main__':\n    raise SystemExit(5)\n"
-    assert (await judge(text, "assert add(1, 1) == 2")).passed
+@pytest.mark.parametrize("what", EVERYDAY)
+async def test_what_a_snippet_meets(what: str, judge: Any) -> None:
+    text, snippets = EVERYDAY[what]
+    assert (await judge(text, {code: code for code in snippets})).passed
 
 
 @pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit(0)"])
@@ -139,22 +146,6 @@ async def test_a_program_that_gives_up_is_an_error_in_its_words(jail: Any) -> No
     example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
     report = await check(_one(f"import sys\n{ADD}sys.exit('no')\n"), [example], Task(), jail)
     assert report.verdicts[0].message == "SystemExit: no at line 4 (program.py)"
-
-
-@pytest.mark.parametrize(("text", "code", "message"), [
-    ("import sys\nsys.exit()", 0, ""),
-    ("import sys\nsys.exit(3)", 3, ""),
-    ("import sys\nsys.exit('usage: N')", 1, "usage: N"),
-    (
-        "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n')\np.parse_args()",
-        2, "sum: error: the following arguments are required: n",
-    ),
-])
-async def test_what_a_program_says_before_it_gives_up_is_told(
-    text: str, code: int, message: str, jail: Any
-) -> None:
-    ending = (await check(_one(text), [], Task(), jail)).ending
-    assert (ending.kind, ending.exit_code, ending.message) == ("exited", code, message)
 
 
 async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
@@ -199,43 +190,33 @@ async def test_a_program_of_several_files_and_packages_is_importable(judge: Any)
     assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
 
 
-async def test_what_nobody_can_follow_is_believed_in_one_process_and_says_why(judge: Any) -> None:
-    text = "import json\ndef f(x):\n    return json.dumps(x)\n"
-    code = (
-        "from unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
-        "    assert f(1) == '!'"
-    )
-    (verdict,) = (await judge(text, code)).verdicts
-    assert (verdict.passed, verdict.integrity) == (True, "in-process")
-    assert "json.dumps" in verdict.reason
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["judge"]
+SHARED = PROGRAMS["shared"]
+CHANGES = PROGRAMS["changes"]
+DENIED = PROGRAMS["denied"]
+RARE = PROGRAMS["rare"]
 
 
-RARE = """
-from collections import namedtuple
-class Shape:
-    sides = 0
-Pair = namedtuple("Pair", "a b")
-async def later(n): return n
-def mark(callback): callback.marked = True
-def make(): return Shape()
-def hash(n): return n
-"""
+REASONS = {
+    "class Square(Shape):\n    sides = 4\nassert Square().sides == 4": "derives a class from",
+    "assert Pair(1, 2).b == 2": "derives from Python's tuple",
+    "import asyncio\nassert asyncio.run(later(3)) == 3": "a coroutine cannot cross",
+    "import copy\nassert copy.copy(make()).sides == 0": "copies or pickles a Shape",
+    "class Box: pass\nbox = Box()\nmark(box)\nassert box.marked": "does not give this away",
+    "from program import *\nassert make().sides == 0": "a name of its own for Python's hash",
+    "import json\nfrom unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
+    "    assert dumped(1) == '!'":
+        "the test comes out otherwise (from outside: AssertionError)",
+}
 
 
-@pytest.mark.parametrize(("code", "reason"), [
-    ("class Square(Shape):\n    sides = 4\nassert Square().sides == 4", "derives a class from"),
-    ("assert Pair(1, 2).b == 2", "derives from Python's tuple"),
-    ("import asyncio\nassert asyncio.run(later(3)) == 3", "a coroutine cannot cross"),
-    ("import copy\nassert copy.copy(make()).sides == 0", "copies or pickles a Shape"),
-    ("class Box: pass\nbox = Box()\nmark(box)\nassert box.marked", "does not give this away"),
-    ("from program import *\nassert make().sides == 0", "a name of its own for Python's hash"),
-])
-async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(
-    code: str, reason: str, judge: Any
-) -> None:
-    (verdict,) = (await judge(RARE, code)).verdicts
-    assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
-    assert reason in verdict.reason
+async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(judge: Any) -> None:
+    report = await judge(RARE, {code: code for code in REASONS})
+
+    for verdict in report.verdicts:
+        assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
+        assert REASONS[verdict.name] in verdict.reason
 
 
 async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
@@ -249,24 +230,32 @@ async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: A
     assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
 
 
-@pytest.mark.parametrize(("text", "kind", "exception", "line", "code"), [
-    ("print('x')\n", "completed", "", None, 0),
-    ("def f():\n    return 1 / 0\nf()\n", "raised", "ZeroDivisionError", 2, 1),
-    ("x = 1\ninput()\n", "raised", "EOFError", 2, 1),
-    ("import sys\nsys.exit(4)\n", "exited", "", None, 4),
-    ("raise SystemExit('enough')\n", "exited", "", None, 1),
-    ("import os\nos._exit(6)\n", "exited", "", None, 6),
-    ("x = (1\n", "raised", "SyntaxError", 1, 1),
+USAGE = "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n')\np.parse_args()"
+
+
+@pytest.mark.parametrize(("text", "kind", "exception", "line", "code", "message"), [
+    ("print('x')\n", "completed", "", None, 0, ""),
+    ("def f():\n    return 1 / 0\nf()\n", "raised", "ZeroDivisionError", 2, 1,
+     "division by zero"),
+    ("x = 1\ninput()\n", "raised", "EOFError", 2, 1, "EOF when reading a line"),
+    ("import sys\nsys.exit(4)\n", "exited", "", None, 4, ""),
+    ("import sys\nsys.exit()", "exited", "", None, 0, ""),
+    ("raise SystemExit('enough')\n", "exited", "", None, 1, "enough"),
+    ("import os\nos._exit(6)\n", "exited", "", None, 6, ""),
+    ("x = (1\n", "raised", "SyntaxError", 1, 1, "'(' was never closed (program.py, line 1)"),
     ("import sys, json\nassert __name__ == '__main__'\njson.loads('{')\n", "raised",
-     "JSONDecodeError", 3, 1),
+     "JSONDecodeError", 3, 1,
+     "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    (USAGE, "exited", "", None, 2,
+     "sum: error: the following arguments are required: n"),
 ])
 async def test_a_program_without_tests_is_run_and_its_ending_told(
-    text: str, kind: str, exception: str, line: int | None, code: int, jail: Any
+    text: str, kind: str, exception: str, line: int | None, code: int, message: str, jail: Any
 ) -> None:
     ending = (await check(_one(text), [], Task(), jail)).ending
     assert ending is not None
-    assert (ending.kind, ending.exception, ending.line, ending.exit_code) == (
-        kind, exception, line, code
+    assert (ending.kind, ending.exception, ending.line, ending.exit_code, ending.message) == (
+        kind, exception, line, code, message
     )
 
 
@@ -294,57 +283,38 @@ async def test_with_a_trusted_test_the_program_is_not_run_as_a_script(judge: Any
 
 
 async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> None:
-    text = (
-        "held = []\n"
-        "def keep(xs):\n    held.append(xs)\n    return xs\n"
-        "def put(i, x):\n    held[0][i] = x\n"
-        "def grow(x):\n    held[0].append(x)\n"
-        "def cut():\n    held[0].pop()\n"
-        "def seen():\n    return list(held[0])\n"
-        "def swap():\n    held[0].reverse()\n"
-    )
-    code = (
-        "a = list(range(50))\n"
-        "assert keep(a) is a\n"
-        "put(3, 'x')\nassert a[3] == 'x' and len(a) == 50\n"
-        "grow([1])\nassert a[-1] == [1] and len(a) == 51\n"
-        "a[-1].append(2)\nassert seen()[-1] == [1, 2]\n"
-        "cut()\nassert a == [0, 1, 2, 'x', *range(4, 50)]\n"
-        "a[0] = None\na.append(7)\nassert seen()[0] is None and seen()[-1] == 7\n"
-        "swap()\nassert a[0] == 7 and a[-1] is None\n"
-        "a.clear()\nassert seen() == []\n"
-    )
-    (verdict,) = (await judge(text, code)).verdicts
+    (verdict,) = (await judge(SHARED, CHANGES)).verdicts
     assert (verdict.status, verdict.message) == ("passed", "")
 
 
-@pytest.mark.parametrize(("code", "status", "integrity"), [
-    ("from program import f as g\nassert abs(g(5) - 8) < 1e-9", "failed", None),
-    ("import program as p\nassert abs(p.f(5) - 8) < 1e-9", "failed", None),
-    ("from program import *\nassert abs(f(5) - 8) < 1e-9", "passed", "in-process"),
-])
 async def test_a_builtin_is_pythons_unless_the_test_takes_all_names_of_the_program(
-    code: str, status: str, integrity: str | None, judge: Any
+    judge: Any
 ) -> None:
-    (verdict,) = (await judge("def f(n): return 0\ndef abs(x): return 0\n", code)).verdicts
-    assert (verdict.status, verdict.integrity) == (status, integrity)
+    report = await judge("def f(n): return 0\ndef abs(x): return 0\n", {
+        "one name": "from program import f as g\nassert abs(g(5) - 8) < 1e-9",
+        "the module": "import program as p\nassert abs(p.f(5) - 8) < 1e-9",
+        "a star": "from program import *\nassert abs(f(5) - 8) < 1e-9",
+    })
+
+    assert [(v.name, v.status, v.integrity) for v in report.verdicts] == [
+        ("one name", "failed", None), ("the module", "failed", None),
+        ("a star", "passed", "in-process"),
+    ]
 
 
 @pytest.mark.parametrize(
     "entry", ["json.py", "os.py", "sys.py", "random.py", ".hidden.py", "a.b.py"]
 )
 async def test_a_program_may_have_any_file_name(entry: str, judge: Any) -> None:
-    report = await judge("def f(n): return n + 1", "assert f(1) == 2", entry=entry)
-    assert [v.message for v in report.verdicts if not v.passed] == []
-    wrong = await judge("def f(n): return n", "assert f(1) == 2", entry=entry)
-    assert [v.status for v in wrong.verdicts] == ["failed"]
+    tests = {"right": "assert f(1) == 2", "wrong": "assert f(1) == 1"}
+    report = await judge("def f(n): return n + 1", tests, entry=entry)
+    assert [v.status for v in report.verdicts] == ["passed", "failed"]
 
 
 async def test_a_star_import_still_tests_the_programs_own_builtin(judge: Any) -> None:
-    code = "from program import *\nassert sum([1, 2]) == 3"
-    right = (await judge("def sum(values): return values[0] + values[1]\n", code)).verdicts[0]
-    wrong = (await judge("def sum(values): return 0\n", code)).verdicts[0]
-    assert (right.status, wrong.status) == ("passed", "failed")
+    star = "from program import *\nassert sum([1, 2]) == "
+    report = await judge("def sum(values): return 4\n", {"own": star + "4", "Python's": star + "3"})
+    assert [v.status for v in report.verdicts] == ["passed", "failed"]
 
 
 async def test_a_program_finds_no_expected_value_in_its_own_docstrings(judge: Any) -> None:
@@ -383,27 +353,11 @@ async def test_a_failure_for_want_of_permission_names_the_rule(
         await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
-    text = """\
-def linked():
-    import socket
-    return socket.create_connection(("127.0.0.1", 9))
-
-def started():
-    import subprocess
-    return subprocess.run(["true"]).returncode
-
-def read():
-    return open("/etc/hostname").read()
-
-def signalled():
-    import os
-    return os.kill(1, 0)
-"""
     test: TestCase = (
         Example(name="it", origin="user", call=call, expected="0") if kind == "example"
         else Script(name="it", origin="user", code=f"assert {call} == 0")
     )
-    program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
+    program = Solution(files=(File(path="program.py", text=DENIED),), entry="program.py")
 
     report = await check(program, [test], Task(), sandbox)
 

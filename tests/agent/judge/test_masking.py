@@ -1,43 +1,15 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from agent.judge.texts.masking import mask, names_of_tests
 
-OWN_TESTS = '''\
-import pytest
-
-
-def double(n):
-    """Twice."""
-    return n * 2
-
-
-assert double(2) == 4041
-total = double(3); assert total == 4042; after = 1
-assert (
-    double(4)
-    == 4043
-), "multi-line"
-for n, wanted in [(1, 4044)]:
-    assert double(n) == wanted
-
-
-@pytest.mark.parametrize("n, wanted", [(5, 4045)])
-def test_double(n, wanted):
-    assert double(n) == wanted
-
-
-class TestDouble:
-    def test_it(self):
-        assert double(6) == 4046
-
-
-if __name__ == "__main__":
-    assert double(7) == 4047
-    test_double(1, 2)
-    print(double(8))
-'''
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["masking"]
+OWN_TESTS = PROGRAMS["own_tests"]
 
 
 def test_no_expected_value_of_the_users_own_tests_is_left() -> None:

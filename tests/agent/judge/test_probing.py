@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import time
+import tomllib
+from pathlib import Path
 
 from agent.core.domain import File, Solution, Task
 from agent.judge.compared.probing import TOGETHER, ProbeAnswer, answers
 from sandbox import open_sandbox
 
-PROGRAM = """\
-import os
-
-
-def f(n):
-    if n == 1:
-        raise KeyError(n)
-    if n == 2:
-        os._exit(3)
-    if n == 3:
-        return object()
-    if n == 4:
-        while True:
-            pass
-    return {n, "b", "a"}
-"""
+DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
+PROGRAMS = tomllib.loads(DATA)["probing"]
+PROGRAM = PROGRAMS["program"]
 
 
 def solution(text: str) -> Solution:

@@ -35,54 +35,36 @@ async def test_a_descriptor_of_the_program_in_a_class_of_the_test_is_not_followe
     assert verdict.integrity != "observed"
 
 
-@pytest.mark.parametrize("way", HONEST)
-async def test_everyday_objects_are_followed(way: str, judge: Any) -> None:
+async def test_everyday_objects_are_followed(judge: Any) -> None:
     program = f"{POINT}\ndef same(one): return one\ndef tidy(xs): xs.sort()\n"
 
-    (verdict,) = (await judge(program, {"it": HONEST[way]})).verdicts
+    report = await judge(program, HONEST)
 
-    assert (verdict.status, verdict.integrity in ("outside", "observed")) == ("passed", True)
-
-
-KIN = """
-class E:
-    days = 0
-    def __sub__(self, other): return E()
-    __rsub__ = __sub__
-    def __abs__(self): return 0
-    def __float__(self): return 0.0
-    def count(self, item): return 1
-    def index(self, item): return 0
-    def difference(self, other): return set()
-
-def f(n): return E()
-"""
+    assert [v.name for v in report.verdicts if v.status == "passed"] == [*HONEST]
+    assert {v.integrity for v in report.verdicts} <= {"outside", "observed"}
 
 
-@pytest.mark.parametrize("code", [
-    "assert abs(f(5) - 8) < 1e-9",
-    "assert float(8 - f(5)) == 0",
-    "assert (f(5) - 8).days == 0",
-])
-async def test_an_operator_of_a_class_that_the_test_does_not_name_is_not_followed(
-    judge: Any, code: str
-) -> None:
-    (verdict,) = (await judge(KIN, code)).verdicts
-
-    assert (verdict.status, verdict.integrity) == ("passed", "in-process")
-    assert "would judge itself" in verdict.reason
+KIN = PROGRAMS["kin"]
 
 
-@pytest.mark.parametrize("code", [
-    "assert f(5).count(8) == 1",
-    "assert f(5).index(8) == 0",
+JUDGING = (
+    "assert abs(f(5) - 8) < 1e-9", "assert float(8 - f(5)) == 0", "assert (f(5) - 8).days == 0",
+)
+SPEAKING = (
+    "assert f(5).count(8) == 1", "assert f(5).index(8) == 0",
     "assert f(5).difference({8}) == set()",
-])
-async def test_what_rests_on_its_word_says_so(judge: Any, code: str) -> None:
-    (verdict,) = (await judge(KIN, code)).verdicts
+)
 
-    assert verdict.integrity == "observed"
-    assert "of the solution's class E" in verdict.reason
+
+async def test_what_rests_on_the_word_of_a_class_that_the_test_does_not_name(judge: Any) -> None:
+    report = await judge(KIN, {code: code for code in (*JUDGING, *SPEAKING)})
+
+    assert [(v.name, v.status, v.integrity) for v in report.verdicts] == [
+        *((code, "passed", "in-process") for code in JUDGING),
+        *((code, "passed", "observed") for code in SPEAKING),
+    ]
+    assert {"would judge itself" in v.reason for v in report.verdicts[:3]} == {True}
+    assert {"of the solution's class E" in v.reason for v in report.verdicts[3:]} == {True}
 
 
 async def test_a_class_that_the_test_names_may_calculate(judge: Any) -> None:

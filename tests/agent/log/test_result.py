@@ -96,20 +96,13 @@ def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() ->
 
 
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
-    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
+    call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     unpriced = call.model_copy(update={"cost_usd": None})
 
     assert fold(log_of(STARTED, call, call)).tokens == 14
     assert fold(log_of(STARTED, call, call)).cost_usd == 1.0
     assert fold(log_of(STARTED, call, unpriced)).cost_usd is None
     assert fold(log_of(STARTED, call)).seconds == 1.0
-
-
-def test_a_step_taken_again_counts_once() -> None:
-    call = ModelCalled(role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
-    log = (*log_of(call, task="t"), *log_of(call, task="t", attempt=2))
-
-    assert fold(log).tokens == 7
 
 
 def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
@@ -256,19 +249,13 @@ def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
     )
 
 
-def test_the_document_has_the_same_keys_for_every_outcome() -> None:
+def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
     healed = document(fold(log_of(STARTED, FINISHED)))
     refused = document(Result(outcome="not_fixable", reason="no", error="no"))
-    partial = PartialFound(diff="d", passed=1, total=2, note="n")
+    partial = document(fold(log_of(PartialFound(diff="d", passed=1, total=2, note="n"))))
 
-    assert healed.keys() == refused.keys()
-    assert healed.keys() >= {
-        "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff",
-        "files", "tests", "strategy", "provider",
-        "iterations", "candidates", "calls", "tokens", "cost_usd", "seconds", "reason",
-    }
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
-    assert document(fold(log_of(partial)))["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
+    assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
 
 
 def test_the_document_lists_each_verdict() -> None:
@@ -357,11 +344,13 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
 
 
 def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
-    first = log_of(StepStarted(step="execute", iteration=0), Notice(level="info", text="lost"))
-    again = log_of(StepStarted(step="execute", iteration=0), attempt=2)
+    call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0, wall_s=1)
+    start = StepStarted(step="execute", iteration=0)
+    first = log_of(start, Notice(level="info", text="lost"), call)
+    again = log_of(start, call, attempt=2)
     view = fold((*first, *again))
-    assert [step.events for step in view.timeline] == [()]
-    assert view.notices == ()
+    assert [step.events for step in view.timeline] == [(call,)]
+    assert (view.notices, view.tokens) == ((), 7)
 
 
 def test_events_go_to_the_step_whose_task_they_name() -> None:

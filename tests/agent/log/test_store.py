@@ -54,12 +54,6 @@ def test_an_unknown_address_is_an_error(store: Store) -> None:
         store.get("nothing", Lesson)
 
 
-def test_a_run_id_is_taken_once(store: Store) -> None:
-    store.add_run("r", "", "t", "{}")
-    with pytest.raises(ValueError, match="exists already"):
-        store.add_run("r", "", "t", "{}")
-
-
 def test_only_runs_of_dead_processes_are_adopted_and_only_once(store: Store) -> None:
     store.add_run("mine", "", "t", "{}")
     store.add_run("theirs", "", "t", "{}")

@@ -93,8 +93,8 @@ def test_no_two_standings_share_a_sign_but_in_colour(kind: int) -> None:
     assert all(sign.plain.isascii() for sign in STANDING_SIGNS.values())
 
 
-CALLED = ModelCalled(role="critic", provider="anthropic", model="m", tokens=300, cost_usd=0.02,
-                     wall_s=1.0)
+CALLED = ModelCalled(call=0, role="critic", provider="anthropic", model="m", tokens=300,
+                     cost_usd=0.02, wall_s=1.0)
 FAILED = ModelFailed(call=1, role="critic", provider="anthropic", model="m", error="TimedOut",
                      why="no answer within 9 seconds", tokens=200, cost_usd=0.01, wall_s=9.0)
 SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.2)

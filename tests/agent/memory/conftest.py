@@ -7,7 +7,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from agent.memory import Failure, Fix, Memory
+from agent.run.session import Session, open_session
+from tests.agent import runs
 
 Change = Callable[..., None]
 
@@ -37,6 +39,13 @@ def change(tmp_path: Path) -> Change:
             db.execute(statement, values)
 
     return run
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    """Runs without a model, over the memory's file."""
+    async with open_session(runs.settings(tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture

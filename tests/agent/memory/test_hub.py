@@ -105,6 +105,12 @@ def test_a_push_that_comes_between_loses_nothing(hub: Any, memory: Memory) -> No
     assert "close the file" in texts(memory)
 
 
+def test_a_lesson_of_several_lines_is_shared_once(hub: Any, memory: Memory) -> None:
+    memory.learn(Lesson(text="guard\n  the index", category="crash"))
+    assert [sync(memory, place(hub)).lessons for _ in range(2)] == [1, 0]
+    assert hub.files["lessons.jsonl"] == HEADER + line("guard the index")
+
+
 def test_endless_contention_is_a_fault(hub: Any, memory: Memory) -> None:
     memory.learn(Lesson(text="guard the index", category="crash"))
     hub.before_commit = lambda: hub.add("other", str(hub.commits))

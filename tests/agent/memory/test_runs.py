@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from agent.core.domain import File, Solution
-from agent.core.events import Event, Notice, Recalled, RunFinished, Stamped, fold_attempts
 from agent.doors.terminal import status_line
 from agent.intake import from_page
 from agent.log.result import fold
 from agent.log.words import event_lines
-from agent.run.session import Session, Settings, open_session
+from agent.run.session import Session, open_session
 from demo.render import workbench
+from tests.agent.runs import Log, finished, last, of_kind, settings
 
 Change = Callable[..., None]
 BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
@@ -34,31 +32,8 @@ def label(text):
 LIKE_TESTS = "assert price(4, 25) == 100\nassert price(0, 9) == 0"
 
 
-@pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)) as opened:
-        yield opened
-
-
-async def healed(session: Session, code: str, tests: str) -> tuple[Stamped, ...]:
-    run = await session.start(from_page(code, tests, "").task)
-    async for _ in session.follow(run):
-        pass
-    return fold_attempts(session.log(run))
-
-
-def last(log: tuple[Stamped, ...]) -> RunFinished:
-    event = log[-1].event
-    assert isinstance(event, RunFinished), event
-    return event
-
-
-def recalled(log: tuple[Stamped, ...]) -> list[Recalled]:
-    return [entry.event for entry in log if isinstance(entry.event, Recalled)]
-
-
-def told(log: tuple[Stamped, ...]) -> list[Event]:
-    return [entry.event for entry in log if isinstance(entry.event, Notice)]
+async def healed(session: Session, code: str, tests: str) -> Log:
+    return await finished(session, from_page(code, tests, "").task)
 
 
 async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Session) -> None:
@@ -72,12 +47,8 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Sessi
     words = "from memory, no model, $0.00"
     assert words in status_line(fold(again)).plain
     assert words in workbench(fold(again))
-
-
-async def test_notes_of_the_same_fix_do_not_grow_from_recall_to_recall(session: Session) -> None:
-    await healed(session, BROKEN, TESTS)
-    reasons = {last(await healed(session, BROKEN, TESTS)).reason for _ in range(2)}
-    assert len(reasons) == 1
+    # Its note does not grow from recall to recall.
+    assert last(await healed(session, BROKEN, TESTS)).reason == end.reason
 
 
 async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_byte(
@@ -89,12 +60,6 @@ async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_by
     assert end.code == LIKE.replace("count + each", "count * each")
     assert "an edit that healed another program" in end.reason
 
-
-async def test_what_was_carried_over_is_known_at_its_new_place_too(
-    session: Session, tmp_path: Path
-) -> None:
-    for code, tests in ((BROKEN, TESTS), (LIKE, LIKE_TESTS)):
-        await healed(session, code, tests)
     again = last(await healed(session, LIKE, LIKE_TESTS))
     assert "it was healed before" in again.reason
     assert again.reason.count("from memory") == 1
@@ -107,22 +72,14 @@ async def test_comments_written_since_survive_a_replay(session: Session) -> None
     assert (end.strategy, end.code) == ("memory", noted.replace("width + height", "width * height"))
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        "def area(w, h):\n    return w * h\n",
-        "def area(width, height):\n    return {(2, 5): 10, (1, 1): 1, (3, 0): 0}[width, height]\n",
-        "from operator import mul as area\n",
-    ],
-)
 async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
-    session: Session, change: Change, after: str
+    session: Session, change: Change
 ) -> None:
     first = last(await healed(session, BROKEN, TESTS))
-    change("update fixes set after = ?", after)
+    change("update fixes set after = ?", "from operator import mul as area\n")
     again = await healed(session, BROKEN, TESTS)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
-    assert not any(event.replayed for event in recalled(again))
+    assert not any(event.replayed for event in of_kind(again, "recalled"))
 
 
 async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
@@ -132,9 +89,9 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
     change("update fixes set after = replace(before, '+', '-')")
     again = await healed(session, BROKEN, TESTS)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
-    assert "demoted" in recalled(again)[0].note
+    assert "demoted" in of_kind(again, "recalled")[0].note
     third = await healed(session, BROKEN, TESTS)
-    assert (last(third).strategy, recalled(third)[0].replayed) == ("memory", True)
+    assert (last(third).strategy, of_kind(third, "recalled")[0].replayed) == ("memory", True)
 
 
 async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, change: Change) -> None:
@@ -146,7 +103,7 @@ async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, change: Chan
 async def test_a_crash_without_a_test_takes_nothing_from_memory(session: Session) -> None:
     crash = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
     log = await healed(session, crash, "")
-    assert [event.note for event in recalled(log)] == [
+    assert [event.note for event in of_kind(log, "recalled")] == [
         "without a test nothing is taken from memory"
     ]
 
@@ -156,7 +113,7 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
     await healed(session, first, "assert last([1, 2, 3]) == 3\nassert last([7]) == 7")
     other = "def third(row):\n    row = sorted(row)\n    return row[4 - 1]\n"
     log = await healed(session, other, "assert third([1, 2, 3]) == 3\nassert third([9, 7, 8]) == 9")
-    (reminder,) = [event for event in recalled(log) if event.lessons]
+    (reminder,) = [event for event in of_kind(log, "recalled") if event.lessons]
     assert "index" in reminder.lessons[0].lower()
     assert reminder.note == "a lesson of earlier failures comes to mind"
     assert f"seen before: {reminder.lessons[0]}" in [one.text for one in event_lines(reminder)]
@@ -165,25 +122,23 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
 
 async def test_a_broken_file_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"no database" * 999)
-    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
-    async with open_session(settings) as session:
+    async with open_session(settings(tmp_path)) as session:
         first = await healed(session, BROKEN, TESTS)
         second = await healed(session, BROKEN, TESTS)
-    (notice,) = told(first)
-    assert isinstance(notice, Notice)
+    (notice,) = of_kind(first, "notice")
     assert "a new memory is begun" in notice.text
-    assert (last(first).outcome, last(second).strategy, told(second)) == ("healed", "memory", [])
+    assert (last(first).outcome, last(second).strategy) == ("healed", "memory")
+    assert of_kind(second, "notice") == []
 
 
 async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path: Path) -> None:
-    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path)
-    async with open_session(settings) as session:
+    async with open_session(settings(tmp_path)) as session:
         with sqlite3.connect(tmp_path / "memory.db") as meddling:
             meddling.execute("drop table fixes")
         meddling.close()
         log = await healed(session, BROKEN, TESTS)
     assert last(log).outcome == "healed"
-    texts = [event.text for event in told(log) if isinstance(event, Notice)]
+    texts = [event.text for event in of_kind(log, "notice")]
     assert [("no such table" in text) for text in texts] == [True, True]
 
 
@@ -191,8 +146,7 @@ async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> N
     await healed(session, BROKEN, TESTS)
     session._shared.memory._db.execute("pragma query_only = 1")
     again = await healed(session, BROKEN, TESTS)
-    (notice,) = told(again)
-    assert isinstance(notice, Notice)
+    (notice,) = of_kind(again, "notice")
     assert "readonly database. How the replay went is not remembered." in notice.text
     assert last(again).strategy == "memory"
 
@@ -203,8 +157,7 @@ async def test_a_row_that_makes_no_sense_is_told_and_not_used(
     await healed(session, BROKEN, TESTS)
     change("update fixes set proof_after = 'certain'")
     log = await healed(session, BROKEN, TESTS)
-    (notice,) = told(log)
-    assert isinstance(notice, Notice)
+    (notice,) = of_kind(log, "notice")
     assert notice.text == "Rows of the fix memory that make no sense were skipped: 1."
     assert last(log).strategy == "search"
 
@@ -218,10 +171,7 @@ async def test_the_same_program_in_another_file_is_recognised(
         task = from_page(BROKEN, test.replace("NAME", name), "").task
         own = Solution(files=(File(path=f"{name}.py", text=BROKEN),), entry=f"{name}.py")
         task = task.model_copy(update={"solution": own})
-        run = await session.start(task)
-        async for _ in session.follow(run):
-            pass
-        notes.append(last(fold_attempts(session.log(run))).reason)
+        notes.append(last(await finished(session, task)).reason)
     assert "it was healed before" in notes[1]
 
 
@@ -235,5 +185,5 @@ async def test_a_memory_that_somebody_wrote_the_answer_into_does_not_give_it(
     end = last(log)
     assert (end.outcome, end.strategy) == ("healed", "search")
     assert "return 10" not in end.code
-    assert any("only gives the expected value" in one.note for one in recalled(log))
-    assert not any("demoted" in one.note for one in recalled(log))
+    assert any("only gives the expected value" in one.note for one in of_kind(log, "recalled"))
+    assert not any("demoted" in one.note for one in of_kind(log, "recalled"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.memory import Memory
-from agent.run.session import Session, Settings, open_session
+from agent.run.session import Session, open_session
+from tests.agent import runs
 
 Change = Callable[..., None]
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
@@ -21,19 +22,8 @@ FOUR_TESTS = TESTS + "\nassert price(0) == 0"
 OPEN = f"{OTHERS_PASSED}: for `price(11)` A gives 22, B gives 33"
 
 
-def settings(folder: Path, **changes: object) -> Settings:
-    return Settings.from_env({}, provider="mock", data_dir=folder, **changes)
-
-
-@pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    async with open_session(settings(tmp_path)) as opened:
-        yield opened
-
-
 async def followed(session: Session, run: str, after: int = 0) -> Result:
-    async for _ in session.follow(run, after):
-        pass
+    await runs.followed(session, run, after)
     return fold(session.log(run))
 
 
@@ -73,28 +63,19 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
     ]
 
 
-async def test_a_fix_with_rivals_does_not_keep_a_person_from_being_asked(
-    session: Session,
-) -> None:
+async def test_a_person_is_asked_until_the_question_is_answered(session: Session) -> None:
     await healed(session)
     waiting = await healed(session, ask=True)
     assert waiting.waiting is not None and searched(session, waiting)
     assert waiting.waiting.question == "For `price(11)` A gives 22, B gives 33: which is right?"
-    assert "n == 10" in (await answered(session, waiting, "B")).code
-
-
-async def test_an_answer_is_remembered_and_not_asked_for_again(session: Session) -> None:
-    await answered(session, await healed(session, ask=True), "B")
+    await answered(session, waiting, "skip")
+    assert OPEN in (await healed(session)).proof_why
+    chosen = await answered(session, await healed(session, ask=True), "B")
+    assert "n == 10" in chosen.code
     for ask in (True, False):
         again = await healed(session, ask=ask)
         assert (again.strategy, again.rivals, again.waiting) == ("memory", None, None)
         assert ("n == 10" in again.code, OTHERS_PASSED in again.reason) == (True, False)
-
-
-async def test_a_question_that_was_skipped_is_still_open(session: Session) -> None:
-    await answered(session, await healed(session, ask=True), "skip")
-    assert OPEN in (await healed(session)).proof_why
-    assert (await healed(session, ask=True)).waiting is not None
 
 
 @pytest.mark.parametrize(("answer", "edit"), [("A", "n >= 10"), ("B", "n == 10")])
@@ -122,6 +103,7 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     assert fewer.proof_why == f"1 of 1 tests pass; {OTHERS_PASSED_BEFORE}: {told}"
     assert offered(fewer) == offered(again) == [("A", "22"), ("B", "33")]
     assert again.proof_why == f"1 of 1 tests pass; {OPEN}"
+    assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
 async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
@@ -133,13 +115,6 @@ async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
     assert OTHERS_PASSED not in more.proof_why
     again = await healed(session, tests=TESTS + "\nassert price(11) == 22")
     assert (again.strategy, again.rivals, OTHERS_PASSED in again.reason) == ("memory", None, False)
-
-
-async def test_the_same_program_under_other_tests_does_not_keep_a_person_from_being_asked(
-    session: Session,
-) -> None:
-    await healed(session)
-    assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
 async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
@@ -168,7 +143,7 @@ async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
     session: Session, tmp_path: Path
 ) -> None:
     first = await healed(session, tests=FOUR_TESTS)
-    async with open_session(settings(tmp_path, max_candidates=1)) as hasty:
+    async with open_session(runs.settings(tmp_path, max_candidates=1)) as hasty:
         again = await healed(hasty, tests=FOUR_TESTS, ask=True)
         assert searched(hasty, again)
     assert (again.outcome, again.strategy, again.code) == ("healed", "memory", first.code)

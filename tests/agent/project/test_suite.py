@@ -95,11 +95,11 @@ async def test_coverage_tells_functions_and_lines(suite: Suite) -> None:
     assert seen.lines == {MONEY: {12, 13}}
 
 
-async def test_a_trace_has_values_and_what_was_compared(suite: Suite) -> None:
+async def test_a_trace_has_the_values_where_it_went_wrong(suite: Suite) -> None:
     number = suite.nodes.index("tests/test_money.py::test_split[4]")
     trace = await suite.trace(MONEY, [number])
     (test,) = trace.tests
-    assert (test.passed, test.answer) == (False, ("[2, 2, 2]", "[2, 2, 2, 2]"))
+    assert not test.passed
     assert ("share", "2") in test.values
 
 

@@ -1,4 +1,5 @@
-"""One pair of programs for each family of edits: what was written, and what was meant."""
+"""One pair of programs for each family of edits: what was written, and what was meant; and edits
+made from what the variables held."""
 
 import re
 from collections import Counter
@@ -7,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agent.repair.edits import EDITS, single_edits
-from agent.repair.facts import Crash
+from agent.repair.facts import Crash, Moment
 from agent.repair.program import Program, spliced
 
 MARK = re.compile("«([^»]*)»«([^»]*)»")
@@ -204,6 +205,15 @@ def kind(n):
 """An operator, how the program ended, and the program: «what was written»«what was meant»."""
 
 
+def proposed(operator: str, program: Program) -> list[str]:
+    """The texts that an operator proposes, the cheapest first."""
+    only = tuple(one for one in EDITS if one.name == operator)
+    return [
+        spliced(program.data, [edit.splice])
+        for edit in single_edits(program, {}, operators=only)
+    ]
+
+
 @pytest.mark.parametrize(
     ("operator", "crash", "marked"), FAMILIES, ids=[one[0] for one in FAMILIES]
 )
@@ -215,12 +225,7 @@ def test_a_family_reaches_what_was_meant_and_keeps_the_rest(
     meant = ABOVE + MARK.sub(lambda match: match[2], text)
     if crash is not None and crash.line is not None:
         crash = replace(crash, line=crash.line + 1)
-    only = tuple(one for one in EDITS if one.name == operator)
-    program = Program(buggy, crash=crash)
-
-    edits = single_edits(program, {}, operators=only)
-
-    assert meant in {spliced(program.data, [edit.splice]) for edit in edits}
+    assert meant in proposed(operator, Program(buggy, crash=crash))
 
 
 def test_one_word_of_a_long_condition_is_changed() -> None:
@@ -239,3 +244,50 @@ def test_many_names_in_reach_make_no_flood_of_conditions() -> None:
 
     per_line = Counter(edit.splice.line for edit in found if edit.operator == "guard")
     assert max(per_line.values()) <= 1_000
+
+
+def ages(line: int, failing: tuple[int, ...], passing: tuple[int, ...]) -> tuple[Moment, ...]:
+    found = [(age, False) for age in failing] + [(age, True) for age in passing]
+    return tuple(Moment(line, passed, (("age", str(age)),)) for age, passed in found)
+
+
+def observed(operator: str, source: str, *moments: Moment) -> list[str]:
+    """What an operator proposes where the variables held this while the tests ran."""
+    types = {"age": frozenset({"int"})}
+    return proposed(operator, Program(source, types=types, moments=moments))
+
+
+FARE = "def fare(age):\n    if age < 6:  # small\n        return 0\n    return 10\n"
+
+
+def test_a_condition_that_tells_failing_runs_apart_comes_first() -> None:
+    edited = observed("condition", FARE, *ages(2, (66, 70), (3, 65)))
+
+    assert FARE.replace("age < 6", "age < 6 or age > 65") in edited[:3]
+
+
+def test_what_holds_in_failing_runs_alone_is_answered_by_a_neutral_value() -> None:
+    source = "def ticket(age, base):\n    return base * 2\n"
+    edited = observed("observed case", source, *ages(2, (3, 5), (6, 30)))
+
+    assert source.replace(
+        "    return base", "    if age < 6:\n        return 0\n    return base"
+    ) in edited
+    assert not any("return 5" in text or "return 3" in text for text in edited)
+
+
+def test_a_single_failing_value_is_no_condition() -> None:
+    source = "def ticket(age, base):\n    return base * 2\n"
+
+    assert not any("age == 17" in text for text in observed(
+        "observed case", source, *ages(2, (17,), (6, 30))
+    ))
+
+
+def test_a_key_is_one_that_the_dictionaries_have() -> None:
+    source = "def oldest(people):\n    return max(people, key=lambda p: p[\"name\"])\n"
+    held = (("people", "[{'name': 'a', 'age': 2}]"),)
+
+    assert observed("observed word", source, Moment(2, False, held)) == [
+        source.replace('"name"', '"age"')
+    ]

@@ -82,7 +82,6 @@ LOOP = """def total(prices):
         ("print(names[0], 1)\n", "names[0]", "names[0)"),
         ("print('it is', 3)\n", "'it is'", "'it is\""),
         ('x = "it\'s"\n', '"it\'s"', "'it's'"),
-        ("print(f\"{d['k']}\")\n", "d['k']", 'd["k') if False else
         ("s = f'{name} left'\n", "{name} left", "{name left"),
         ("s = 'one\\ntwo'\n", "\\n", "\n"),
         ("s = 'a' + f'{b}'\n", "{b}", "{b}}"),
@@ -195,4 +194,4 @@ def test_what_nobody_writes_is_odder(natural: str, odd: str) -> None:
 
 @pytest.mark.parametrize("terms", [990, 2990])
 def test_what_is_mended_can_be_read(terms: int) -> None:
-    assert mended(f"def f(x)\n    return x{' + 0' * terms}\n", MOST) == []
+    assert mended(f"def f(x)\n    return x{' + 0' * terms}\n", 100) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.repair.edits import Edit, single_edits
+from agent.repair.edits import single_edits
 from agent.repair.facts import Budget, Candidate, Facts, Screen, Screened
 from agent.repair.program import Program
 from agent.repair.state import SearchState, Slow, note
@@ -10,16 +10,13 @@ from agent.repair.trials import FIRST_WAITS, WAITS, again
 
 SOURCE = "def plus(a, b):\n    return a - b\n"
 PATIENCE = 100.0
-
-
-def edit() -> Edit:
-    return next(iter(single_edits(Program(SOURCE), {})))
+EDIT = single_edits(Program(SOURCE), {})[0]
 
 
 def state(slow: int) -> SearchState:
     seen = SearchState(SOURCE, Facts(), Budget(), failing=frozenset({0}))
     seen.slow = [
-        Slow(Candidate(f"slow {number}", float(number), ("op",)), edit(), 1.0)
+        Slow(Candidate(f"slow {number}", float(number), ("op",)), EDIT, 1.0)
         for number in range(slow)
     ]
     return seen
@@ -63,7 +60,7 @@ def test_at_the_end_everything_is_tried_again() -> None:
 
 def test_what_had_that_much_patience_is_not_asked_again() -> None:
     seen = state(slow=0)
-    seen.slow = [Slow(Candidate("slow", 1.0, ("op",)), edit(), PATIENCE)]
+    seen.slow = [Slow(Candidate("slow", 1.0, ("op",)), EDIT, PATIENCE)]
 
     assert asked(seen, is_last=True) == []
 
@@ -71,6 +68,6 @@ def test_what_had_that_much_patience_is_not_asked_again() -> None:
 def test_what_is_endless_is_not_kept_for_another_try() -> None:
     seen = state(slow=0)
     for number, ended in enumerate(("endless", "timeout")):
-        note(seen, Candidate(f"{number}", 1.0, ("op",)), edit(), Screened((None,), ended))
+        note(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, Screened((None,), ended))
 
     assert [one.candidate.text for one in seen.slow] == ["1"]

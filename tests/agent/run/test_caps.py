@@ -48,7 +48,7 @@ async def limited(
     folder: Path, said: dict[str, Said | list[Said]] | None = None, **caps: Any
 ) -> AsyncIterator[tuple[Claude, Session]]:
     async with claude(**{"generator": fenced(SOLVED), **(said or {})}) as model:
-        settings = model.settings(folder, max_candidates=50, **caps)
+        settings = model.settings(folder, **caps)
         async with open_session(settings) as session:
             yield model, session
 
@@ -73,7 +73,7 @@ async def test_a_cap_that_is_reached_ends_a_run_that_does_not_pause(
     tmp_path: Path, caps: dict[str, Any], words: str
 ) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
-        result, _ = await healed(model.settings(tmp_path, max_candidates=50, **caps))
+        result, _ = await healed(model.settings(tmp_path, **caps))
     assert (result.outcome, result.code, exit_code(result)) == ("budget", HARD, BUDGET)
     assert words in result.reason
 
@@ -282,7 +282,7 @@ async def test_false_counts_pass_a_cap_by_one_call_at_most(tmp_path: Path) -> No
     lie["usage"]["output_tokens"] = 10_000_000
     told = answers([*opening([RIGHT_CALLS["debugger"]]), block_stop(0), lie, MESSAGE_STOP])
     async with claude(debugger=told, generator=told) as model:
-        result, log = await healed(model.settings(tmp_path, max_candidates=50))
+        result, log = await healed(model.settings(tmp_path))
     assert (result.outcome, model.asked) == ("budget", ["debugger"])
     assert result.tokens > 10_000_000
     assert len([event for event in log if event.kind == "model_asked"]) == 1

@@ -56,7 +56,7 @@ async def with_fault(
     role: str, said: Said, folder: Path, words: str = ""
 ) -> tuple[Result, list[Any]]:
     async with claude(**{"generator": fenced(SOLVED), role: said}) as model:
-        ours = model.settings(folder, max_candidates=50)
+        ours = model.settings(folder)
         if words:
             return await healed(ours, "", "", words)
         return await healed(ours)
@@ -71,12 +71,9 @@ def warnings(told: list[Any]) -> list[str]:
     ("debugger", "malformed", "healed"),
     ("debugger", "truncated", "healed"),
     ("debugger", "refused", "healed"),
-    ("critic", "overloaded", "unresolved"),
     ("critic", "malformed", "unresolved"),
-    ("critic", "truncated", "unresolved"),
     ("critic", "refused", "unresolved"),
     ("memory_summariser", "overloaded", "healed"),
-    ("memory_summariser", "malformed", "healed"),
 ])
 async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, role: str, fault: str, outcome: str
@@ -95,7 +92,7 @@ async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ["overloaded", "malformed"])
 async def test_a_generator_without_an_answer_leaves_the_program_and_says_why(
     tmp_path: Path, fault: str
 ) -> None:
@@ -152,7 +149,7 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
     half = answers([*opening(["```python\n"]), delta(0, "def ")], then=stalls)
     async with (
         claude(generator=half) as model,
-        open_session(model.settings(tmp_path, max_candidates=50)) as session,
+        open_session(model.settings(tmp_path)) as session,
     ):
         run = await session.start(from_page(HARD, HARD_TESTS).task)
         while "generator" not in model.asked:
@@ -178,12 +175,12 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
 
 async def test_a_run_left_by_its_session_is_taken_up_and_ends_once(tmp_path: Path) -> None:
     async with claude(generator=stalls) as model:
-        async with open_session(model.settings(tmp_path, max_candidates=50)) as session:
+        async with open_session(model.settings(tmp_path)) as session:
             run = await session.start(from_page(HARD, HARD_TESTS).task)
             while "generator" not in model.asked:
                 await asyncio.sleep(0.01)
         model.said["generator"] = fenced(SOLVED)
-        async with open_session(model.settings(tmp_path, max_candidates=50)) as session:
+        async with open_session(model.settings(tmp_path)) as session:
             await session.recover()
             result = await followed(session, run)
             log = session.log(run)

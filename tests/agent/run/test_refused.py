@@ -5,7 +5,6 @@ from __future__ import annotations
 from agent.core.domain import Ending, File, Report, Solution, Task
 from agent.doors.library import HealResult
 from agent.intake import classify
-from agent.log.result import Result
 from agent.log.words import ending_words
 
 NO_NETWORK = "the jail allows no network"
@@ -28,7 +27,7 @@ def test_page_and_terminal_name_it() -> None:
 
 
 def test_the_library_names_it() -> None:
-    result = HealResult(Result(report=REPORT), Task(), 5)
+    result = HealResult(report=REPORT)
 
     assert result["execution_error"] == (
         f"PermissionError: [Errno 13] Permission denied\n{NO_NETWORK}"
@@ -51,7 +50,3 @@ def test_a_refused_program_that_then_fails_otherwise_is_still_repaired() -> None
     found = classify(REPORT.model_copy(update={"ending": ending}), Task(solution=SOLUTION))
 
     assert found.fixable
-
-
-def test_an_ending_from_before_there_were_refusals_can_be_read() -> None:
-    assert Ending.from_json('{"kind": "completed"}').refused == ()

@@ -37,7 +37,7 @@ async def by_claude(folder: Path, record: Path) -> AsyncIterator[Settings]:
         generator=[fenced(WRONG), fenced(SOLVED)],
         critic=["no form at all", '{"note": "reads well", "approve": true}'],
     ) as model:
-        yield model.settings(folder, max_candidates=50, record=record)
+        yield model.settings(folder, record=record)
 
 
 @asynccontextmanager
@@ -115,7 +115,7 @@ async def test_a_task_in_words_is_replayed_too(tmp_path: Path) -> None:
         "spec_tester": '{"examples": [{"call": "shout(\'a\')", "expected": "\'A!\'"}]}',
     }
     async with claude(**said) as model:
-        live = model.settings(tmp_path / "live", max_candidates=50, record=record)
+        live = model.settings(tmp_path / "live", record=record)
         first, _ = await healed(live, "", "", WORDS)
     second, _ = await again(tmp_path / "replayed", record, "", "", WORDS)
     assert (first.outcome, first.calls) == ("healthy", 3)
@@ -128,7 +128,7 @@ async def test_a_call_that_failed_fails_again_with_its_tokens_and_for_nothing(
     record = tmp_path / "record.jsonl"
     broken = answers([*opening(["half an answer"]), error("api_error", "the disk burns")])
     async with claude(debugger=broken, generator=fenced(SOLVED)) as model:
-        live = model.settings(tmp_path / "live", max_candidates=50, record=record)
+        live = model.settings(tmp_path / "live", record=record)
         first, told = await healed(live)
     second, replayed = await again(tmp_path / "replayed", record)
     (there,) = [one for one in told if one.kind == "model_failed"]
@@ -143,10 +143,10 @@ async def test_a_call_that_failed_fails_again_with_its_tokens_and_for_nothing(
 async def test_a_record_has_what_was_answered_from_the_cache(tmp_path: Path) -> None:
     record, folder = tmp_path / "record.jsonl", tmp_path / "live"
     async with claude(generator=fenced(SOLVED)) as model:
-        await healed(model.settings(folder, max_candidates=50, cache="all"))
+        await healed(model.settings(folder, cache="all"))
         for memory in folder.glob("memory.db*"):
             memory.unlink()
-        live = model.settings(folder, max_candidates=50, cache="all", record=record)
+        live = model.settings(folder, cache="all", record=record)
         first, told = await healed(live)
         assert len(model.asked) == 4
     assert {(call.cached, call.cost_usd) for call in calls(told)} == {(True, 0.0)}
@@ -175,6 +175,6 @@ async def test_the_same_run_asks_the_same_in_another_folder_at_another_time(
     asked = []
     for folder in ("one", "other"):
         async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-            await healed(model.settings(tmp_path / folder, max_candidates=50))
+            await healed(model.settings(tmp_path / folder))
             asked.append([seen.body for seen in model.server.seen])
     assert asked[0] == asked[1]

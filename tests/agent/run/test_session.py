@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
 from agent.intake import from_page, make_task
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
-from sandbox import Job, Outcome, SandboxError
+from sandbox import Job, SandboxError, open_sandbox
 from sandbox.levels import Isolation
 from sandbox.sandbox import Batch
 from sandbox.subprocess_backend import SubprocessSandbox
@@ -47,7 +47,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
         async def isolation(self, coming: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
-        async def run(self, job: Job) -> Outcome:
+        def together(self, jobs: object, shared: bool = False) -> NoReturn:
             raise SandboxError("the kernel is on holiday")
 
     async with open_session(settings(tmp_path), Broken) as session:
@@ -74,21 +74,24 @@ async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) 
 
 
 async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[Job] = []
 
-    class Watched(SubprocessSandbox):
-        def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
-            searched.append(job)
-            return super().batch(job)
+    sandbox = open_sandbox()
+    batch = sandbox.batch
 
+    def watched(job: Job) -> AbstractAsyncContextManager[Batch]:
+        searched.append(job)
+        return batch(job)
+
+    monkeypatch.setattr(sandbox, "batch", watched)
     tests = "from solution import area\nWIDE = [(31, 41, 1271)]\n" + "".join(
         f"def test_{w}_{h}(): assert area({w}, {h}) == {w * h}\n"
         for w, h in ((2, 5), (1, 1), (3, 7))
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
     # No time for a proof, which screens siblings of the repair against all tests.
-    async with open_session(settings(tmp_path, proof_s=0.0), Watched) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0), lambda: sandbox) as session:
         end = last(await finished(session, from_page(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")
@@ -115,23 +118,25 @@ async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) 
     assert (again.strategy, again.code) == ("search", first.code)
 
 
-async def test_a_healthy_program_is_left_as_it_is(session: Session) -> None:
-    code = ONE_BUG.replace("+", "*")
-    end = last(await finished(session, from_page(code, TESTS, "").task))
-    assert (end.outcome, end.diff, end.code, end.iterations) == ("healthy", "", code, 0)
+HEALTHY = ONE_BUG.replace("+", "*")
+CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
 
 
-async def test_a_crash_without_a_test_merely_stops(session: Session) -> None:
-    code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
-    end = last(await finished(session, from_page(code, "", "").task))
-    assert (end.outcome, end.proof) == ("crash_stopped", "E0")
-    assert "add a test" in end.reason
-
-
-async def test_the_same_crash_with_a_test_on_its_output_is_healed(session: Session) -> None:
-    code = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
-    end = last(await finished(session, from_page(code, "assert output == '3\\n'", "").task))
-    assert (end.outcome, end.proof, end.stdout) == ("healed", "E1", "3\n")
+@pytest.mark.parametrize(("code", "tests", "words", "ends", "reason"), [
+    (HEALTHY, TESTS, "", ("healthy", "E1"), "3 of 3 tests pass"),
+    (CRASHING, "", "", ("crash_stopped", "E0"), "add a test"),
+    (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 tests pass"),
+    ("", "", "Write a chess engine.", ("not_fixable", None), "needs a model"),
+], ids=["healthy", "crash", "crash with a test", "words alone"])
+async def test_a_run_ends_as_its_tests_allow(
+    session: Session, code: str, tests: str, words: str, ends: tuple[str, str | None], reason: str
+) -> None:
+    end = last(await finished(session, from_page(code, tests, words).task))
+    assert (end.outcome, end.proof) == ends
+    assert reason in end.reason
+    assert end.stdout == ("3\n" if code == CRASHING else "")
+    if code == HEALTHY:
+        assert (end.diff, end.code, end.iterations) == ("", code, 0)
 
 
 async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
@@ -156,12 +161,6 @@ async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     assert last(log).proof == "E4"
     frozen = [test for event in of_kind(log, "tests_frozen") for test in event.tests]
     assert [test.origin for test in frozen].count("held-out") == 1
-
-
-async def test_a_task_in_words_needs_a_model_and_says_so(session: Session) -> None:
-    end = last(await finished(session, from_page("", "", "Write a chess engine.").task))
-    assert end.outcome == "not_fixable"
-    assert "needs a model" in end.reason
 
 
 async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) -> None:
@@ -214,7 +213,8 @@ async def test_many_runs_go_on_at_once(session: Session) -> None:
     assert max(log[2].at for log in logs) < min(log[-1].at for log in logs)
 
 
-async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path, approved: bool) -> None:
     async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
         run = await session.start(from_page(ONE_BUG, TESTS, "").task)
         await followed(session, run)
@@ -222,21 +222,11 @@ async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path) -> None:
         assert question is not None
         assert session.log(run)[-1].event.kind == "waiting"
         assert await session.answer(run, "stale", {"approve": True}) is False
-        assert await session.answer(run, question, {"approve": True}) is True
-        assert last(await followed(session, run, session.log(run)[-1].seq)).outcome == "healed"
-        assert await session.answer(run, question, {"approve": True}) is False
-
-
-async def test_a_rejected_repair_is_not_kept(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
-        run = await session.start(from_page(ONE_BUG, TESTS, "").task)
-        await followed(session, run)
-        question = session.waiting(run)
-        assert question is not None
-        await session.answer(run, question, {"approve": False})
+        assert await session.answer(run, question, {"approve": approved}) is True
         end = last(await followed(session, run, session.log(run)[-1].seq))
-        assert (end.outcome, end.code) == ("unresolved", ONE_BUG)
-        assert "rejected at the gate" in end.reason
+        assert await session.answer(run, question, {"approve": True}) is False
+    assert end.outcome == ("healed" if approved else "unresolved")
+    assert (end.code == ONE_BUG, "rejected at the gate" in end.reason) == (not approved,) * 2
 
 
 async def test_a_known_id_starts_no_second_run_and_leaves_nothing_going(session: Session) -> None:

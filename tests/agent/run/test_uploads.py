@@ -141,9 +141,6 @@ def graph(step: Any) -> Any:  # LangGraph's own types have no short names
 async def test_on_it_uploads_the_steps_and_nothing_of_the_program(
     server: Server, tmp_path: Path
 ) -> None:
-    tracing = uploads(asked_for(server))
-    assert tracing.words == f"steps are uploaded to LangSmith, project {PROJECT} at {server.url}"
-    await asyncio.to_thread(tracing.close)
     await heal(tmp_path, asked_for(server))
 
     assert {"recall", "specify", "finish"} <= {
@@ -182,7 +179,7 @@ async def test_stray_variables_upload_nothing(
         monkeypatch.setenv(name, value)
     utils.get_env_var.cache_clear()
     tracing = uploads(around_us)
-    assert (tracing.client, tracing.words) == (None, "")
+    assert tracing.client is None
     with tracing.around():
         await graph(lambda state: state).ainvoke({"a": 1})
     _wait_for_uploads()

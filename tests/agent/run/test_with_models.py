@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.events import Notice, RunStarted, from_jsonl, to_jsonl
+from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import document
@@ -56,7 +56,7 @@ async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
 
 async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300))
+        result, told = await healed(model.settings(tmp_path))
     assert (result.outcome, result.strategy, result.code) == ("healed", "model", SOLVED)
     assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
     calls = [event for event in told if event.kind == "model_called"]
@@ -69,24 +69,6 @@ async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_pa
 
 
 FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
-
-
-async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(tmp_path: Path) -> None:
-    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS)
-    (held,) = [
-        test for event in told if event.kind == "tests_frozen"
-        for test in event.tests if test.origin == "held-out"
-    ]
-    asked, value = held.code.removeprefix("assert ").split(" == ")
-    assert (result.outcome, result.strategy) == ("healed", "model")
-    assert "1 of them never seen by the repair" in result.proof_why
-    sent = "".join(str(seen.json) for seen in model.server.seen)
-    assert "def shout(words)" in sent
-    assert asked not in sent
-    assert value not in sent
-
-
 TEST_FILE = """from solution import shout
 
 RARE = [('held out', 'HELD! OUT!')]
@@ -104,21 +86,26 @@ def test_rare():
 """
 
 
-async def test_no_model_is_told_of_a_held_out_test_of_a_file_nor_of_its_tables(
-    tmp_path: Path,
+@pytest.mark.parametrize(("tests", "name", "secrets"), [
+    (FOUR_TESTS, "shout('held out') == 'HELD! OUT!'", ("held out", "HELD")),
+    (TEST_FILE, "test_rare", ("RARE", "rare", "HELD", "held out")),
+], ids=["of a text", "of a file, with its tables"])
+async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
+    tmp_path: Path, tests: str, name: str, secrets: tuple[str, ...]
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path, max_candidates=300), tests=TEST_FILE)
+        # No time for a proof, of which no model is told.
+        result, told = await healed(model.settings(tmp_path, proof_s=0.0), tests=tests)
     (held,) = [
         test for event in told if event.kind == "tests_frozen"
         for test in event.tests if test.origin == "held-out"
     ]
-    assert (held.name, held.code) == ("test_rare", TEST_FILE)
+    assert name in held.name
     assert (result.outcome, result.strategy) == ("healed", "model")
     assert "1 of them never seen by the repair" in result.proof_why
     sent = "".join(str(seen.json) for seen in model.server.seen)
-    assert "def test_two" in sent
-    assert not any(words in sent for words in ("RARE", "rare", "HELD", "held out"))
+    assert "def shout(words)" in sent and "A! B!" in sent
+    assert not any(words in sent for words in secrets)
 
 
 async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
@@ -126,7 +113,7 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
 ) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         result, _ = await healed(
-            model.settings(tmp_path, max_candidates=300), tests=FOUR_TESTS,
+            model.settings(tmp_path), tests=FOUR_TESTS,
             words=f"Each word in capitals with a mark: {FOUR_TESTS}",
         )
     assert (result.outcome, result.proof) == ("healed", "E1")
@@ -137,7 +124,7 @@ async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_c
     tmp_path: Path,
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        await healed(model.settings(tmp_path, max_candidates=50), HARD, HARD_TESTS, WORDS)
+        await healed(model.settings(tmp_path), HARD, HARD_TESTS, WORDS)
     questions = dict(zip(model.asked, (
         seen.json["messages"][0]["content"] for seen in model.server.seen
     ), strict=True))
@@ -251,17 +238,6 @@ async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path)
     assert [[call.call for call in one] for one in calls] == [[0, 1, 2, 3], [0, 1, 2, 3]]
 
 
-async def test_the_log_of_a_run_with_models_goes_to_lines_and_back(tmp_path: Path) -> None:
-    async with (
-        claude(generator=fenced(SOLVED)) as model,
-        open_session(model.settings(tmp_path)) as session,
-    ):
-        run = await session.start(from_page(HARD, HARD_TESTS).task)
-        await followed(session, run)
-        log = session.log(run)
-    assert from_jsonl(to_jsonl(log)) == log
-
-
 async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +252,7 @@ async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
 
     monkeypatch.setattr(AnthropicProvider, "opened", watched)
     async with claude(generator=fenced(SOLVED)) as model:
-        await healed(model.settings(tmp_path, max_candidates=50))
+        await healed(model.settings(tmp_path))
 
     assert len(seen) > 2
     for walk in seen:

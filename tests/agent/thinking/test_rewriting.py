@@ -75,7 +75,7 @@ async def proposed(
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     attempt = Attempt(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"), 1,
+        Diagnosis(category="wrong_result", cause="f() gives 1"),
     )
     proposal = await by_model(attempt, cast(Context, here))  # only these fields are read
     return proposal, [request.messages[-1].text for request in model.asked], here.told
@@ -109,8 +109,8 @@ async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_it
 async def test_a_local_model_is_not_asked_for_what_its_answer_cannot_hold() -> None:
     proposal, asked, _ = await proposed("ollama", program(ROOM), whole("x = 1\n"))
     assert (proposal.solution, asked) == (None, [])
-    assert "takes 100% of the longest answer that ollama/m may give" in proposal.note
-    assert "bring a shorter program" in proposal.note
+    assert "takes 100% of the longest answer that ollama/m may give" in proposal.why
+    assert "bring a shorter program" in proposal.why
 
 
 async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() -> None:
@@ -126,7 +126,7 @@ async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() ->
 async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() -> None:
     proposal, asked, told = await proposed("anthropic", program(ROOM), BAD_EDIT)
     assert (proposal.solution, len(asked), told) == (None, 2, [])
-    assert "twice in a wrong form" in proposal.note
+    assert "twice in a wrong form" in proposal.why
 
 
 async def test_the_next_question_shows_the_repair_that_did_not_pass() -> None:

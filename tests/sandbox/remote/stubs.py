@@ -88,7 +88,7 @@ class Service:
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[Service]:
-        app = web.Application(client_max_size=1 << 28)
+        app = web.Application(client_max_size=1 << 28, middlewares=[self._faulty])
         self.route(app)
         runner = web.AppRunner(app, shutdown_timeout=0.5)
         await runner.setup()
@@ -105,13 +105,14 @@ class Service:
     def route(self, app: web.Application) -> None:
         raise NotImplementedError
 
-    def fault(self, name: str) -> web.Response | None:
-        """The answer that a test wants instead; a list of statuses is used up."""
-        status = self.faults.get(name)
+    @web.middleware
+    async def _faulty(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        """Answers as a test wants instead; a list of statuses is used up."""
+        status = self.faults.get(str(request.match_info.route.name))
         if isinstance(status, list):
             status = status.pop(0) if status else None
         if status is None:
-            return None
+            return await handler(request)
         body = {"code": status, "message": f"no, by the test: {self.key}", "statusCode": status}
         return web.json_response(body, status=status, headers={"Should-Retry": "false"})
 
@@ -151,17 +152,15 @@ class E2BService(Service):
         return dict(zip(self.variables, (self.key, self.url, self.url), strict=True))
 
     def route(self, app: web.Application) -> None:
-        app.router.add_post("/v2/sandboxes", self._create)
-        app.router.add_delete("/sandboxes/{name}", self._delete)
+        app.router.add_post("/v2/sandboxes", self._create, name="create")
+        app.router.add_delete("/sandboxes/{name}", self._delete, name="delete")
         app.router.add_get("/health", self._health)
-        app.router.add_post("/process.Process/Start", self._start)
-        app.router.add_post("/process.Process/SendInput", self._input)
+        app.router.add_post("/process.Process/Start", self._start, name="run")
+        app.router.add_post("/process.Process/SendInput", self._input, name="input")
 
     async def _create(self, request: web.Request) -> web.Response:
         if request.headers.get("X-API-Key") != self.key:
             return web.json_response({"code": 401, "message": "Invalid API key"}, status=401)
-        if answer := self.fault("create"):
-            return answer
         name = await self.make(await request.json())
         return web.json_response(
             {
@@ -172,8 +171,6 @@ class E2BService(Service):
         )
 
     async def _delete(self, request: web.Request) -> web.Response:
-        if answer := self.fault("delete"):
-            return answer
         name = request.match_info["name"]
         if name not in self.living:
             return web.json_response({"code": 404, "message": "no such sandbox"}, status=404)
@@ -190,8 +187,6 @@ class E2BService(Service):
 
     async def _start(self, request: web.Request) -> web.StreamResponse:
         name = self._name(request)
-        if answer := self.fault("run"):
-            return answer
         user = base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")).decode()
         self.users.append(user.removesuffix(":"))
         body = await request.read()
@@ -224,8 +219,6 @@ class E2BService(Service):
 
     async def _input(self, request: web.Request) -> web.Response:
         name = self._name(request)
-        if answer := self.fault("input"):
-            return answer
         asked = await request.json()
         if command := self.commands.get(name):
             await command.input(base64.b64decode(asked["input"]["stdin"]))
@@ -242,13 +235,15 @@ class DaytonaService(Service):
         }
 
     def route(self, app: web.Application) -> None:
-        app.router.add_post("/api/sandbox", self._create)
+        app.router.add_post("/api/sandbox", self._create, name="create")
         app.router.add_get("/api/sandbox/{name}", self._get)
-        app.router.add_delete("/api/sandbox/{name}", self._delete)
+        app.router.add_delete("/api/sandbox/{name}", self._delete, name="delete")
         session = "/toolbox/{name}/process/session"
-        app.router.add_post(session, self._session)
+        app.router.add_post(session, self._session, name="run")
         app.router.add_post(session + "/{session}/exec", self._start)
-        app.router.add_post(session + "/{session}/command/{command}/input", self._input)
+        app.router.add_post(
+            session + "/{session}/command/{command}/input", self._input, name="input"
+        )
         app.router.add_get(session + "/{session}/command/{command}/logs", self._logs)
 
     def _sandbox(self, name: str) -> dict[str, Any]:
@@ -262,8 +257,6 @@ class DaytonaService(Service):
     async def _create(self, request: web.Request) -> web.Response:
         if request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.json_response({"message": "Invalid credentials"}, status=401)
-        if answer := self.fault("create"):
-            return answer
         asked = await request.json()
         self.users.append(asked["user"])
         return web.json_response(self._sandbox(await self.make(asked)))
@@ -276,8 +269,6 @@ class DaytonaService(Service):
         return web.json_response({"message": "no such sandbox"}, status=404)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        if answer := self.fault("delete"):
-            return answer
         name = request.match_info["name"]
         if name not in self.living:
             return web.json_response({"message": "no such sandbox"}, status=404)
@@ -285,8 +276,6 @@ class DaytonaService(Service):
         return web.json_response({**self._sandbox(name), "state": "destroying"})
 
     async def _session(self, request: web.Request) -> web.Response:
-        if answer := self.fault("run"):
-            return answer
         return web.Response(status=201)
 
     async def _start(self, request: web.Request) -> web.Response:
@@ -297,8 +286,6 @@ class DaytonaService(Service):
         return web.json_response({"cmdId": "c1"}, status=202)
 
     async def _input(self, request: web.Request) -> web.Response:
-        if answer := self.fault("input"):
-            return answer
         data = (await request.json())["data"]
         # As the daemon does it: what does not end a line is given an end.
         data += "" if data.endswith("\n") else "\n"

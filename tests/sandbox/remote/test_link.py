@@ -15,16 +15,20 @@ from sandbox import Job, LostItem, Outcome, SandboxError
 from sandbox.contract import ROOMY
 from sandbox.remote import link
 from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.command import Command
 from sandbox.remote.line import lines
-from sandbox.remote.link import Carrier, Need
+from sandbox.remote.link import Need
 
 
-class Script:
+class Script(Command):
     """A host whose sandbox says these words, and then nothing."""
 
     name = "scripted"
 
     def __init__(self, *said: str, goes_on: bool = True) -> None:
+        super().__init__()
+        self.complaint = "python3: not found"
+        self.send = self._dropped
         self._said = [line.encode() for words in said for line in lines(words)]
         self._goes_on = goes_on
         self.ended = 0
@@ -33,22 +37,19 @@ class Script:
         return "a sandbox that says what it was told"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Carrier]:
+    async def lend(self, need: Need) -> AsyncIterator[Command]:
         try:
             yield self
         finally:
             self.ended += 1
 
-    async def send(self, text: str) -> None:
+    async def _dropped(self, text: str) -> None:
         pass
 
     async def receive(self) -> bytes:
         if not self._said and self._goes_on:
             await asyncio.Event().wait()
         return self._said.pop(0) if self._said else b""
-
-    def complaint(self) -> str:
-        return "python3: not found"
 
 
 def packed(value: object) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from agent.core.pytest_settings import OBSERVED_PLUGINS
-from agent.judge.observed.remote import Broken, Unfollowable
+from agent.judge.observed.remote import Broken
+from agent.judge.observed.standins import Unfollowable
 from agent.judge.programs.observed.observe_tests import (
     Deadline,
     Environment,

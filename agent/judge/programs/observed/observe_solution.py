@@ -56,21 +56,10 @@ class Served:
         self._program = Program(payload, folder)
         self._stdin: str = payload["stdin"]
         self._raw = (_Raw(1), _Raw(2))
-        self._ahead: types.ModuleType | BaseException | None = None
-
-    def load_ahead(self) -> None:
-        """Loads the program before it is asked for."""
-        try:
-            self._ahead = self.load()
-        except BaseException as error:  # noqa: BLE001 - the program may raise anything
-            self._ahead = error
 
     def loaded(self) -> tuple[types.ModuleType, tuple[str, ...]]:
         """The program loaded afresh, and its names."""
-        ahead, self._ahead = self._ahead, None
-        if isinstance(ahead, BaseException):
-            raise ahead
-        module = self.load() if ahead is None else ahead
+        module = self.load()
         return module, tuple(dir(module))
 
     def load(self) -> types.ModuleType:
@@ -78,10 +67,6 @@ class Served:
         self._forget()
         self._fresh_streams()
         return self._program.load()
-
-    def module(self, name: str) -> types.ModuleType:
-        """Another module of the program, by its name."""
-        return importlib.import_module(name)
 
     def surroundings(self, folder: str | None, changes: dict[str, str | None]) -> None:
         """Takes over the test's current folder ("" is home) and its changes of the environment."""
@@ -131,8 +116,8 @@ def main(jail: Any) -> None:
     link = Link(jail.peer, "s", jail.folder)
     program = Served(link.reset, jail.payload, jail.folder)
     link.handlers = {
-        "load": program.loaded, "module": program.module, "surroundings": program.surroundings,
+        "load": program.loaded, "module": importlib.import_module,
+        "surroundings": program.surroundings,
     }
     link.enclose = program.printed
-    program.load_ahead()
     link.serve()

@@ -18,8 +18,8 @@ import types
 from collections.abc import Collection, Sequence
 
 from agent.judge.observed.naming import FUNCTION_KINDS
-from agent.judge.observed.remote import Broken, Link, Unfollowable
-from agent.judge.observed.standins import StandIn, StandInModule, StandInType
+from agent.judge.observed.remote import Broken, Link
+from agent.judge.observed.standins import StandIn, StandInModule, StandInType, Unfollowable
 from agent.judge.programs.namesakes import STANDING
 from agent.judge.signs import ACTING
 from agent.judge.texts.messages import first_line, named

@@ -186,7 +186,7 @@ class Snippets:
         # Before the program is there, which could change what reads.
         modules = {*payload["names"], payload["name"], "solution"}
         self._readings = {
-            test["test"]: _read(test["code"], modules) for test in payload["tests"]
+            test["name"]: _read(test["code"], modules) for test in payload["tests"]
         }
 
     def run(self) -> None:
@@ -198,7 +198,7 @@ class Snippets:
     def _one(self, test: dict[str, Any]) -> None:
         run = self._run
         recorder = Recorder([], run.compared)
-        run.begin(test["test"])
+        run.begin(test["name"])
         streams = sys.stdin, sys.stdout, sys.stderr
         error: BaseException | None = None
         try:
@@ -214,10 +214,10 @@ class Snippets:
             where = place(error, os.path.join(run.folder, ""), SNIPPET)
             if where and not isinstance(error, AssertionError):
                 details["message"] += f" at {where}"
-        run.end(test["test"], status, type_differs=recorder.type_differs, **details)
+        run.end(test["name"], status, type_differs=recorder.type_differs, **details)
 
     def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
-        reading = self._readings[test["test"]]
+        reading = self._readings[test["name"]]
         if isinstance(reading, Exception):
             raise reading
         recorder.sites = reading.sites

@@ -8,31 +8,16 @@ import re
 import sys
 from collections.abc import Iterator
 
-from agent.repair.edits.constants import NEUTRAL, quoted
+from agent.repair.edits.constants import NEUTRAL, quoted, together
 from agent.repair.edits.crashes.around import nodes_on, only_if, ways_out
-from agent.repair.edits.library import STANDARD
+from agent.repair.edits.library import FOREIGN_METHODS, FOREIGN_NAMES, STANDARD
 from agent.repair.edits.names import attribute_name
 from agent.repair.facts import Crash
 from agent.repair.program import BUILTINS, Function, Program, Splice
-from agent.repair.program.blocks import is_docstring
+from agent.repair.program.blocks import opening
 
-_FOREIGN = {
-    "true": "True", "false": "False", "null": "None", "none": "None", "nil": "None",
-    "undefined": "None", "NULL": "None", "this": "self", "println": "print", "string": "str",
-    "integer": "int", "boolean": "bool", "unicode": "str", "xrange": "range",
-    "raw_input": "input", "unichr": "chr", "basestring": "str", "long": "int",
-}
-"""What other languages, and Python 2, call it."""
 CHANCE, MISSPELT = 3.0, 0.8
 """What a built-in function costs more whose name is less similar than this to a missing one."""
-_METHODS = {
-    "push": "append", "push_back": "append", "add": "append", "append": "add",
-    "toLowerCase": "lower", "toUpperCase": "upper", "trim": "strip", "indexOf": "index",
-    "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "put": "append",
-    "enqueue": "append", "dequeue": "popleft", "remove": "pop", "update": "extend",
-    "substring": "strip", "contains": "__contains__", "has_key": "__contains__",
-}
-"""What other types, and other languages, call it."""
 _LENGTH = frozenset({"length", "size", "count", "len"})
 _FUNCTIONS = ("len", "sorted", "str", "list", "int", "sum", "max", "min", "set", "reversed")
 
@@ -67,8 +52,8 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
 def _close(name: str, reachable: tuple[str, ...]) -> list[str]:
     """Names that a missing one may have been meant to be, the likeliest first."""
     close = difflib.get_close_matches(name, [*reachable, *sorted(BUILTINS)], 6, 0.5)
-    if name in _FOREIGN:
-        close.insert(0, _FOREIGN[name])
+    if name in FOREIGN_NAMES:
+        close.insert(0, FOREIGN_NAMES[name])
     return close
 
 
@@ -109,7 +94,7 @@ def _close_import(program: Program, place: ast.Name) -> Iterator[Splice]:
 def _is_chance(name: str, builtin: str) -> bool:
     """Whether a built-in function merely resembles a name, which is no misspelling of it."""
     longer = name.startswith(builtin) or builtin.startswith(name)
-    if name in _FOREIGN or longer or sorted(name.lower()) == sorted(builtin.lower()):
+    if name in FOREIGN_NAMES or longer or sorted(name.lower()) == sorted(builtin.lower()):
         return False
     return difflib.SequenceMatcher(None, name, builtin).ratio() < MISSPELT
 
@@ -143,13 +128,8 @@ def _renamed(
     for one in places:
         yield program.replace(one, other, cost + 0.2)
     if len(places) > 1:
-        ordered = sorted(places, key=program.start)
-        first, last = program.start(ordered[0]), program.end(ordered[-1])
-        text, at = "", first
-        for one in ordered:
-            text += program.between(at, program.start(one)) + other
-            at = program.end(one)
-        yield Splice(first, last, text, cost, ordered[0].lineno)
+        edits = [(program.start(one), program.end(one), other) for one in places]
+        yield together(program, edits, cost, min(one.lineno for one in places))
 
 
 def _initial_values(
@@ -157,23 +137,20 @@ def _initial_values(
 ) -> Iterator[Splice]:
     """A first value at the start of the functions that read a name, or whose name it is."""
     for scope in dict.fromkeys(program.scope(one) for one in places):
-        if not isinstance(scope, Function):
-            continue
-        body = [one for one in scope.body if not is_docstring(one)]
-        if not body or body[0].lineno == scope.lineno:
+        if not isinstance(scope, Function) or (first := opening(program, scope)) is None:
             continue
         values = ("0", "[]", "''", "None", "{}", "1", "set()", "False", "True", "float('inf')",
                   "float('-inf')", "-1", *(one.arg for one in scope.args.args))
         for value in values:
-            yield program.insert_before(body[0], [f"{name} = {value}"], 1.8)
+            yield program.insert_before(first, [f"{name} = {value}"], 1.8)
         for text, _ in program.expressions(scope):
             if not re.search(rf"\b{name}\b", text):
-                yield program.insert_before(body[0], [f"{name} = {text}"], 3.2)
+                yield program.insert_before(first, [f"{name} = {text}"], 3.2)
         if program.crash is not None and program.crash.exception == "UnboundLocalError":
             if name in program.module_values:
-                yield program.insert_before(body[0], [f"global {name}"], 0.2)
+                yield program.insert_before(first, [f"global {name}"], 0.2)
             if isinstance(program.scope(scope), Function):
-                yield program.insert_before(body[0], [f"nonlocal {name}"], 0.3)
+                yield program.insert_before(first, [f"nonlocal {name}"], 0.3)
 
 
 def import_place(program: Program) -> int:
@@ -204,8 +181,8 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
     ]
     pool = list(dict.fromkeys((*crash.members, *own, *program.attributes)))
     close = difflib.get_close_matches(name, pool, 6, 0.4)
-    if _METHODS.get(name) in pool:
-        close.insert(0, _METHODS[name])
+    if FOREIGN_METHODS.get(name) in pool:
+        close.insert(0, FOREIGN_METHODS[name])
     for node in nodes_on(program, ast.Attribute, None):
         if node.attr != name or crash.line not in (None, node.lineno, node.end_lineno):
             continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
+from agent.repair.edits.conditions import guarded_start
 from agent.repair.edits.constants import quoted
 from agent.repair.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
 from agent.repair.facts import Crash
 from agent.repair.program import ATOM, NOT, Program, Splice
-from agent.repair.program.blocks import is_docstring, is_elif
+from agent.repair.program.blocks import is_elif
 
 _TAKERS = (
     ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
@@ -19,7 +21,7 @@ _TAKERS = (
 
 
 def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
-    """Values of the wrong type converted, calls for indices, missing arguments, `self`."""
+    """Values of the wrong type converted, calls for indices, missing arguments."""
     message = crash.message
     for node in nodes_on(program, ast.expr, crash.line):
         context = getattr(node, "ctx", None)
@@ -48,7 +50,7 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
             left, right = program.code(node.left), program.code(node.right)
             yield program.replace(node, f"str({left}) + str({right})", 1.8)
     if "positional argument" in message or "required" in message:
-        yield from _signatures(program)
+        yield from _missing_arguments(program)
 
 
 def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splice]:
@@ -89,15 +91,8 @@ def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
             yield program.replace(node.iter, f"zip({text})", 2.0)
 
 
-def _signatures(program: Program) -> Iterator[Splice]:
-    """A missing `self`, a missing argument."""
-    for function in nodes_on(program, ast.FunctionDef, None):
-        owner = program.parents[function]
-        names = [one.arg for one in function.args.args]
-        if isinstance(owner, ast.ClassDef) and names[:1] not in (["self"], ["cls"]):
-            opening = program.data.find(b"(", program.start(function))
-            text = "self, " if names else "self"
-            yield Splice(opening + 1, opening + 1, text, 0.4, function.lineno)
+def _missing_arguments(program: Program) -> Iterator[Splice]:
+    """A missing argument."""
     for call in nodes_on(program, ast.Call, None):
         if program.crash and program.crash.line not in (None, call.lineno):
             continue
@@ -265,21 +260,9 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
 def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
     """A function that calls itself for ever: an answer for the smallest case."""
     for function in nodes_on(program, ast.FunctionDef, None):
-        calls = any(
+        if any(
             isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
             and one.func.id == function.name for one in ast.walk(function)
-        )
-        body = [one for one in function.body if not is_docstring(one)]
-        if not calls or not body or body[0].lineno == function.lineno:
-            continue
-        for argument in function.args.args:
-            name = argument.arg
-            tests = [f"not {name}"]
-            if program.may_be(name, frozenset({"int"})):
-                tests += [f"{name} <= 0", f"{name} <= 1", f"{name} < 2"]
-            if program.may_be(name, frozenset({"list", "str", "tuple"})):
-                tests += [f"len({name}) <= 1"]
-            for test in tests:
-                for answer in ("0", "1", name, "[]", "''", "None", "True", "False", "{}"):
-                    lines = [f"if {test}:", f"{program.step}return {answer}"]
-                    yield program.insert_before(body[0], lines, 1.6)
+        ):
+            for splice in guarded_start(program, function):
+                yield replace(splice, cost=1.6)

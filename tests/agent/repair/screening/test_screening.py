@@ -224,22 +224,13 @@ async def test_a_trace_shows_lines_types_and_values() -> None:
     empty, one = seen.tests
     assert empty.passed and 4 not in empty.covered
     assert (one.passed, one.exception, one.line) == (False, "ZeroDivisionError", 4)
-    assert 4 in one.covered and seen.hits[4] == 1
+    assert 4 in one.covered
     assert dict(one.values)["x"] == "7"
     assert seen.types["xs"] == {"list"}
     assert seen.types["best"] == {"NoneType"}
     assert [dict(one.values) for one in seen.moments if one.line == 4] == [
         {"xs": "[7]", "best": "None", "x": "7"}
     ]
-    assert one.answer is None
-
-
-async def test_a_trace_tells_what_was_got_and_what_was_expected() -> None:
-    seen = await trace(program("def f(n):\n    return n + 1\n"), [
-        Script(name="two", origin="user", code="assert f(2) == 4"),
-    ], Task(), open_sandbox())
-
-    assert seen.tests[0].answer == ("3", "4")
 
 
 async def test_a_trace_of_an_endless_program_ends() -> None:

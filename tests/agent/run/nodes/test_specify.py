@@ -53,21 +53,22 @@ def held_of(suite: Suite) -> tuple[list[str], list[str], str]:
 
 
 FOUR = tuple(example(name) for name in "abcd")
+ALL_FAIL = report(a=False, b=False, c=False, d=False)
+ALL_PASS = report(a=True, b=True, c=True, d=True)
 
 
 def names(tests: tuple[TestCase, ...]) -> list[str]:
     return [test.name for test in tests]
 
 
-def test_a_failing_test_is_held_out_where_another_failing_one_stays() -> None:
-    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=False, d=True), ADD)
-    assert held_of(suite) == (["a", "b", "d"], ["c"], "")
-    assert suite.held_out[0].origin == "held-out"
-
-
-def test_the_only_failing_test_stays_visible() -> None:
-    suite = hold_out(Suite(visible=FOUR), report(a=True, b=False, c=True, d=True), ADD)
-    assert held_of(suite) == (["a", "b", "c"], ["d"], "")
+@pytest.mark.parametrize(("marks", "visible", "held"), [
+    ("+--+", "abd", "c"), ("+-++", "abc", "d"), ("---", "abc", ""), ("++++", "abcd", ""),
+], ids=["another failing one stays", "the only failing one stays", "three are shown", "none fails"])
+def test_which_test_is_held_out(marks: str, visible: str, held: str) -> None:
+    before = report(**{name: mark == "+" for name, mark in zip("abcd", marks, strict=False)})
+    suite = hold_out(Suite(visible=FOUR[: len(marks)]), before, ADD)
+    assert held_of(suite) == ([*visible], [*held], "")
+    assert all(test.origin == "held-out" for test in suite.held_out)
 
 
 @pytest.mark.parametrize("aside", [
@@ -86,16 +87,6 @@ def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str,
     assert hold_out(suite, fewer, ADD) == suite
 
 
-def test_three_tests_are_all_shown() -> None:
-    suite = Suite(visible=FOUR[:3])
-    assert hold_out(suite, report(a=False, b=False, c=False), ADD) == suite
-
-
-def test_a_passing_program_holds_nothing_out() -> None:
-    suite = Suite(visible=FOUR)
-    assert hold_out(suite, report(a=True, b=True, c=True, d=True), ADD) == suite
-
-
 def of_a_file(code: str) -> Suite:
     return Suite(visible=tuple(
         Script(name=name, origin="user", code=code, node=f"test_{name}") for name in "abcd"
@@ -111,7 +102,7 @@ def a_file(wanted: str = "57") -> str:
 
 def test_a_test_of_a_file_is_held_out_with_its_text_and_its_tables() -> None:
     code = a_file()
-    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    suite = hold_out(of_a_file(code), ALL_FAIL, ADD)
     (held,) = suite.held_out
     assert held == of_a_file(code).visible[3].model_copy(update={"origin": "held-out"})
     assert names(suite.visible) == ["a", "b", "c"]
@@ -129,7 +120,7 @@ def test_a_test_of_a_file_whose_table_others_read_is_not_held_out() -> None:
 def test_a_test_that_stands_in_the_programs_own_file_is_not_held_out() -> None:
     code = a_file()
     own = program(ADD.text + code.partition("\n")[2])
-    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), own)
+    suite = hold_out(of_a_file(code), ALL_FAIL, own)
     assert held_of(suite)[1] == []
 
 
@@ -140,7 +131,7 @@ def test_rows_that_others_ask_too_hold_no_test_of_a_file_out() -> None:
             f"def test_{name}(a, wanted):\n    assert f(a) == wanted\n" for name in "abcd"
         )
     )
-    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
+    suite = hold_out(of_a_file(code), ALL_FAIL, ADD)
     assert held_of(suite) == (
         list("abcd"), [], "each test asks what another asks, or shares its file's tables"
     )
@@ -148,8 +139,8 @@ def test_rows_that_others_ask_too_hold_no_test_of_a_file_out() -> None:
 
 def test_a_held_out_test_of_a_file_that_its_model_has_read_proves_no_more() -> None:
     code = a_file()
-    suite = hold_out(of_a_file(code), report(a=False, b=False, c=False, d=False), ADD)
-    seen = report(a=True, b=True, c=True, d=True)
+    suite = hold_out(of_a_file(code), ALL_FAIL, ADD)
+    seen = ALL_PASS
     read = "from shop import f\nFAR = [(55, 57)]\ndef test_d():\n" \
         "    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
     assert proof_of(seen, suite, ADD, "def f(): pass").level == "E2"
@@ -191,7 +182,7 @@ SAME = (
 @pytest.mark.parametrize("again", SAME)
 def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
     tests = brought("assert f(5) == 8", "assert f(7) == 10", "assert f(1, 2) == 3", again)
-    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
     assert held_of(suite) == (["a", "c", "d"], ["b"], "")
 
 
@@ -235,9 +226,9 @@ def test_a_method_of_a_file_asks_too() -> None:
 
 def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = brought("assert f(1, 2) == 3", *SAME[:3])
-    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
     assert suite == Suite(visible=tests, unheld="each test asks what another asks")
-    proof = proof_of(report(a=True, b=True, c=True, d=True), suite, ADD)
+    proof = proof_of(ALL_PASS, suite, ADD)
     assert (proof.level, proof.why) == (
         "E1", "4 of 4 tests pass; each test asks what another asks"
     )
@@ -251,7 +242,7 @@ def test_a_held_out_test_that_passed_before_is_told_as_such(failing: str, words:
     tests = brought(*(f"assert f({n}, 0) == {n}" for n in range(4)))
     before = report(**{name: name not in failing for name in "abcd"})
     suite = hold_out(Suite(visible=tests), before, ADD)
-    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).why == words
+    assert proof_of(ALL_PASS, suite, ADD).why == words
 
 
 def test_an_object_is_asked_by_all_that_was_done_to_it() -> None:
@@ -299,7 +290,7 @@ OTHERS = (
 def test_a_test_that_asks_something_else_is_held_out(other: str) -> None:
     same = "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)"
     tests = brought("assert f(5) == 8", same, "assert f(1, 2) == 3", other)
-    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False), ADD)
+    suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
     assert names(suite.held_out) == ["d"]
 
 
@@ -308,18 +299,14 @@ def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
     nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
     tests = brought(*(f"assert f({number}) == 3" for number in range(3)))
     deep = Script(name="d", origin="user", code=f"{nested}{' ' * 16}assert f(i0, i3) == 0")
-    suite = hold_out(
-        Suite(visible=(*tests, deep)), report(a=False, b=False, c=False, d=False), ADD
-    )
+    suite = hold_out(Suite(visible=(*tests, deep)), ALL_FAIL, ADD)
     assert names(suite.held_out) == ["d"]
 
 
 def test_a_function_may_be_called_as_its_module_is() -> None:
     tests = brought(*(f"assert solution({number}) == {number}" for number in range(4)))
-    suite = hold_out(
-        Suite(visible=tests), report(a=False, b=False, c=False, d=False),
-        program("def solution(n):\n    return 0\n"),
-    )
+    own = program("def solution(n):\n    return 0\n")
+    suite = hold_out(Suite(visible=tests), ALL_FAIL, own)
     assert names(suite.held_out) == ["d"]
 
 
@@ -370,18 +357,13 @@ FIXING = (
 )
 
 
-@pytest.mark.parametrize("code", LOOSE)
-def test_a_test_that_fixes_no_value_is_not_held_out(code: str) -> None:
+@pytest.mark.parametrize(("code", "held"), [
+    *((code, "c") for code in LOOSE), *((code, "d") for code in FIXING),
+])
+def test_only_a_test_that_fixes_a_value_is_held_out(code: str, held: str) -> None:
     tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
     suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
-    assert names(suite.held_out) == ["c"]
-
-
-@pytest.mark.parametrize("code", FIXING)
-def test_a_test_that_fixes_a_value_can_be_held_out(code: str) -> None:
-    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
-    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
-    assert names(suite.held_out) == ["d"]
+    assert names(suite.held_out) == [held]
 
 
 def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
@@ -416,7 +398,7 @@ def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     ],
 )
 def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
-    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == level
+    assert proof_of(ALL_PASS, suite, ADD).level == level
 
 
 @pytest.mark.parametrize(
@@ -470,13 +452,9 @@ def test_a_program_that_gives_up_is_said_to(message: str, told: str) -> None:
     )
 
 
-def test_no_test_proves_nothing() -> None:
-    assert proof_of(Report(solution="s"), Suite(), ADD).level == "E0"
-
-
-def test_adversarial_verdicts_alone_prove_nothing() -> None:
-    seen = Report(solution="s", verdicts=(verdict("a", True, origin="adversarial"),))
-    assert proof_of(seen, Suite(), ADD).level == "E0"
+@pytest.mark.parametrize("verdicts", [(), (verdict("a", True, origin="adversarial"),)])
+def test_what_no_trusted_test_shows_is_not_proven(verdicts: tuple[Verdict, ...]) -> None:
+    assert proof_of(Report(solution="s", verdicts=verdicts), Suite(), ADD).level == "E0"
 
 
 def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
@@ -491,7 +469,7 @@ def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
 def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> None:
     attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
     suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
-    assert proof_of(report(a=True, b=True, c=True, d=True), suite, ADD).level == "E2"
+    assert proof_of(ALL_PASS, suite, ADD).level == "E2"
 
 
 @pytest.mark.parametrize(("repaired", "level"), [

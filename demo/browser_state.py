@@ -1,15 +1,18 @@
-"""What the browser keeps of a visit; no key is ever among it.
+"""What the page exchanges with the browser: what it keeps of a visit, and what of it changes.
 
-The run and the wishes are kept apart, since they change at the same time: a field that is left by
-the click on Heal tells its wish while the run begins.
+No key is ever kept. The run and the wishes are kept apart, since they change at the same time: a
+field that is left by the click on Heal tells its wish while the run begins.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 Typed = str | None
 """What a field holds; `None` is told of one that is left while its page is being loaded."""
+Update = dict[str, Any]
+"""New values for parts of the page, or changes of the parts themselves, by the parts' names; what
+is left out stays as it is."""
 
 
 class BrowserRun(TypedDict):
@@ -41,6 +44,8 @@ NO_RUN: BrowserRun = {
     "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
 }
 NEW_VISIT: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
+WISHES = ("visit", "provider", "model", "roles")
+"""The parts that a visit with the present choices is read from."""
 
 
 def with_choices(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import Jail
-from demo.host import Host
-from demo.recorded import RecordedSession, recorded_engine
-from demo.strangers import Access, is_loopback, is_public
+from demo.access import Access, is_loopback, is_public
 from demo.web import build, serve
 from sandbox.levels import SAFE_FOR_PUBLIC
+from tests.demo.recorded import RecordedSession, hosting
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost"])
@@ -48,12 +47,12 @@ def test_a_level_that_is_weak_or_unknown_is_refused_with_what_to_do(level: str) 
 @pytest.mark.parametrize("level", sorted(SAFE_FOR_PUBLIC))
 def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
     jail = Jail(words="", level=level)
-    for door in (Access(public=True), Access(public=True, allow_weak=True)):
-        assert door.refusal(jail) == door.warning(jail) == ""
+    for access in (Access(public=True), Access(public=True, allow_weak=True)):
+        assert access.refusal(jail) == access.warning(jail) == ""
 
 
 async def test_a_page_for_this_machine_is_not_served_to_others() -> None:
-    host = Host(lambda: recorded_engine(RecordedSession(lambda task: ())))
+    host = hosting(RecordedSession(lambda task: ()))
 
-    with pytest.raises(ValueError, match=r"Door\(public=True\)"):
+    with pytest.raises(ValueError, match=r"Access\(public=True\)"):
         serve(build(host), host, "0.0.0.0", 1)

@@ -7,19 +7,18 @@ from collections.abc import Iterable
 from agent.core.domain import Jail
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars
-from demo.escape import escaped
+from demo.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
+from llm.plan import Choice
+from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
-
-NO_MODEL = "mock"
-"""The provider of a plan, or a role, that no model answers."""
 
 
 def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     """Which plan heals here, and the jail that runs the code: the level seen to hold, and
     behind it what was seen of each layer. `answering` is the HTML of who answers."""
-    badge = why if provider == NO_MODEL else f"{provider}: {why}" if why else provider
+    badge = why if provider == MOCK else f"{provider}: {why}" if why else provider
     shown = f'<span class="badge">{escaped(badge, 400)}</span>'
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
@@ -27,24 +26,19 @@ def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
 def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
     in this process are doing."""
-    roles = tuple(
-        RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
-        for one in plan.choices
-    )
     others = tuple(one.words for one in plan.fallbacks)
     status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
-    return plan_html(plan.provider, plan.why, jail, status + roles_html(roles, others, plan.notes))
+    who = roles_html(plan.choices, others, plan.notes)
+    return plan_html(plan.provider, plan.why, jail, status + who)
 
 
 def missing_plan_html(why: str, jail: Jail) -> str:
     """The jail, and why there is no plan: it asks for what cannot be had."""
-    mark = '<b aria-hidden="true">!</b>'
-    trouble = f'<div class="sentence" role="note">{mark}<p>{escaped(why)}</p></div>'
-    return plan_html("no plan", "", jail, trouble)
+    return plan_html("no plan", "", jail, sentence(why, "note"))
 
 
 def roles_html(
-    roles: Iterable[RoleChoice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
+    roles: Iterable[RoleChoice | Choice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
     *, key: str = "who",
 ) -> str:
     """Who answers each role and why; nothing where no model answers any."""
@@ -96,8 +90,8 @@ def _caps(caps: Caps) -> str:
     return ", ".join(filter(None, said))
 
 
-def _by(one: RoleChoice) -> str:
-    return "no model" if one.provider == NO_MODEL else f"{one.provider}/{one.model}"
+def _by(one: RoleChoice | Choice) -> str:
+    return "no model" if one.provider == MOCK else f"{one.provider}/{one.model}"
 
 
 def _spaced(role: str) -> str:

@@ -12,7 +12,7 @@ from agent.core.settings import ROLES
 from agent.healing.context import PROMPTS
 from agent.healing.models import WITHOUT_MODEL
 from agent.log.spending import CostEstimate, estimate_costs
-from demo.place import chosen_plan_html, cost_html, keys_html, missing_plan_html
+from demo.plans import chosen_plan_html, cost_html, keys_html, missing_plan_html
 from llm import Plan, Secret, resolve
 from llm.budget import Caps
 from llm.prices import our_prices
@@ -40,13 +40,10 @@ def test_what_stands_in_and_what_must_be_known_is_shown() -> None:
     assert '<p class="note">There is no key for Claude' in shown
 
 
-def test_a_plan_without_a_model_has_its_words_and_no_rows() -> None:
+def test_a_plan_without_a_model_has_its_words_and_no_rows_and_none_at_all_its_sentence() -> None:
     shown = chosen_plan_html(plan(), JAIL)
     assert "no model: memory and search only" in shown
     assert "Who answers" not in shown
-
-
-def test_a_plan_that_cannot_be_had_is_its_sentence() -> None:
     shown = missing_plan_html("it needs <a key>", JAIL)
     assert '<span class="badge">no plan</span>' in shown
     assert "<p>it needs &lt;a key&gt;</p>" in shown

@@ -1,0 +1,64 @@
+"""Tests that run together: snippets, or those of one test file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agent.core.domain import Script, TestCase
+from agent.judge import belief
+from agent.judge.observed.following import unfollowable
+from agent.judge.subject import Subject
+from sandbox.types import Json
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests with what they are about. Each has a key: its number, or pytest's node."""
+
+    subject: Subject
+    tests: Sequence[TestCase]
+    code: str | None = None
+    """Of the file they stand in; `None` of snippets."""
+    output: str = ""
+    """What the program prints, for the snippets that read it."""
+
+    @cached_property
+    def path(self) -> str:
+        """Where their file lies."""
+        return self.subject.test_path([*self.tests])
+
+    @cached_property
+    def unfollowable(self) -> str:
+        """Why it is known beforehand that none can be observed; empty where one may be."""
+        reasons = [unfollowable(code) for code in dict.fromkeys(test.code for test in self.tests)]
+        return reasons[0] if all(reasons) else ""
+
+    def keeps_to_calls(self, key: str) -> bool:
+        """Whether a test's text asks the program by calls alone, and keeps no state."""
+        code = self.tests[int(key)].code if self.code is None else self.code
+        return belief.keeps_to_calls(code, self.subject.all_modules)
+
+    def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
+        """Those of these keys, or all, that are not done; of a file all, since what its nodes are
+        is not known before it is collected."""
+        return {
+            key: test for key, test in ((str(n), test) for n, test in enumerate(self.tests))
+            if self.code is not None or (key not in done and (not keys or key in keys))
+        }
+
+    def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
+        """What a process is told of those that are left."""
+        if self.code is None:
+            return {"tests": [
+                {
+                    "name": key, "code": test.code, "loose": not isinstance(test, Script),
+                    "output": self.output if getattr(test, "uses_output", False) else None,
+                }
+                for key, test in self.left(keys, done).items()
+            ]}
+        nodes: list[Json] = [[node, []] for node in keys] or [
+            [test.node, [*test.without]] for test in self.tests if isinstance(test, Script)
+        ]
+        return {"file": self.path, "nodes": nodes, "done": [*done]}

@@ -1,0 +1,164 @@
+"""Models and keys on the page: whose visit it is, who would answer, and their keys.
+
+A key goes from its field to `Models.add_key` and nowhere else. On a page that only this machine
+reaches every visitor is the owner, whose keys just work; on a public one each is told apart by a
+random word that only their browser has.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+from agent.healing.models import OWNER, BadKey, Models, visitor_of
+from demo import plans
+from demo.browser_state import Typed, Update, Visit
+from demo.escape import sentence
+from demo.host import Host, Unavailable
+from demo.model_choice import BadModelChoice, chosen_roles, keyed
+from llm import LlmError, NoProvider, Plan
+
+TESTS_A_MINUTE = 20
+"""Keys that a public page tests in a minute for all of its visitors."""
+SHOWN_MODELS = 5
+SHOWN = ("plan", "spending", "at-hand")
+"""The parts that say who would answer."""
+
+KeyAction = Literal["use", "test", "forget"]
+
+
+class Panel:
+    """Who answers the visitors of one page."""
+
+    def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
+        self._host = host
+        self._clock = clock
+        self._tested: deque[float] = deque()
+
+    # Whose visit it is.
+
+    def known(self, visit: Visit) -> Visit:
+        """The visit, with a word to know its visitor by where that is needed."""
+        if visit["visitor"] or not self._host.access.public:
+            return visit
+        return {**visit, "visitor": secrets.token_urlsafe(24)}
+
+    def visitor(self, visit: Visit) -> str:
+        """Whose keys are used; on a public page never the owner's."""
+        return visitor_of(f"page {visit['visitor']}") if self._host.access.public else OWNER
+
+    async def owns(self, run: str, visit: Visit) -> bool:
+        """Whether a run spends by this visitor's keys."""
+        return (await self._host.session()).visitor(run) == self.visitor(visit)
+
+    # Who would answer.
+
+    async def plan(self, visit: Visit) -> Plan:
+        """The plan of a run that the visitor starts now; raises `NoProvider`, `BadModelChoice`."""
+        return (await self._host.session()).plan(
+            self.visitor(visit), provider=visit["provider"] or None, model=visit["model"] or None,
+            roles=chosen_roles(visit, public=self._host.access.public),
+        )
+
+    async def shown(self, visit: Visit, *typed: Typed) -> Update:
+        """The plan, what it may cost for what is typed, and the keys at hand; raises
+        `Unavailable`."""
+        running = await self._host.running()
+        session, visitor = running.session, self.visitor(visit)
+        keys = plans.keys_html(session.models.available_keys(visitor))
+        try:
+            plan = await self.plan(visit)
+        except (NoProvider, BadModelChoice) as error:
+            missing = plans.missing_plan_html(str(error), running.jail)
+            return {"plan": missing, "spending": "", "at-hand": keys}
+        cost = plans.cost_html(
+            session.models.settings.caps, session.foreseen(plan, "\n".join(filter(None, typed)))
+        )
+        doing = await session.models.local_status(plan, visitor)
+        return {
+            "plan": plans.chosen_plan_html(plan, running.jail, doing), "spending": cost,
+            "at-hand": keys,
+        }
+
+    async def want(self, visit: Visit, *typed: Typed) -> Update:
+        """Keeps who is to answer, and shows what becomes of the plan; leaves a key that is being
+        typed alone."""
+        visit = self.known(visit)
+        said = ""
+        try:
+            await self.plan(visit)
+        except (NoProvider, BadModelChoice, Unavailable) as error:
+            said = sentence(str(error))
+        return await self._told(visit, typed, said)
+
+    # Keys.
+
+    async def change_keys(
+        self, visit: Visit, provider: Typed, key: Typed, *typed: Typed, action: KeyAction
+    ) -> Update:
+        """Takes a key into memory, asks its provider for models by it, or drops all keys; the
+        field is emptied."""
+        visit = self.known(visit)
+        try:
+            models = (await self._host.session()).models
+            if action == "forget":
+                models.forget(self.visitor(visit))
+                came = "The keys you gave are forgotten."
+            elif action == "use":
+                came = self._used(models, visit, provider or "", key or "")
+            else:
+                came = await self._tried(models, visit, provider or "", key or "")
+            said = sentence(came, "status")
+        except (BadKey, Unavailable) as error:
+            said = sentence(str(error))
+        return {**await self._told(visit, typed, said), "key": ""}
+
+    def _used(self, models: Models, visit: Visit, name: str, key: str) -> str:
+        variable = self._variable(name)
+        if not key.strip():
+            raise BadKey("There is no key yet: paste one.")
+        models.add_key(self.visitor(visit), variable, key)
+        return f"The key for {name} is used now. It is kept in memory only, until you forget it."
+
+    async def _tried(self, models: Models, visit: Visit, name: str, key: str) -> str:
+        """What a provider answers to the visitor's key, the typed one if there is one."""
+        if key.strip():
+            self._used(models, visit, name, key)
+        if self._variable(name) not in models.available_keys(self.visitor(visit)):
+            raise BadKey(f"There is no key for {name} yet: paste one.")
+        self._count_test()
+        redactor = models.redactor()
+        try:
+            listed = await models.test_key(self.visitor(visit), name)
+        except LlmError as error:
+            raise BadKey(redactor.text(str(error))) from None
+        first = ", ".join(listed[:SHOWN_MODELS])
+        more = ", …" if len(listed) > SHOWN_MODELS else ""
+        return redactor.text(
+            f"The key is good: {name} lists {len(listed)} models. {first}{more}"
+        )
+
+    def _variable(self, name: str) -> str:
+        variables = keyed(public=self._host.access.public)
+        if name not in variables:
+            raise BadKey(f"Choose whose key it is: {', '.join(variables)}.")
+        return variables[name]
+
+    def _count_test(self) -> None:
+        """Bounds what a public page can be made to send to others."""
+        now = self._clock()
+        while self._tested and self._tested[0] <= now - 60:
+            self._tested.popleft()
+        if self._host.access.public and len(self._tested) >= TESTS_A_MINUTE:
+            raise BadKey("Many keys were tested here just now: try again in a minute.")
+        self._tested.append(now)
+
+    async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Update:
+        try:
+            shown = await self.shown(visit, *typed)
+        except Unavailable:  # which is said already
+            shown = dict.fromkeys(SHOWN, "")
+        return {"visit": visit, "came": said, **shown}

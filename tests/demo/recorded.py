@@ -1,0 +1,159 @@
+"""A session that plays recorded logs instead of running code; it judges nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent.core.domain import Jail, Task
+from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, from_jsonl
+from agent.core.settings import Settings
+from agent.healing.models import OWNER, Models
+from agent.run.session import Session
+from demo.access import Access
+from demo.host import Host
+from llm import Plan
+
+Log = tuple[Stamped, ...]
+NO_JAIL = Jail(words="none; this is a recording")
+OWN = Access()
+RUNS = Path(__file__).with_name("runs")
+
+
+def recorded(name: str) -> Log:
+    """The log of a recorded run."""
+    return from_jsonl((RUNS / f"{name}.jsonl").read_text(encoding="utf-8"))
+
+
+def chosen(task: Task) -> Log:
+    """The recorded run that a task's words name."""
+    return recorded(task.text or "healed")
+
+
+@dataclass
+class RecordedRun:
+    """A run being played."""
+
+    plan: Plan
+    visitor: str
+    played: list[Stamped] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    player: asyncio.Task[None] | None = None
+
+
+class RecordedSession(Session):
+    """Plays, for each task, the log that `choose` gives, with a pause before each event."""
+
+    def __init__(
+        self, choose: Callable[[Task], Log] = chosen, pause_s: float = 0.0,
+        jail: Jail = NO_JAIL, models: Models | None = None,
+    ) -> None:
+        self.models = models or Models(Settings())
+        self.choose = choose
+        self.recorded: dict[str, RecordedRun] = {}
+        self.recovered = False
+        self._jail = jail
+        self._pause_s = pause_s
+
+    def visitor(self, run: str) -> str:
+        return self.recorded[run].visitor
+
+    def can_go_on(self, run: str) -> bool:
+        return not self.models.missing_key(self.recorded[run].plan, self.visitor(run))
+
+    async def jail(self, task: Task | None = None) -> Jail:
+        return self._jail
+
+    async def start(
+        self, task: Task, *, run_id: str | None = None, plan: Plan | None = None,
+        visitor: str = OWNER, **_: Any,
+    ) -> str:
+        run = run_id or f"recorded-{len(self.recorded)}"
+        self.recorded[run] = RecordedRun(plan or self.plan(visitor), visitor)
+        self.play(run, self.choose(task))
+        return run
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[Log]:
+        run_of = self.recorded[run]
+        while True:
+            run_of.changed.clear()
+            batch = tuple(entry for entry in run_of.played if entry.seq > after)
+            if not batch:
+                await run_of.changed.wait()
+                continue
+            after = batch[-1].seq
+            yield batch
+            if batch[-1].final or isinstance(batch[-1].event, Waiting):
+                return
+
+    async def cancel(self, run: str) -> None:
+        run_of = self.recorded[run]
+        if run_of.played and run_of.played[-1].final:
+            return
+        if run_of.player is not None:
+            run_of.player.cancel()
+        self._add(run, RunFinished(
+            outcome="cancelled", proof=None, strategy=None, reason="stopped by the user", diff="",
+            iterations=0, candidates=0, tokens=0, cost_usd=0.0, seconds=0.0,
+        ))
+
+    async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
+        played = self.recorded[run].played
+        last = played[-1].event
+        if not isinstance(last, Waiting) or last.interrupt != interrupt:
+            return False
+        rest = self.choose(Task())[len(played):]
+        self._add(run, Answered(interrupt=interrupt, answer=str(dict(value))))
+        self.play(run, rest)
+        return True
+
+    async def settle(
+        self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
+    ) -> str:
+        return await self.start(
+            Task(text=f"answered {answer}"), run_id=run_id, visitor=visitor or self.visitor(run)
+        )
+
+    async def recover(self, run: str | None = None) -> tuple[str, ...]:
+        self.recovered = True
+        return ()
+
+    def log(self, run: str) -> Log:
+        return tuple(self.recorded[run].played)
+
+    def play(self, run: str, events: Log) -> None:
+        """Goes on with a run, until it ends or waits."""
+
+        async def playing() -> None:
+            for place, stamped in enumerate(events):
+                await asyncio.sleep(self._pause_s if place else 0)  # a run begins at once
+                self._add(run, stamped.event, stamped)
+                if isinstance(stamped.event, Waiting):
+                    return
+
+        self.recorded[run].player = asyncio.create_task(playing())
+
+    def _add(self, run: str, event: Event, like: Stamped | None = None) -> None:
+        run_of = self.recorded[run]
+        seq = len(run_of.played) + 1
+        run_of.played.append(
+            like.model_copy(update={"run": run, "seq": seq}) if like else Stamped(
+                run=run, seq=seq, task="session", attempt=1, ordinal=seq, event=event,
+                at=run_of.played[-1].at if run_of.played else 0.0,
+            )
+        )
+        run_of.changed.set()
+
+
+def hosting(session: RecordedSession, access: Access = OWN) -> Host:
+    """A host that opens this session."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[RecordedSession]:
+        yield session
+
+    return Host(opened, access)

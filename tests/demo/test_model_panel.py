@@ -1,0 +1,262 @@
+"""Keys and wishes of visitors: where a key goes, what it changes, and what may be asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+import app
+from agent.core.domain import Jail
+from agent.core.settings import Settings
+from agent.healing.models import OWNER, Models
+from demo.access import Access
+from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
+from demo.model_choice import BadModelChoice, chosen_roles, keyed, offered
+from demo.model_panel import TESTS_A_MINUTE, KeyAction, Panel
+from llm import Connection
+from llm.errors import WrongKey
+from tests.demo.recorded import RecordedSession, hosting
+from tests.llm.scripted import Scripted
+
+KEY = "sk-ant-canary-0123456789abcdef"
+HOSTS = "sk-ant-of-the-host-0123456789"
+STRONG = Jail(words="jail", level="L2")
+
+
+@dataclass
+class Listing(Scripted):
+    """Lists many models for a good key, and says a bad one again."""
+
+    connection: Connection | None = None
+
+    def describe(self) -> str:
+        return f"{self.connection and self.connection.model}: loaded, <cpu>, 6,100 MiB"
+
+    def warm(self) -> None:
+        raise AssertionError("to look at a model is not to load it")
+
+    async def models(self) -> tuple[str, ...]:
+        assert self.connection is not None
+        if self.connection.key.reveal() == "sk-ant-wrong-0123456789":
+            raise WrongKey(f"anthropic does not take {self.connection.key.reveal()}")
+        return tuple(f"model-{number}<b>" for number in range(7))
+
+
+@dataclass
+class Opened:
+    """A page's panel with what its providers were opened with."""
+
+    panel: Panel
+    session: RecordedSession
+    connections: list[Connection] = field(default_factory=list)
+    now: float = 0.0
+
+
+@asynccontextmanager
+async def opened(
+    *, public: bool = False, allow: bool = False, host_key: bool = False
+) -> AsyncIterator[Opened]:
+    env = {"ANTHROPIC_API_KEY": HOSTS} if host_key else {}
+    if allow:
+        env["ALLOW_HOST_KEYS"] = "1"
+    seen: list[Connection] = []
+
+    def opener(connection: Connection) -> Listing:
+        seen.append(connection)
+        return Listing(connection=connection)
+
+    settings = app.served(Settings.from_env(env), public=public)
+    session = RecordedSession(jail=STRONG, models=Models(settings, opener=opener))
+    host = hosting(session, Access(public=public))
+    async with host.serving():
+        page = Opened(Panel(host), session, seen)
+        page.panel = Panel(host, clock=lambda: page.now)
+        yield page
+
+
+async def act(
+    page: Opened, action: KeyAction = "use", key: str = KEY, visit: Visit = NEW_VISIT,
+    whose: str = "anthropic",
+) -> Update:
+    return await page.panel.change_keys(visit, whose, key, action=action)
+
+
+def wanting(provider: str = "", model: str = "", roles: str = "") -> Visit:
+    return {**NEW_VISIT, "provider": provider, "model": model, "roles": roles}
+
+
+async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() -> None:
+    async with opened() as page:
+        before = await page.panel.shown(NEW_VISIT)
+        told = await act(page)
+        assert "no model: memory and search only" in before["plan"]
+        assert "anthropic: auto: there is a key for anthropic" in told["plan"]
+        assert "At most $0.50, 200,000 tokens, 40 calls" in told["spending"]
+        assert "ANTHROPIC_API_KEY" in told["at-hand"]
+        assert told["key"] == ""
+        assert KEY not in json.dumps(told)
+        assert (await act(page, "forget", ""))["plan"] == before["plan"]
+        assert page.session.models.available_keys(OWNER) == ()
+
+
+async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
+    async with opened() as page:
+        told = await act(page, "test")
+        assert "anthropic lists 7 models. model-0&lt;b&gt;" in told["came"]
+        assert "model-4" in told["came"]
+        assert "model-5" not in told["came"]
+        assert [one.key.reveal() for one in page.connections] == [KEY]
+        assert (await act(page, "test", ""))["came"] == told["came"]
+
+
+@pytest.mark.parametrize(("action", "whose", "key", "said"), [
+    ("use", "anthropic", "", "There is no key yet"),
+    ("use", "anthropic", "a key", "one line of plain"),
+    ("use", "ollama", KEY, "Choose whose key it is: anthropic"),
+    ("use", "", KEY, "Choose whose key it is"),
+    ("test", "groq", "", "There is no key for groq yet"),
+])
+async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
+    action: KeyAction, whose: str, key: str, said: str
+) -> None:
+    async with opened() as page:
+        assert said in (await act(page, action, key, whose=whose))["came"]
+        assert page.session.models.available_keys(OWNER) == ()
+        assert page.connections == []
+
+
+async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> None:
+    async with opened() as page:
+        told = await act(page, "test", "sk-ant-wrong-0123456789")
+        assert "<p>anthropic does not take ***</p>" in told["came"]
+        assert "wrong" not in told["came"]
+
+
+async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
+    async with opened(public=True) as page:
+        mine = (await act(page))["visit"]
+        other = (await page.panel.want(NEW_VISIT))["visit"]
+        assert mine["visitor"] != other["visitor"] != ""
+        assert "anthropic" in (await page.panel.shown(mine))["plan"]
+        assert "no model" in (await page.panel.shown(other))["plan"]
+        assert page.session.models.available_keys(OWNER) == ()
+        await act(page, "forget", visit=other)
+        assert "anthropic" in (await page.panel.shown(mine))["plan"]
+
+
+async def test_a_key_given_before_the_page_stood_is_nobody_elses() -> None:
+    async with opened(public=True) as page:
+        await act(page)
+        assert "no model" in (await page.panel.shown(NEW_VISIT))["plan"]
+
+
+@pytest.mark.parametrize(("public", "allow", "serves"), [
+    (False, False, True), (True, False, False), (True, True, True),
+])
+async def test_the_hosts_keys_serve_strangers_only_where_the_host_says_so(
+    public: bool, allow: bool, serves: bool
+) -> None:
+    async with opened(public=public, allow=allow, host_key=True) as page:
+        visit = page.panel.known(NEW_VISIT)
+        assert ("anthropic" in (await page.panel.shown(visit))["plan"]) == serves
+        # A browser that claims to be nobody is not the owner either.
+        assert ("anthropic" in (await page.panel.shown(NEW_VISIT))["plan"]) == serves
+
+
+async def test_a_public_page_tests_a_bounded_number_of_keys_a_minute() -> None:
+    async with opened(public=True) as page:
+        said = [(await act(page, "test"))["came"] for _ in range(TESTS_A_MINUTE + 1)]
+        assert all("lists 7 models" in one for one in said[:-1])
+        assert "try again in a minute" in said[-1]
+        assert len(page.connections) == TESTS_A_MINUTE
+        page.now = 61.0
+        assert "lists 7 models" in (await act(page, "test"))["came"]
+
+
+async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
+    async with opened(host_key=True) as page:
+        wish = with_choices(NEW_VISIT, "anthropic", " claude-x ", "critic=mock")
+        told = await page.panel.want(wish)
+        assert told["visit"] == wanting("anthropic", "claude-x", "critic=mock")
+        assert told["came"] == ""
+        assert "<b>generator</b> <code>anthropic/claude-x</code>" in told["plan"]
+        assert "<b>critic</b> <code>no model</code>" in told["plan"]
+
+
+@pytest.mark.parametrize(("wish", "words"), [
+    (wanting("groq"), "groq needs a key"), (wanting(roles="critic"), "cannot be read"),
+    (wanting(roles="nobody=mock"), "LLM_ROLES names nobody"),
+])
+async def test_a_wish_that_cannot_be_had_is_said_beside_the_fields_and_as_the_plan(
+    wish: Visit, words: str
+) -> None:
+    async with opened() as page:
+        told = await page.panel.want(wish)
+        assert words in told["plan"]
+        assert words in told["came"]
+        assert told["spending"] == ""
+
+
+async def test_a_model_in_this_process_tells_how_it_is_doing() -> None:
+    async with opened() as page:
+        told = await page.panel.want(wanting("huggingface", "tiny/model"))
+        assert "tiny/model: loaded, &lt;cpu&gt;, 6,100 MiB" in told["plan"]
+        assert len(page.connections) == 1
+
+
+async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing() -> None:
+    async with opened() as page:
+        told = await page.panel.want(with_choices(NEW_VISIT, None, None, None), None, None)
+        assert told["visit"] == NEW_VISIT
+        assert told["plan"] == (await page.panel.shown(NEW_VISIT))["plan"]
+
+
+def test_nothing_wanted_changes_nothing() -> None:
+    assert chosen_roles(NEW_VISIT, public=True) == {}
+
+
+def test_roles_are_read_as_the_settings_read_them() -> None:
+    wanted = wanting("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
+    assert chosen_roles(wanted, public=True) == {"debugger": "groq/a/b", "critic": "mock"}
+
+
+@pytest.mark.parametrize("wanted", [
+    wanting("ollama"), wanting("huggingface"), wanting("vllm"), wanting("custom"),
+    wanting(roles="generator=huggingface/some/weights"), wanting(roles="critic=lmstudio"),
+    wanting("http://10.0.0.1/v1"),
+])
+def test_a_stranger_makes_the_host_ask_nothing_of_its_own_network_and_load_nothing(
+    wanted: Visit,
+) -> None:
+    with pytest.raises(BadModelChoice, match="is not offered on this page"):
+        chosen_roles(wanted, public=True)
+
+
+def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
+    assert chosen_roles(wanting("ollama", "qwen3:4b", "critic=lmstudio/m"), public=False)
+    assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
+
+
+@pytest.mark.parametrize(("wanted", "said"), [
+    (wanting(roles="planner"), "cannot be read: 'planner': write it as"),
+    (wanting(model="m"), "together with its provider"),
+    (wanting("mock", "m"), "together with its provider"),
+    (wanting("anthropic", "m" * 201), "longer than any name"),
+    (wanting("anthropic", "m\nn"), "plain characters"),
+    (wanting("nobody"), "'nobody' is not offered on this page; there are mock, anthropic"),
+])
+def test_what_cannot_be_read_is_said(wanted: Visit, said: str) -> None:
+    with pytest.raises(BadModelChoice, match=said):
+        chosen_roles(wanted, public=False)
+
+
+def test_every_provider_that_takes_a_key_is_offered_with_its_variable() -> None:
+    assert keyed(public=True) == {
+        "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "groq": "GROQ_API_KEY",
+        "gemini": "GEMINI_API_KEY", "qwen": "QWEN_API_KEY", "hf-router": "HF_TOKEN",
+    }
+    assert keyed(public=False)["custom"] == "LLM_API_KEY"
